@@ -1,0 +1,31 @@
+"""Content addresses: the same bytes have the same id, on every machine and in every release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+_HEX = 16  # 64 bits: a billion records collide with a probability under 3 %
+
+
+def sha256(data: bytes | str) -> str:
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces, so that equal values have equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def module_id(code: str) -> str:
+    return f"mod_{sha256(code)[:_HEX]}"
+
+
+def pair_id(python_code: str, triton_code: str) -> str:
+    return f"pair_{sha256(canonical([python_code, triton_code]))[:_HEX]}"
+
+
+def cluster_id(members: list[str]) -> str:
+    """Named after its smallest member, so that it does not change when the order does."""
+    return f"clu_{sha256(min(members))[:_HEX]}"

@@ -1,0 +1,36 @@
+"""How a record leaves a stage: in exactly one of three ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+from .reasons import Reason
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Generic[R]):
+    record: R
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The record is not fit, and this is why."""
+
+    id: str
+    reason: Reason
+    evidence: str  # the measured value or message, capped by the stage that writes it
+
+
+@dataclass(frozen=True, slots=True)
+class Errored:
+    """We failed, not the record: worth a bug report, retried by the next run."""
+
+    id: str
+    error: str  # exception type
+    message: str
+
+
+Outcome: TypeAlias = Kept[R] | Dropped | Errored

@@ -1,0 +1,87 @@
+"""Why a record was dropped: one code a reason, one sentence each. `docs/reasons.md` is made from it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(Enum):
+    """`Reason.NAME` has a stable code (`.value`), the stage that gives it, and a sentence (`.why`)."""
+
+    stage: str
+    why: str
+
+    def __new__(cls, code: str, stage: str, why: str) -> Reason:
+        member = object.__new__(cls)
+        member._value_ = code
+        member.stage, member.why = stage, why
+        return member
+
+    # read: one unit is a file of an archive or folder
+    NOT_PYTHON = ("not_python", "read", "the file is not Python source")
+    TOO_LARGE = ("too_large", "read", "the file is larger than the limit")
+    UNDECODABLE = ("undecodable", "read", "the file is not text in its declared encoding")
+    LICENCE_NOT_PERMISSIVE = ("licence_not_permissive", "read", "no permissive licence covers the file")
+
+    # scan: one unit is a file
+    NO_MODULE = ("no_module", "scan", "the file defines no class that derives from nn.Module")
+    UNPARSABLE = ("unparsable", "scan", "the file is not Python 3 that parses")
+
+    # mine: one unit is a class
+    UNRESOLVED_NAME = ("unresolved_name", "mine", "the class needs a definition that was not found")
+    FORBIDDEN_IMPORT = ("forbidden_import", "mine", "the class needs a package that is not on the allow-list")
+    NO_FORWARD = ("no_forward", "mine", "neither the class nor its bases in the tree define forward")
+    TOO_MANY_DEFINITIONS = ("too_many_definitions", "mine", "the class needs more definitions than the limit")
+    NAME_CONFLICT = ("name_conflict", "mine", "two files define one name that the class needs both of")
+    ABSTRACT = ("abstract", "mine", "the class is abstract or its forward only raises")
+    DUPLICATE_SOURCE = ("duplicate_source", "mine", "the same self-contained source was mined before")
+
+    # probe: one unit is a module, here and below
+    IMPORT_FAILED = ("import_failed", "probe", "the source does not import")
+    NO_CONSTRUCTOR_ARGUMENTS = ("no_constructor_arguments", "probe", "no arguments were found that construct it")
+    NO_WORKLOAD = ("no_workload", "probe", "no inputs were found that it runs on")
+    RANDOM = ("random", "probe", "two runs in eval mode differ")
+    CONSTANT_OUTPUT = ("constant_output", "probe", "the output does not depend on the input")
+    RETURNS_INPUT = ("returns_input", "probe", "the output is the input")
+    NO_TENSOR_OUTPUT = ("no_tensor_output", "probe", "it returns no floating-point tensor")
+    NOT_FINITE = ("not_finite", "probe", "ordinary inputs give NaN or infinity")
+    TOO_BIG = ("too_big", "probe", "its parameters or activations are over the limit")
+
+    # lower
+    GRAPH_BREAK = ("graph_break", "lower", "forward depends on the values of tensors or cannot be traced")
+    RANDOM_OP = ("random_op", "lower", "the graph draws random numbers")
+    UNSUPPORTED_OP = ("unsupported_op", "lower", "Inductor has no lowering for an operator")
+    STATEFUL = ("stateful", "lower", "forward changes the module's state")
+    NOTHING_TO_LOWER = ("nothing_to_lower", "lower", "the graph has no kernel: views or copies only")
+    TOO_MANY_KERNELS = ("too_many_kernels", "lower", "the graph has more kernels than the limit")
+
+    # tidy
+    NOT_TIDIED = ("not_tidied", "tidy", "the generated code has a form that the tidier does not know")
+    CONSTRUCTOR_NEEDS_IMPORT = ("constructor_needs_import", "tidy", "the constructor needs more than torch")
+
+    # verify
+    DOES_NOT_LOAD = ("does_not_load", "verify", "the candidate does not import or construct")
+    STATE_DIFFERS = ("state_differs", "verify", "the candidate's state_dict has other names, shapes or initial values")
+    DOES_NOT_RUN = ("does_not_run", "verify", "the candidate raised or crashed when it ran")
+    DOES_NOT_COMPILE = ("does_not_compile", "verify", "a kernel does not compile for a target")
+    WRONG_CONTRACT = ("wrong_contract", "verify", "structure, shape, dtype or aliasing of the outputs differ")
+    WRONG_VALUES = ("wrong_values", "verify", "an output is further from the oracle than allowed")
+    NOT_DETERMINISTIC = ("not_deterministic", "verify", "two runs on the same inputs differ")
+    KERNEL_UNUSED = ("kernel_unused", "verify", "the outputs do not come from the kernels")
+    IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes, so the task proves nothing")
+    ORACLE_FAILED = ("oracle_failed", "verify", "the reference does not run in float64 or is not finite")
+
+    # any stage that runs a guest
+    TIMED_OUT = ("timed_out", "guest", "the guest did not end before its deadline")
+    OUT_OF_MEMORY = ("out_of_memory", "guest", "the guest asked for more memory than its cap")
+    CRASHED = ("crashed", "guest", "the guest died by a signal, exited, or returned nothing")
+
+    # screen
+    TRIVIAL = ("trivial", "screen", "the kernel does too little to learn from")
+    TOO_LONG = ("too_long", "screen", "the pair is longer than the limit")
+    SECRET = ("secret", "screen", "the text holds what looks like a credential")
+
+    # deduplicate
+    DUPLICATE_EXACT = ("duplicate_exact", "deduplicate", "the same code up to formatting and comments as a kept pair")
+    DUPLICATE_RENAMED = ("duplicate_renamed", "deduplicate", "the same code up to names as a kept pair")
+    DUPLICATE_NEAR = ("duplicate_near", "deduplicate", "nearly the same code as a kept pair")

@@ -1,0 +1,229 @@
+"""The records that flow from stage to stage, and the row that is published.
+
+Each stage wraps the record before it: `SourceFile -> Module -> Probed -> Lowered -> Candidate ->
+Verified -> Pair`. Every record is frozen; ids are content addresses (`ids`). Trees of arguments and
+outputs are canonical JSON with `{"tensor": i}` at their leaves, so that the Arrow schema stays flat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .provenance import Environment, Generator, Licence, SourceRef
+
+SCHEMA_VERSION = 1
+ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
+CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A Python file as it was read; no code of it has run."""
+
+    source: SourceRef
+    licence: Licence
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.source.package}@{self.source.revision}/{self.source.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """An nn.Module with all that it needs, in one importable source whose class is called `Model`."""
+
+    id: str  # ids.module_id(code)
+    name: str  # the class's name where it was found
+    code: str
+    source: SourceRef
+    licence: Licence
+    imported_files: tuple[str, ...] = ()  # other files of the tree that definitions were taken from
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """How to draw one input tensor. Floating dtypes are drawn by a trial's distribution."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str  # "float32", "int64", "bool", ...
+    low: int = 0  # integer dtypes: drawn from [low, high)
+    high: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One call of `forward`: its tensors, and the trees of arguments that hold them."""
+
+    tensors: tuple[TensorSpec, ...]
+    args: str  # canonical JSON list; a tensor is {"tensor": index}
+    kwargs: str = "{}"  # canonical JSON object
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpec:
+    """One entry of the module's `state_dict`, and the statistics of its initial values."""
+
+    name: str
+    kind: str  # "parameter" or "buffer"
+    shape: tuple[int, ...]
+    dtype: str
+    mean: float
+    std: float
+    minimum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A module that was seen to run, with the workloads it ran on."""
+
+    module: Module
+    init_args: str  # Python source of a list of positional arguments
+    workloads: tuple[Workload, ...]
+    state: tuple[StateSpec, ...]
+    outputs: str  # canonical JSON: tree of the outputs of workload 0, {"tensor": i, "shape": [...], "dtype": ...}
+    operators: tuple[str, ...]  # aten operators that ran, sorted
+    python_code: str  # module.code with get_inputs() and get_init_inputs()
+
+    @property
+    def id(self) -> str:
+        return self.module.id
+
+
+class Source(StrEnum):
+    """What a graph input is bound to."""
+
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    CONSTANT = "constant"  # a tensor attribute that is in no state_dict
+    INPUT = "input"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A graph input and what it is, known from the trace's order and never from its shape."""
+
+    argument: str  # the generated code's name for it, "arg0_1"
+    source: Source
+    name: str  # qualified name of the state; index of the tensor in the workload for an input
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Inductor's source for a module, untidied, with the meaning of each argument."""
+
+    probed: Probed
+    inductor_code: str
+    bindings: tuple[Binding, ...]
+    outputs: str  # canonical JSON: tree of forward's result; {"output": i} is the i-th graph output
+    shape_general: bool  # sizes that differ between the workloads are run-time arguments
+    generator: Generator
+
+    @property
+    def id(self) -> str:
+        return self.probed.id
+
+
+class Purity(StrEnum):
+    """Whether Triton alone computes the result. A label with proof, see `docs/trust.md`."""
+
+    PURE = "pure"
+    MIXED = "mixed"  # some operators run in aten or a vendor library; `extern_ops` names them
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel that claims to compute what the module computes."""
+
+    probed: Probed
+    triton_code: str  # one file that imports torch and triton only, with the class `ModelNew`
+    kernels: tuple[str, ...]  # names of its triton.jit kernels that forward launches
+    purity: Purity
+    extern_ops: tuple[str, ...]
+    shape_general: bool
+    generator: Generator
+    inductor_code: str  # "" for a model's candidate
+
+    @property
+    def id(self) -> str:
+        return self.probed.id
+
+
+class Tier(StrEnum):
+    """How a verdict was reached; a row lists each that it holds."""
+
+    COMPILED = "compiled"  # ahead of time, for each target in `targets`
+    INTERPRETED = "interpreted"  # on the CPU, by Triton's interpreter
+    EXECUTED = "executed"  # on a GPU
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One comparison of the candidate with the oracle. Errors are relative to the oracle's scale."""
+
+    workload: int
+    seed: int
+    distribution: str
+    error: float  # candidate against the float64 oracle
+    honest_error: float  # eager float32 against the float64 oracle
+    tolerance: float  # the error that was allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the host concluded from the guests' observations."""
+
+    tiers: tuple[Tier, ...]
+    targets: tuple[str, ...]  # "sm_80", ...
+    trials: tuple[Trial, ...]
+    launches: int  # kernel launches seen in one forward of workload 0
+    launched_kernels: tuple[str, ...]
+    deterministic: bool  # a repeated run gave the same bytes
+    ghost_changed: bool  # kernels replaced by ones that write NaN changed every output
+    impostors: tuple[str, ...]  # impostors that were tried and failed, as they must
+    environment: Environment
+
+    @property
+    def worst_ratio(self) -> float:
+        """Largest error as a share of the error that was allowed."""
+        return max((t.error / t.tolerance for t in self.trials), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    candidate: Candidate
+    verdict: Verdict
+
+    @property
+    def id(self) -> str:
+        return self.candidate.id
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One row of the dataset. Field for field documented in `docs/schema.md`."""
+
+    id: str
+    module_name: str
+    entry_point: str
+    python_code: str
+    triton_code: str
+    inductor_code: str
+    generator: Generator
+    source: SourceRef
+    licence: Licence
+    imported_files: tuple[str, ...]
+    init_args: str
+    workloads: tuple[Workload, ...]
+    state: tuple[StateSpec, ...]
+    operators: tuple[str, ...]
+    kernels: tuple[str, ...]
+    purity: Purity
+    extern_ops: tuple[str, ...]
+    shape_general: bool
+    verdict: Verdict
+    cluster: str = ""
+    split: str = ""
+    schema_version: int = SCHEMA_VERSION
