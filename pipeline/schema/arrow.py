@@ -1,0 +1,202 @@
+"""Records as Arrow tables and parquet shards. The schema is made from the dataclasses' type hints, nowhere else.
+
+| Python                | Arrow              |
+|-----------------------|--------------------|
+| `str`, a `StrEnum`    | `string`           |
+| `int`                 | `int64`            |
+| `float`               | `double`           |
+| `bool`                | `bool`             |
+| `tuple[X, ...]`       | `list<X>`          |
+| a dataclass           | `struct`           |
+
+No column is nullable. A shard names its record and schema version in its metadata, and is refused by
+`SchemaError` when they are not the ones that this release reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .files import replace_file
+from .records import SCHEMA_VERSION
+
+T = TypeVar("T")
+
+ROWS_PER_GROUP = 1000  # tens of MB of code: a viewer reads one group for one page of rows
+
+_RECORD = b"kernelquarry.record"
+_VERSION = b"kernelquarry.schema_version"
+_SCALARS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+_FORMAT: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 9,
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "row_group_size": ROWS_PER_GROUP,
+    "write_page_index": True,  # lets the Hub's viewer fetch single pages
+    "write_page_checksum": True,  # a flipped bit is found when it is read
+    "use_content_defined_chunking": True,  # an upload sends only the pages that changed
+}
+
+
+class SchemaError(Exception):
+    """A table or file does not hold the records that were asked for."""
+
+    def __init__(self, place: Path | str, problem: str, remedy: str) -> None:
+        super().__init__(f"{place}: {problem}. {remedy}")
+        self.place, self.problem, self.remedy = place, problem, remedy
+
+
+@cache
+def schema_of(cls: type) -> pa.Schema:
+    """The Arrow schema of a record type, with its name and version in the metadata."""
+    metadata = {_RECORD: cls.__name__.encode(), _VERSION: str(SCHEMA_VERSION).encode()}
+    return pa.schema(list(_struct(cls)), metadata=metadata)
+
+
+def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:
+    encode = _encoder(cls)
+    return pa.Table.from_pylist([encode(record) for record in records], schema=schema_of(cls))
+
+
+def from_table(table: pa.Table, cls: type[T], place: Path | str = "table") -> Iterator[T]:
+    """The records of a table. Raises: SchemaError, before the first record, if the table holds others."""
+    _check_schema(table.schema, cls, place)
+    return _decode_batches(table.to_batches(max_chunksize=ROWS_PER_GROUP), cls)
+
+
+def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
+    """Write `records`, in their order, to one parquet file that appears whole or not at all.
+
+    The same records give the same bytes with the same release of pyarrow.
+    """
+    table = to_table(records, cls)
+    with replace_file(path) as stream:
+        pq.write_table(table, stream, **_FORMAT)
+
+
+def read_records(path: Path, cls: type[T]) -> Iterator[T]:
+    """The records of a shard, in their order, one row group in memory at a time.
+
+    Raises: SchemaError at once if the file is truncated, or of another record or schema version; while
+    iterating if its pages are damaged. FileNotFoundError if there is no file.
+    """
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
+    _check_schema(file.schema_arrow, cls, path)
+    return _read_batches(file, path, cls)
+
+
+def count_records(path: Path, cls: type) -> int:
+    """How many records a shard holds, read from its footer. Raises as `read_records`."""
+    try:
+        metadata = pq.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
+    _check_schema(metadata.schema.to_arrow_schema(), cls, path)
+    return metadata.num_rows
+
+
+_REMAKE = "Delete it and run the stage that writes it again"
+
+
+def _read_batches(file: pq.ParquetFile, path: Path, cls: type[T]) -> Iterator[T]:
+    with file:
+        try:
+            yield from _decode_batches(file.iter_batches(batch_size=ROWS_PER_GROUP), cls)
+        except (pa.ArrowInvalid, OSError) as error:  # damaged pages: Arrow's name for it depends on the codec
+            raise SchemaError(path, f"damaged data ({_line(error)})", _REMAKE) from error
+
+
+def _decode_batches(batches: Iterable[pa.RecordBatch], cls: type[T]) -> Iterator[T]:
+    decode = _decoder(cls)
+    for batch in batches:
+        yield from map(decode, batch.to_pylist())
+
+
+def _check_schema(schema: pa.Schema, cls: type, place: Path | str) -> None:
+    metadata = schema.metadata or {}
+    if _RECORD not in metadata or _VERSION not in metadata:
+        raise SchemaError(place, "it was not written by kernelquarry", f"Give a shard of {cls.__name__} records")
+    record, version = metadata[_RECORD].decode(), metadata[_VERSION].decode()
+    if record != cls.__name__:
+        raise SchemaError(place, f"it holds {record} records", f"Give a shard of {cls.__name__} records")
+    if version != str(SCHEMA_VERSION):
+        raise SchemaError(
+            place,
+            f"it has schema version {version}, this release reads {SCHEMA_VERSION}",
+            "Use the release that wrote it, or delete it and run the stage that writes it again",
+        )
+    if not schema.equals(schema_of(cls)):
+        raise SchemaError(place, f"its columns are not those of {cls.__name__}", _REMAKE)
+
+
+def _struct(cls: type) -> pa.StructType:
+    hints = get_type_hints(cls)
+    return pa.struct([pa.field(f.name, _arrow_type(hints[f.name]), nullable=False) for f in fields(cls)])
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if (item := _item_hint(hint)) is not None:
+        return pa.list_(pa.field("element", _arrow_type(item), nullable=False))
+    if is_dataclass(hint):
+        return _struct(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return pa.string()
+    raise TypeError(f"a record field cannot have the type {hint!r}: see the table in {__name__}")
+
+
+def _item_hint(hint: Any) -> Any | None:
+    """`X` of `tuple[X, ...]`, None for anything else."""
+    match get_origin(hint), get_args(hint):
+        case builtin, (item, end) if builtin is tuple and end is Ellipsis:
+            return item
+    return None
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@cache
+def _encoder(hint: Any) -> Callable[[Any], Any]:
+    """A function from a value of type `hint` to plain dicts, lists and scalars."""
+    if hint in _SCALARS:
+        return _unchanged
+    if (item := _item_hint(hint)) is not None:
+        encode = _encoder(item)
+        return lambda values: [encode(value) for value in values]
+    if is_dataclass(hint):
+        parts = [(f.name, _encoder(get_type_hints(hint)[f.name])) for f in fields(hint)]
+        return lambda record: {name: encode(getattr(record, name)) for name, encode in parts}
+    return str
+
+
+@cache
+def _decoder(hint: Any) -> Callable[[Any], Any]:
+    """The inverse of `_encoder(hint)`."""
+    if hint in _SCALARS:
+        return _unchanged
+    if (item := _item_hint(hint)) is not None:
+        decode = _decoder(item)
+        return lambda values: tuple(decode(value) for value in values)
+    if is_dataclass(hint):
+        parts = [(f.name, _decoder(get_type_hints(hint)[f.name])) for f in fields(hint)]
+        return lambda row: hint(**{name: decode(row[name]) for name, decode in parts})
+    return hint
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0]

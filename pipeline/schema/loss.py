@@ -1,0 +1,39 @@
+"""A record that left a stage without being kept, as a row: the drop tables and the funnel are made of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .outcome import Dropped, Errored
+from .reasons import Reason
+
+
+class Status(StrEnum):
+    DROPPED = "dropped"
+    ERRORED = "errored"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """One `Dropped` or `Errored`, with the stage that it happened in."""
+
+    id: str
+    stage: str
+    status: Status
+    reason: str  # code of the `Reason`, or type of the exception
+    evidence: str  # measured value, or message of the exception
+
+    @classmethod
+    def of(cls, stage: str, outcome: Dropped | Errored) -> Loss:
+        match outcome:
+            case Dropped(id, reason, evidence):
+                return cls(id, stage, Status.DROPPED, reason.value, evidence)
+            case Errored(id, error, message):
+                return cls(id, stage, Status.ERRORED, error, message)
+
+    @property
+    def outcome(self) -> Dropped | Errored:
+        if self.status is Status.DROPPED:
+            return Dropped(self.id, Reason(self.reason), self.evidence)
+        return Errored(self.id, self.reason, self.evidence)
