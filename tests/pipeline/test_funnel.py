@@ -1,0 +1,40 @@
+"""The funnel adds up, or says where it does not."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from kernelquarry.pipeline.funnel import ConservationError, StageCounts, explain, render_text
+
+PROBE = StageCounts("probe", "module", 10, 6, {"no_workload": 2, "import_failed": 1}, {"OSError": 1})
+
+
+def test_conserved_counts_pass() -> None:
+    PROBE.check()
+    StageCounts("probe", "module", 0, 0).check()
+
+
+def test_a_lost_record_is_named() -> None:
+    with pytest.raises(ConservationError, match=r"probe: 11 module entered, but 10 left \(6 kept, 3 dropped, 1 err"):
+        StageCounts("probe", "module", 11, 6, PROBE.dropped, PROBE.errored).check()
+
+
+def test_losses_are_sorted_by_number_then_code() -> None:
+    assert PROBE.losses() == [("no_workload", 2), ("OSError", 1), ("import_failed", 1)]
+
+
+def test_codes_are_explained() -> None:
+    assert explain("no_workload") == "no inputs were found that it runs on"
+    assert explain("OSError").startswith("our failure")
+
+
+def test_rendering_shows_figures_and_reasons() -> None:
+    out = io.StringIO()
+    Console(file=out, width=160).print(render_text([PROBE, StageCounts("lower", "module", 0, 0)]))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert lines[1] == ["probe", "module", "10", "6", "3", "1", "60.0"]
+    assert lines[2][:2] == ["no_workload", "2"] and lines[2][-1] == "on"
+    assert lines[5] == ["lower", "module", "0", "0", "0", "0", "-"]
