@@ -43,6 +43,13 @@ class StageCounts:
                 f"({self.kept} kept, {self.total_dropped} dropped, {self.total_errored} errored)"
             )
 
+    def summary(self) -> str:
+        """One line: what entered, and how it left."""
+        return (
+            f"{self.stage}: {self.entered:,} {self.unit} in, {self.kept:,} kept, "
+            f"{self.total_dropped:,} dropped, {self.total_errored:,} errored"
+        )
+
     def losses(self) -> list[tuple[str, int]]:
         """(code of the reason or type of the exception, number), most frequent first."""
         both = [*self.dropped.items(), *self.errored.items()]

@@ -25,6 +25,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .errors import UserError
 from .files import replace_file
 from .records import SCHEMA_VERSION
 
@@ -47,7 +48,7 @@ _FORMAT: dict[str, Any] = {
 }
 
 
-class SchemaError(Exception):
+class SchemaError(UserError):
     """A table or file does not hold the records that were asked for."""
 
     def __init__(self, place: Path | str, problem: str, remedy: str) -> None:
@@ -60,6 +61,12 @@ def schema_of(cls: type) -> pa.Schema:
     """The Arrow schema of a record type, with its name and version in the metadata."""
     metadata = {_RECORD: cls.__name__.encode(), _VERSION: str(SCHEMA_VERSION).encode()}
     return pa.schema(list(_struct(cls)), metadata=metadata)
+
+
+def to_plain(record: Any) -> dict[str, Any]:
+    """A record as nested dicts, lists and scalars: what its row holds."""
+    plain: dict[str, Any] = _encoder(type(record))(record)
+    return plain
 
 
 def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:

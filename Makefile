@@ -1,0 +1,64 @@
+# Every target sets up what it needs; `make` alone lists them.
+CORPUS  ?= tiny
+WORKERS ?= $(shell nproc)
+TORCH   ?= 2.13.0
+OUT     ?= out/$(CORPUS)
+PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do command -v $$p; done))
+
+VENV := .venv
+BIN  := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dataset report test check lint types format bench figures lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/ready  ## make the environment in .venv
+
+# The lock has a hash for every package. torch comes apart, because its CPU and CUDA builds share a
+# version and not a hash; its own needs are in the lock too, so that it brings nothing else unhashed.
+$(VENV)/ready: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or 3.12 is needed: apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' \
+	  || { echo "make: $(PYTHON) is not Python 3.11 or 3.12: name one with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "make: $(PYTHON) has no venv: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==$(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, or a folder
+	@$(BIN)/kernelquarry dataset "$(CORPUS)" --out "$(OUT)" --workers $(WORKERS)
+
+test: $(VENV)/ready  ## run the tests
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+check: lint types  ## lint, types and import direction
+
+lint: $(VENV)/ready
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+types: $(VENV)/ready
+	@mkdir -p .typing/kernelquarry && ln -sfn ../../pipeline ../../transforms ../../filters .typing/kernelquarry/
+	@MYPYPATH=.typing $(BIN)/mypy --namespace-packages --explicit-package-bases -p kernelquarry
+
+format: $(VENV)/ready  ## format the code
+	@$(BIN)/ruff check --fix-only --quiet . && $(BIN)/ruff format --quiet .
+
+bench: $(VENV)/ready  ## measure this machine and write docs/results/figures.json
+	@$(BIN)/python benchmarks/main_job.py
+
+figures: $(VENV)/ready  ## print every figure against its goal
+	@$(BIN)/kernelquarry figures
+
+lock: $(VENV)/ready  ## resolve requirements.lock anew
+	uv pip compile pyproject.toml --extra dev --group torch --universal --python-version 3.11 \
+	  --generate-hashes --quiet --no-header -o requirements.lock
+
+clean:  ## remove what was built, not what was downloaded
+	rm -rf out/*/stages out/*/store out/*/dataset out/*/report.html

@@ -1,0 +1,126 @@
+"""Builds a run directory: each stage that is not done yet, in order.
+
+    out/tiny/run.json                          the corpus that it was started with
+             stages/03-probe/kept-*.parquet    records that go on
+                             lost.parquet      what was dropped or errored, and why
+                             stage.json        manifest, written last
+             store/                            results of expensive work, by content
+             dataset/                          what is published
+             report.html
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+
+from kernelquarry.transforms.read import Corpus
+from kernelquarry.transforms.stage import ApplyStage, Workplace
+
+from .funnel import StageCounts
+from .graph import STAGES, Stage
+from .manifest import StageManifest, fingerprint
+from .run import MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
+from .schema.errors import UserError
+from .schema.files import replace_file
+
+log = logging.getLogger(__name__)
+
+RECORDS_PER_SHARD = 1000
+Watch = Callable[[Stage, int | None], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run directory and what its stages share."""
+
+    root: Path
+    corpus: Corpus
+    workplace: Workplace
+
+    def directory(self, stage: Stage) -> StageDirectory:
+        return StageDirectory(self.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}")
+
+    def manifest(self, stage: Stage) -> StageManifest | None:
+        return StageManifest.read(self.directory(stage).path / MANIFEST)
+
+
+def claim(root: Path, corpus: str) -> str:
+    """Remember which corpus the run directory is for, or say which it is for already. Raises: UserError."""
+    path = root / "run.json"
+    if path.exists():
+        known = str(json.loads(path.read_text())["corpus"])
+        if corpus and corpus != known:
+            raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
+        return known
+    if not corpus:
+        raise UserError(f"{root} holds no run: start one with `kernelquarry dataset CORPUS --out {root}`")
+    with replace_file(path) as stream:
+        stream.write(json.dumps({"corpus": corpus}).encode())
+    return corpus
+
+
+def funnel(run: Run) -> list[StageCounts]:
+    """What entered each finished stage, and how it left."""
+    manifests = [run.manifest(stage) for stage in STAGES]
+    return [count for manifest in manifests if manifest is not None for count in manifest.counts]
+
+
+def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool]:
+    """Bring one stage up to date. Returns its manifest, and whether there was anything to do."""
+    inputs, shards, entered = _inputs(run, stage)
+    key = fingerprint(stage.code, stage.packages)
+    directory = run.directory(stage)
+    finished = directory.finished(key, inputs)
+    if finished is not None:
+        return finished, False
+    with watch(stage, entered):
+        manifest = execute(
+            _outcomes(run, stage, shards, key),
+            stage=stage.name,
+            kind=stage.gives,
+            key=key,
+            directory=directory,
+            inputs=inputs,
+            counted=_counted(stage, entered),
+            shards=max(1, math.ceil((entered or 1) / RECORDS_PER_SHARD)),
+        )
+    return manifest, True
+
+
+def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | None]:
+    """Digests of what the stage reads, its shards, and how many records they hold."""
+    if stage.takes is None:
+        return run.corpus.digests(), [], None
+    before = STAGES[STAGES.index(stage) - 1]
+    manifest = run.manifest(before)
+    if manifest is None:
+        raise UserError(f"{run.root}: the stage {before.name} has not run yet: run `kernelquarry {before.name}` first")
+    shards = run.directory(before).kept
+    digests = {path.name: manifest.outputs[path.name] for path in shards}
+    return digests, shards, manifest.counts[-1].kept
+
+
+def _counted(stage: Stage, entered: int | None) -> tuple[Counted, ...]:
+    """The shards of the stage before tell how many units enter the first line; later lines find their own."""
+    first, *rest = stage.units
+    return (Counted(*first, entered), *(Counted(*line, None) for line in rest))
+
+
+def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTransform:
+    """The transform that makes (counted stage, outcome) pairs of the stage's inputs."""
+    if stage.takes is None:
+        assert stage.wiring is not None
+        return stage.wiring(run.corpus)
+    records = read_shards(shards, stage.takes)
+    if stage.work is None:
+        assert stage.wiring is not None
+        return records | stage.wiring()
+    return records | ApplyStage(stage.name, stage.work, stage.gives, key, run.workplace) | tag_as(stage.name)

@@ -1,0 +1,189 @@
+"""The command line. Thin: each command is a call or two into the modules that do the work.
+
+Beam and torch take seconds to import, so a command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from .schema.errors import UserError
+from .schema.stages import DOES
+
+if TYPE_CHECKING:
+    from .build import Run
+
+app = typer.Typer(
+    help="Datasets of PyTorch modules paired with Triton kernels that are shown to compute the same thing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out, err = Console(), Console(stderr=True)
+
+CorpusArgument = Annotated[str, typer.Argument(help="tiny, default, full, or a folder of Python files.")]
+RunArgument = Annotated[Path, typer.Argument(help="Run directory, as `kernelquarry dataset` makes it.")]
+RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
+DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
+CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
+RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
+VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
+
+CACHE = Path("out/cache")
+WORKERS = os.cpu_count() or 1
+DATASET = Path("out/tiny/dataset")
+
+
+@app.command()
+def dataset(
+    corpus: CorpusArgument = "tiny",
+    directory: OutOption = None,
+    cache: CacheOption = CACHE,
+    workers: WorkersOption = WORKERS,
+    require: RequireOption = None,
+    verbose: VerboseOption = 0,
+) -> None:
+    """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
+    set_up_logging(verbose)
+    root = directory or Path("out") / Path(corpus).name
+    run = open_run(root, corpus, cache, workers, require)
+    from .build import build
+    from .progress import Progress
+
+    with Progress(err) as progress:
+        built = build(run, progress.watch)
+    out.print(built.summary(), highlight=False)
+
+
+def add_stage_command(name: str) -> None:
+    """One command a stage, so that a stage can run apart, on another machine, or again."""
+
+    def command(
+        run_directory: RunArgument,
+        cache: CacheOption = CACHE,
+        workers: WorkersOption = WORKERS,
+        require: RequireOption = None,
+        verbose: VerboseOption = 0,
+    ) -> None:
+        set_up_logging(verbose)
+        run = open_run(run_directory, None, cache, workers, require)
+        from .build import run_stage
+        from .graph import STAGES
+        from .progress import Progress
+
+        (stage,) = (stage for stage in STAGES if stage.name == name)
+        with Progress(err) as progress:
+            manifest, ran = run_stage(run, stage, progress.watch)
+        for count in manifest.counts:
+            out.print(count.summary(), highlight=False)
+        if not ran:
+            out.print(f"{name}: nothing to do", highlight=False)
+
+    does = DOES[name]
+    app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
+
+
+for _name in DOES:
+    add_stage_command(_name)
+
+
+@app.command()
+def funnel(run_directory: RunArgument) -> None:
+    """What came in, what was dropped where, and why."""
+    run = open_run(run_directory, None, CACHE, WORKERS, None)
+    from .build import counts
+    from .funnel import render_text
+
+    out.print(render_text(counts(run)))
+
+
+@app.command()
+def show(row: RowArgument, dataset: DatasetOption = DATASET) -> None:
+    """A pair side by side."""
+    from .rows import find_row
+    from .show import render_pair
+
+    out.print(render_pair(find_row(dataset, row)))
+
+
+@app.command()
+def replay(row: RowArgument, dataset: DatasetOption = DATASET, require: RequireOption = None) -> None:
+    """Verify one row again, from the row alone, and compare with its evidence. Exit status 1 if it fails."""
+    from kernelquarry.transforms.verify.replay import replay_pair
+
+    from .rows import find_row
+    from .sandbox import Sandbox, SandboxSettings
+
+    pair = find_row(dataset, row)
+    with Sandbox(SandboxSettings(workers=2, require=tuple(require or ()))) as sandbox:
+        replayed = replay_pair(pair, sandbox)
+    out.print(replayed.render())
+    if not replayed.agrees:
+        raise typer.Exit(1)
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine offers: versions, and which layers of the sandbox are active."""
+    from .doctor import render_doctor
+
+    out.print(render_doctor())
+
+
+@app.command()
+def figures() -> None:
+    """The latest measurement of every figure, beside its goal."""
+    from .figures import render_figures
+
+    out.print(render_figures())
+
+
+def open_run(root: Path, corpus: str | None, cache: Path, workers: int, require: list[str] | None) -> Run:
+    """The run directory `root`; `corpus` None takes the one that the directory was started with."""
+    from kernelquarry.transforms.stage import Workplace
+
+    from .build import Run, claim
+    from .sandbox import SandboxSettings
+
+    settings = SandboxSettings(workers=workers, require=tuple(require or ()))
+    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings, workers))
+
+
+def set_up_logging(verbose: int) -> None:
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err)])
+    logging.getLogger("kernelquarry").setLevel(level)
+
+
+def main() -> None:
+    """Entry point. What is wrong outside of the program becomes one line and exit status 1."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        _fail("interrupted: nothing that was done is lost, the same command goes on from here", 130)
+    except UserError as error:
+        _fail(str(error))
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            _fail(f"no space left on the disk{f' for {error.filename}' if error.filename else ''}: free some, then run "
+                  "the same command again, it goes on from here")
+        if error.errno in (errno.EACCES, errno.EROFS):
+            _fail(f"cannot write {error.filename}: give a directory that is yours with --out and --cache")
+        raise
+
+
+def _fail(message: str, status: int = 1) -> None:
+    err.print(f"kernelquarry: {message}", style="red", highlight=False, soft_wrap=True)
+    sys.stdout.flush()
+    os._exit(status)  # guests and threads may still run; their parent's death ends them

@@ -1,0 +1,88 @@
+"""Measured figures and their goals: one file, appended to by the commands that measure, printed by `make figures`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import tomllib
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .schema.files import replace_file
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "docs" / "results" / "figures.json"
+GOALS = ROOT / "docs" / "results" / "goals.toml"
+_PACKAGES = ("torch", "triton", "apache-beam", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure should reach: `at_least` or `at_most`, in `unit`."""
+
+    id: str
+    what: str
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def met(self, value: float) -> bool:
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+    def __str__(self) -> str:
+        return f">= {self.at_least:g}" if self.at_least is not None else f"<= {self.at_most:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measurement. Old ones stay in the file as history."""
+
+    id: str
+    value: float
+    unit: str
+    goal: str
+    command: str
+    machine: str
+    versions: dict[str, str]
+    commit: str
+    date: str
+    note: str = ""
+
+
+def goals() -> dict[str, Goal]:
+    entries = tomllib.loads(GOALS.read_text())
+    return {id: Goal(id=id, **fields) for id, fields in entries.items()}
+
+
+def measured() -> list[Figure]:
+    return [Figure(**entry) for entry in json.loads(FIGURES.read_text())] if FIGURES.exists() else []
+
+
+def record(id: str, value: float, command: str, note: str = "", machine: str = "") -> Figure:
+    """Append a measurement of the figure `id`, which `goals.toml` must know, and return it.
+
+    A figure of several numbers has one id each, with a suffix; the suffix may be any that a goal has.
+    """
+    goal = goals()[id]
+    figure = Figure(
+        id=id,
+        value=round(value, 4),
+        unit=goal.unit,
+        goal=str(goal),
+        command=command,
+        machine=machine or f"{os.cpu_count()} cores, {platform.machine()}, no GPU",
+        versions={"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}},
+        commit=subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip(),
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        note=note,
+    )
+    entries = [asdict(f) for f in (*measured(), figure)]
+    with replace_file(FIGURES) as stream:
+        stream.write((json.dumps(entries, indent=1) + "\n").encode())
+    return figure

@@ -1,0 +1,181 @@
+"""Runs one stage: shards in, shards and a manifest out."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics, MetricsFilter
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from .funnel import ConservationError, StageCounts
+from .manifest import StageManifest, digest
+from .schema.arrow import count_records, read_records, write_shard
+from .schema.ids import sha256
+from .schema.loss import Loss
+from .schema.outcome import Dropped, Errored, Kept, Outcome
+
+log = logging.getLogger(__name__)
+
+NAMESPACE = "kernelquarry"
+LOST = "lost.parquet"
+MANIFEST = "stage.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StageDirectory:
+    """The shards and manifest of one stage of one run."""
+
+    path: Path
+
+    @property
+    def kept(self) -> list[Path]:
+        return sorted(self.path.glob("kept-*.parquet"))
+
+    @property
+    def lost(self) -> Path:
+        return self.path / LOST
+
+    def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
+        """The manifest, if the same was asked of the same inputs and every shard is as it was written."""
+        manifest = StageManifest.read(self.path / MANIFEST)
+        if manifest is None or manifest.key != key or manifest.inputs != inputs:
+            return None
+        for name, expected in manifest.outputs.items():
+            path = self.path / name
+            if not path.is_file() or digest(path) != expected:
+                log.warning("%s: missing or changed since it was written, running the stage again", path)
+                return None
+        return manifest
+
+
+class WriteOutcomes(beam.PTransform):
+    """PCollection of (counted stage, outcome) -> shards of what `stage` kept, and one of what was lost.
+
+    A record's shard is decided by its id, and a shard is sorted by id: neither depends on the runner.
+    *Counters*: `<counted stage>/kept`, `<counted stage>/dropped/<reason>`, `<counted stage>/errored/<error>`.
+    """
+
+    def __init__(self, stage: str, kind: type, directory: Path, shards: int) -> None:
+        super().__init__()
+        self._stage, self._kind, self._directory, self._shards = stage, kind, directory, shards
+
+    def expand(self, outcomes: beam.PCollection) -> beam.PCollection:
+        return (
+            outcomes
+            | "To shards" >> beam.FlatMapTuple(self._place)
+            | "One key a shard" >> beam.GroupByKey()
+            | "Write" >> beam.MapTuple(self._write)
+        )
+
+    def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, Any]]:
+        Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
+        if not isinstance(outcome, Kept):
+            yield LOST, Loss.of(counted, outcome)
+        elif counted == self._stage:
+            index = int(sha256(outcome.record.id)[:8], 16) % self._shards
+            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", outcome.record
+
+    def _write(self, name: str, records: Any) -> None:
+        if name == LOST:
+            losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
+            write_shard(self._directory / name, losses, Loss)
+        else:
+            write_shard(self._directory / name, sorted(records, key=lambda r: r.id), self._kind)
+
+
+def _end(outcome: Outcome[Any]) -> tuple[str, ...]:
+    match outcome:
+        case Kept():
+            return ("kept",)
+        case Dropped(_, reason, _):
+            return ("dropped", reason.value)
+        case Errored(_, error, _):
+            return ("errored", error)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One line of the funnel that a stage is accountable for."""
+
+    stage: str
+    unit: str  # "file", "class", "module", "pair"
+    entered: int | None  # from the shards of the stage before; None where the stage itself finds its units
+
+
+def execute(
+    outcomes: beam.PTransform,
+    *,
+    stage: str,
+    kind: type,
+    key: str,
+    directory: StageDirectory,
+    inputs: dict[str, str],
+    counted: tuple[Counted, ...],
+    shards: int,
+) -> StageManifest:
+    """Run one stage and write its shards and manifest. `outcomes` makes (counted stage, outcome) pairs.
+
+    Raises: ConservationError if in = kept + dropped + errored does not hold, or the shards hold another number.
+    """
+    shutil.rmtree(directory.path, ignore_errors=True)
+    directory.path.mkdir(parents=True)
+    started = time.monotonic()
+    # Beam's default runner would try to download another one.
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    pipeline = beam.Pipeline(options=options)
+    _ = pipeline | outcomes | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
+    result = pipeline.run()
+    result.wait_until_finish()
+    counts = _counts(result, counted)
+    _check(stage, kind, directory, counts)
+    outputs = {path.name: digest(path) for path in sorted(directory.path.glob("*.parquet"))}
+    manifest = StageManifest(stage, key, inputs, outputs, counts, round(time.monotonic() - started, 2))
+    manifest.write(directory.path / MANIFEST)
+    return manifest
+
+
+def _counts(result: Any, counted: tuple[Counted, ...]) -> tuple[StageCounts, ...]:
+    query = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))
+    seen = {counter.key.metric.name: counter.result for counter in query["counters"]}
+
+    def by_code(stage: str, end: str) -> dict[str, int]:
+        prefix = f"{stage}/{end}/"
+        return {name.removeprefix(prefix): n for name, n in sorted(seen.items()) if name.startswith(prefix)}
+
+    rows = []
+    for line in counted:
+        kept = seen.get(f"{line.stage}/kept", 0)
+        dropped, errored = by_code(line.stage, "dropped"), by_code(line.stage, "errored")
+        entered = kept + sum(dropped.values()) + sum(errored.values()) if line.entered is None else line.entered
+        rows.append(StageCounts(line.stage, line.unit, entered, kept, dropped, errored))
+    return tuple(rows)
+
+
+def _check(stage: str, kind: type, directory: StageDirectory, counts: tuple[StageCounts, ...]) -> None:
+    for count in counts:
+        count.check()
+    (kept,) = (count.kept for count in counts if count.stage == stage)
+    lost = sum(sum(count.dropped.values()) + sum(count.errored.values()) for count in counts)
+    in_shards = sum(count_records(path, kind) for path in directory.kept)
+    in_lost = count_records(directory.lost, Loss) if directory.lost.exists() else 0
+    if (in_shards, in_lost) != (kept, lost):
+        raise ConservationError(
+            f"{stage}: counted {kept} kept and {lost} lost, but the shards hold {in_shards} and {in_lost}"
+        )
+
+
+def tag_as(stage: str) -> beam.PTransform:
+    """Outcomes, each with the line of the funnel that counts it."""
+    return "Tag" >> beam.Map(lambda outcome: (stage, outcome))
+
+
+def read_shards(paths: list[Path], kind: type) -> beam.PTransform:
+    """The records of the shards."""
+    return beam.Create([str(path) for path in paths]) | beam.FlatMap(lambda path: read_records(Path(path), kind))

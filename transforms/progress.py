@@ -1,0 +1,41 @@
+"""Who is told about each outcome as it happens: log lines, and whoever watches (the CLI's progress bar).
+
+Beam's own metrics can be read only once a local run has ended, so the watcher is called in the process
+that did the work. On a remote runner there is no watcher, and the counts stand in the stage's manifest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+
+log = logging.getLogger(__name__)
+
+Watcher = Callable[[Outcome[Any]], None]
+_watchers: list[Watcher] = []
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call `watcher` with every outcome until the block ends; it must be safe to call from any thread."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+def advance(stage: str, record_id: str, outcome: Outcome[Any]) -> None:
+    match outcome:
+        case Kept():
+            log.info("%s %s kept", stage, record_id)
+        case Dropped(_, reason, evidence):
+            log.info("%s %s dropped %s: %s", stage, record_id, reason.value, evidence.splitlines()[0:1])
+        case Errored(_, error, message):
+            log.error("%s %s errored %s: %s", stage, record_id, error, message)
+    for watcher in _watchers:
+        watcher(outcome)
