@@ -1,0 +1,8 @@
+"""Runs untrusted code in guest processes. The host decides; what a guest says is a claim."""
+
+from .job import Job, Limits, Report, Status
+from .launcher import SandboxError
+from .pool import Sandbox
+from .settings import SandboxSettings
+
+__all__ = ["Job", "Limits", "Report", "Sandbox", "SandboxError", "SandboxSettings", "Status"]

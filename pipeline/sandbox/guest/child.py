@@ -1,0 +1,90 @@
+"""What a guest does between its birth and its reply."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .. import protocol
+
+_MAX_ERROR = 4096  # characters
+_MAX_TRACEBACK = 16384
+
+
+def main(module: ModuleType, job: dict[str, Any], request: int, reply: int, output: int) -> NoReturn:
+    """Become a guest, run the job, write the reply, exit. Called in the forked process."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        _enter(job["scratch"], request, reply, output)
+        _limit(job["limits"])
+        _answer(module, job, request, reply)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        raise
+    finally:
+        os._exit(1)
+
+
+def _enter(scratch: str, request: int, reply: int, output: int) -> None:
+    """Private folder, private environment, and no file descriptor but the guest's own."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    first, second = sorted((request, reply))
+    os.closerange(3, first)
+    os.closerange(first + 1, second)
+    os.closerange(second + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.chdir(scratch)
+    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
+        os.environ[name] = scratch
+    for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH"):
+        os.environ[name] = os.path.join(scratch, name.lower())
+    tempfile.tempdir = None  # the warm process may have asked for it
+
+
+def _limit(limits: dict[str, Any]) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 2))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_mb"] << 20,) * 2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+
+def _answer(module: ModuleType, job: dict[str, Any], request: int, reply: int) -> None:
+    nonce = bytes.fromhex(job["nonce"])
+    capacity = os.fstat(reply).st_size
+    body, tensors = protocol.read(request, nonce)
+    try:
+        body, tensors = module.run(body, tensors)
+        body = {"reply": body}
+    except SystemExit:
+        raise
+    except BaseException as error:
+        body, tensors = _describe(error, "raised"), {}
+    try:
+        protocol.write(reply, nonce, body, tensors, capacity)
+    except protocol.ProtocolError as error:
+        protocol.write(reply, nonce, _describe(error, "reply"), {}, capacity)
+
+
+def _describe(error: BaseException, ended: str) -> dict[str, Any]:
+    """An exception as far as it can be told; its `str` may raise, and may be of any length."""
+    told = traceback.TracebackException.from_exception(error)
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(told)[:_MAX_ERROR]:
+        ended = "memory"
+    return {
+        "ended": ended,
+        "error": f"{type(error).__name__}: {told}"[:_MAX_ERROR],
+        "traceback": "".join(told.format())[-_MAX_TRACEBACK:],
+    }

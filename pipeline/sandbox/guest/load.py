@@ -1,0 +1,38 @@
+"""Turn source text into a module, the way Triton needs it: from a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def load_source(code: str, name: str) -> ModuleType:
+    """Write `code` to `<name>.py` in the working folder (the guest's scratch) and import it from there.
+
+    `@triton.jit` and `inspect` read a function's source from its file, so it has to be in one. The
+    module is in `sys.modules` while it runs, as for any import; a second load under the same name
+    replaces the first.
+
+    Raises:
+        ValueError: `name` is not an identifier, or names a module that is already there for others.
+        Exception: whatever the code raises.
+    """
+    path = Path.cwd() / f"{name}.py"
+    present = sys.modules.get(name)
+    if not name.isidentifier() or (present is not None and getattr(present, "__file__", None) != str(path)):
+        raise ValueError(f"cannot load a source as {name!r}")
+    path.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # a .py file always has a loader
+    module = importlib.util.module_from_spec(spec)
+    linecache.checkcache(str(path))
+    sys.modules[name] = module
+    try:
+        exec(compile(code, str(path), "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module

@@ -1,0 +1,57 @@
+"""What the host asks of a guest, and what it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .protocol import Tensors
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one guest, with all processes that it starts, may use."""
+
+    wall_s: float = 60.0
+    cpu_s: int = 60  # of each process
+    memory_mb: int = 4096  # above what the warm process already holds
+    file_mb: int = 256  # of its whole scratch folder where that is a tmpfs of its own, else of one file
+    output_mb: int = 512  # of its reply
+    processes: int = 64  # processes and threads
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of `run(request, tensors)` of the module `guest/<kind>.py`, in a process of its own."""
+
+    kind: str
+    request: Mapping[str, Any]  # strict JSON
+    tensors: Tensors = field(default_factory=dict)
+    limits: Limits = Limits()
+
+
+class Status(StrEnum):
+    """How a guest ended. Only OK has a reply."""
+
+    OK = "ok"
+    RAISED = "raised"  # an exception, which the guest could still describe
+    TIMED_OUT = "timed_out"  # the deadline, or the limit on CPU time
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"  # a signal, an exit, or no complete reply
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a job ended. `reply`, `error` and `traceback` are the guest's claims; the rest was seen from outside."""
+
+    status: Status
+    reply: dict[str, Any] | None  # what `run` returned, if the status is OK
+    tensors: Tensors
+    error: str  # exception type and message, or what ended the guest; "" if the status is OK
+    traceback: str
+    stderr: str  # standard output and error as one, capped
+    wall_s: float  # from the request to the reply, by the host's clock
+    cpu_s: float
+    peak_mb: float  # largest resident set of the guest's processes

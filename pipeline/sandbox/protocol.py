@@ -1,0 +1,231 @@
+"""The message between host and guest: strict JSON and raw tensors behind a fixed header, in a memfd.
+
+Both directions use it. The reader on the host takes nothing for granted: every number is checked
+against the bytes that are there before it is used, nothing is unpickled, and the memory is proven to
+have no writer left (`F_SEAL_WRITE`) before the first byte is read.
+
+    header   magic, nonce, length of the JSON, number of tensors, length of everything
+    records  one of fixed size a tensor: dtype, dimensions, offset, length, shape
+    JSON     {"body": {...}, "names": ["x", ...]}
+    payload  the tensors, contiguous, each aligned to 64 bytes
+
+The magic is written last: a message that was cut off has none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import torch
+
+Tensors: TypeAlias = dict[str, torch.Tensor]
+
+MAGIC = b"KQMSG\0\0\1"
+NONCE_BYTES = 16
+MAX_JSON = 16 << 20  # bytes
+MAX_TENSORS = 4096
+MAX_DIMENSIONS = 12
+_ALIGNMENT = 64
+_HEADER = struct.Struct("<8s16sQQQ")
+_RECORD = struct.Struct(f"<QQQQ{MAX_DIMENSIONS}Q")
+
+# A dtype's code is its place in this list: append, never reorder.
+DTYPES: tuple[torch.dtype, ...] = (
+    torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool,
+    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.float8_e5m2,
+    torch.uint16, torch.uint32, torch.uint64,
+)  # fmt: skip
+_CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
+
+
+class ProtocolError(ValueError):
+    """The bytes are not a complete, well-formed message, or a value does not fit into one."""
+
+
+def dumps(value: Any) -> bytes:
+    """Strict JSON: string keys only, no NaN or infinity."""
+    _check_keys(value)
+    try:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ProtocolError(f"not JSON: {error}") from error
+    if len(text) > MAX_JSON:
+        raise ProtocolError(f"JSON of {len(text)} bytes, over the limit of {MAX_JSON}")
+    return text.encode("ascii")
+
+
+def _check_keys(value: Any) -> None:
+    """`json.dumps` turns the keys 1 and True into strings, and so can write one key twice."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if not all(isinstance(key, str) for key in item):
+                raise ProtocolError("not JSON: a key is not a string")
+            pending.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            pending.extend(item)
+
+
+def loads(data: bytes) -> Any:
+    """Parse strict JSON: no duplicate keys, no NaN or infinity, whatever their spelling."""
+    try:
+        return json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
+        )
+    except ProtocolError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ProtocolError("JSON with a key that occurs twice")
+    return result
+
+
+def _refuse(literal: str) -> None:
+    raise ProtocolError(f"JSON with {literal}")
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if not math.isfinite(value):
+        raise ProtocolError(f"JSON with {literal}")
+    return value
+
+
+def write(fd: int, nonce: bytes, body: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], capacity: int) -> None:
+    """Write one message at the start of `fd`, a memfd that is grown to fit if it is empty.
+
+    Args:
+        capacity: the most bytes that the message may have.
+
+    Raises:
+        ProtocolError: the body is no strict JSON, a tensor has no plain memory, or it does not fit.
+    """
+    flat = [_flat(name, tensor) for name, tensor in tensors.items()]
+    text = dumps({"body": body, "names": list(tensors)})
+    if len(flat) > MAX_TENSORS:
+        raise ProtocolError(f"{len(flat)} tensors, over the limit of {MAX_TENSORS}")
+    json_at = _HEADER.size + len(flat) * _RECORD.size
+    end = json_at + len(text)
+    offsets = []
+    for data in flat:
+        offset = _aligned(end)
+        offsets.append(offset)
+        end = offset + data.numel()
+    if end > capacity:
+        raise ProtocolError(f"a message of {end} bytes, over the limit of {capacity}")
+    if os.fstat(fd).st_size == 0:
+        os.ftruncate(fd, end)
+    with mmap.mmap(fd, end) as memory:
+        memory[json_at : json_at + len(text)] = text
+        for index, (tensor, data, offset) in enumerate(zip(tensors.values(), flat, offsets, strict=True)):
+            shape = [*tensor.shape, *[0] * (MAX_DIMENSIONS - tensor.dim())]
+            at = _HEADER.size + index * _RECORD.size
+            _RECORD.pack_into(memory, at, _CODES[tensor.dtype], tensor.dim(), offset, data.numel(), *shape)
+            if data.numel():
+                torch.frombuffer(memory, dtype=torch.uint8, count=data.numel(), offset=offset).copy_(data)
+        _HEADER.pack_into(memory, 0, bytes(8), nonce, len(text), len(flat), end)
+        memory[: len(MAGIC)] = MAGIC
+
+
+def _flat(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's values as a vector of bytes, in C order."""
+    if not isinstance(tensor, torch.Tensor):
+        raise ProtocolError(f"{name} is a {type(tensor).__name__}, not a tensor")
+    if tensor.dtype not in _CODES or tensor.layout != torch.strided or tensor.is_meta or tensor.is_quantized:
+        raise ProtocolError(f"{name} has no plain memory: {tensor.layout}, {tensor.dtype}, {tensor.device}")
+    if tensor.dim() > MAX_DIMENSIONS:
+        raise ProtocolError(f"{name} has {tensor.dim()} dimensions, over the limit of {MAX_DIMENSIONS}")
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return plain.reshape(-1).view(torch.uint8) if plain.numel() else torch.empty(0, dtype=torch.uint8)
+
+
+def read(fd: int, nonce: bytes) -> tuple[dict[str, Any], Tensors]:
+    """The body and the tensors of the message at the start of `fd`.
+
+    The tensors are private, writable views of the message's memory; nothing is copied.
+
+    Raises:
+        ProtocolError: anything in the message is not as it must be.
+    """
+    size = os.fstat(fd).st_size
+    magic, given, json_length, count, end = _unpacked(os.pread(fd, _HEADER.size, 0))
+    if magic != MAGIC:
+        raise ProtocolError("no complete message")
+    if given != nonce:
+        raise ProtocolError("the message answers another request")
+    if json_length > MAX_JSON or count > MAX_TENSORS:
+        raise ProtocolError(f"a header with {json_length} bytes of JSON and {count} tensors")
+    json_at = _HEADER.size + count * _RECORD.size
+    if not json_at + json_length <= end <= size:
+        raise ProtocolError(f"a header that gives {end} bytes of {size}")
+    memory = mmap.mmap(fd, end, access=mmap.ACCESS_COPY)
+    body, names = _envelope(memory[json_at : json_at + json_length], count)
+    tensors: Tensors = {}
+    lowest = json_at + json_length
+    for index, name in enumerate(names):
+        tensors[name], lowest = _tensor(memory, _HEADER.size + index * _RECORD.size, lowest)
+    return body, tensors
+
+
+def _unpacked(header: bytes) -> tuple[bytes, bytes, int, int, int]:
+    if len(header) != _HEADER.size:
+        raise ProtocolError("no complete message")
+    return _HEADER.unpack(header)  # type: ignore[return-value]
+
+
+def _envelope(text: bytes, count: int) -> tuple[dict[str, Any], list[str]]:
+    envelope = loads(text)
+    if not isinstance(envelope, dict) or envelope.keys() != {"body", "names"}:
+        raise ProtocolError("an envelope with other keys than body and names")
+    body, names = envelope["body"], envelope["names"]
+    if not isinstance(body, dict):
+        raise ProtocolError("a body that is no object")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ProtocolError("names that are no list of strings")
+    if len(names) != count or len(set(names)) != count:
+        raise ProtocolError("names that are not one a tensor")
+    return body, names
+
+
+def _tensor(memory: mmap.mmap, at: int, lowest: int) -> tuple[torch.Tensor, int]:
+    """The tensor of the record at `at`, and where its payload ends. Payloads may not overlap."""
+    code, dimensions, offset, length, *sizes = _RECORD.unpack_from(memory, at)
+    if code >= len(DTYPES) or dimensions > MAX_DIMENSIONS:
+        raise ProtocolError(f"a tensor of dtype {code} with {dimensions} dimensions")
+    dtype, shape = DTYPES[code], sizes[:dimensions]
+    if any(sizes[dimensions:]) or any(size >= 1 << 62 for size in shape):
+        raise ProtocolError(f"a tensor of shape {sizes}")
+    elements = math.prod(shape)
+    if elements * dtype.itemsize != length:
+        raise ProtocolError(f"{length} bytes for a tensor of {elements} elements of {dtype}")
+    if offset % _ALIGNMENT or offset < lowest or offset + length > len(memory):
+        raise ProtocolError(f"a tensor at {offset} of {length} bytes")
+    if not elements:
+        return torch.empty(shape, dtype=dtype), offset
+    return torch.frombuffer(memory, dtype=dtype, count=elements, offset=offset).reshape(shape), offset + length
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+
+
+def seal(fd: int) -> None:
+    """Make a memfd's content final. Raises ProtocolError if a process can still write to it."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    except OSError as error:
+        raise ProtocolError(f"the message can still be written to: {error}") from error
