@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from rich.console import Console
-
 from kernelquarry.pipeline.funnel import ConservationError, StageCounts, explain, render_text
+from rich.console import Console
 
 PROBE = StageCounts("probe", "module", 10, 6, {"no_workload": 2, "import_failed": 1}, {"OSError": 1})
 
@@ -20,6 +19,10 @@ def test_conserved_counts_pass() -> None:
 def test_a_lost_record_is_named() -> None:
     with pytest.raises(ConservationError, match=r"probe: 11 module entered, but 10 left \(6 kept, 3 dropped, 1 err"):
         StageCounts("probe", "module", 11, 6, PROBE.dropped, PROBE.errored).check()
+
+
+def test_summary_is_one_line() -> None:
+    assert PROBE.summary() == "probe: 10 module in, 6 kept, 3 dropped, 1 errored"
 
 
 def test_losses_are_sorted_by_number_then_code() -> None:

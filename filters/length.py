@@ -1,0 +1,26 @@
+"""Does the pair fit into a training context?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Pair
+
+from .objection import Objection
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """Drops pairs whose two sides together have more characters than `at_most`.
+
+    Tokenizers make a token of about three characters of such code, so the default is 16,000 tokens.
+    """
+
+    at_most: int = 48_000
+
+    def __call__(self, pair: Pair) -> Objection | None:
+        python, triton = len(pair.python_code), len(pair.triton_code)
+        if python + triton <= self.at_most:
+            return None
+        return Objection(Reason.TOO_LONG, f"{python + triton} characters ({python} python, {triton} triton)")

@@ -1,0 +1,13 @@
+"""What a filter answers when a pair must not stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.schema.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    reason: Reason
+    evidence: str  # the measured value

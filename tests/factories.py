@@ -1,0 +1,198 @@
+"""Records to test with: `make_x(**overrides)` gives one that is valid, small and always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from kernelquarry.pipeline.schema import ids
+from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.records import (
+    Candidate,
+    Module,
+    Pair,
+    Probed,
+    Purity,
+    StateSpec,
+    TensorSpec,
+    Tier,
+    Trial,
+    Verdict,
+    Verified,
+    Workload,
+)
+
+MODULE_CODE = '''import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    """Scale and shift, then clamp at zero."""
+
+    def __init__(self, features: int = 8):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        return torch.relu(x * self.weight + self.bias)
+'''
+GET_INPUTS = """
+
+def get_inputs():
+    return [torch.rand(5, 8)]
+
+
+def get_init_inputs():
+    return [8]
+"""
+TRITON_CODE = '''import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_shift_relu(out, x, weight, bias, size, features, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = index < size
+    value = tl.load(x + index, mask) * tl.load(weight + index % features, mask)
+    tl.store(out + index, tl.maximum(value + tl.load(bias + index % features, mask), 0.0), mask)
+
+
+class ModelNew(torch.nn.Module):
+    """One kernel for the multiplication, the addition and the clamp."""
+
+    def __init__(self, features: int = 8):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(features))
+        self.bias = torch.nn.Parameter(torch.zeros(features))
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        size, features = x.numel(), x.shape[-1]
+        grid = (triton.cdiv(size, 256),)
+        scale_shift_relu[grid](out, x, self.weight, self.bias, size, features, BLOCK=256)
+        return out
+'''
+SOURCE = SourceRef(
+    corpus="tiny", package="layers", revision="1.0", path="layers/scale.py", sha256=ids.sha256("layers/scale.py")
+)
+LICENCE = Licence(spdx="MIT", evidence="License-Expression: MIT")
+GENERATOR = Generator(kind="inductor", name="torch.inductor", version="2.13.0", options='{"target":"sm_90"}')
+ENVIRONMENT = Environment(
+    python="3.11.7", torch="2.13.0", triton="3.7.1", device="cpu-interpreter", driver="", sandbox='{"network":"none"}'
+)
+
+
+def make_workload(*shape: int) -> Workload:
+    return Workload(tensors=(TensorSpec("x", shape or (5, 8), "float32"),), args='[{"tensor":0}]')
+
+
+def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
+    """A verdict whose worst error is `ratio` of the tolerance."""
+    trial = Trial(workload=0, seed=1, distribution="normal", error=ratio * 1e-6, honest_error=1.25e-7, tolerance=1e-6)
+    fields: dict[str, Any] = dict(
+        tiers=(Tier.COMPILED, Tier.INTERPRETED),
+        targets=("sm_80", "sm_90"),
+        trials=(trial, replace(trial, seed=2, error=trial.error / 2)),
+        launches=1,
+        launched_kernels=("scale_shift_relu",),
+        deterministic=True,
+        ghost_changed=True,
+        impostors=("zeros", "input"),
+        environment=ENVIRONMENT,
+    )
+    return Verdict(**{**fields, **overrides})
+
+
+def make_module(code: str = MODULE_CODE, **overrides: Any) -> Module:
+    fields: dict[str, Any] = dict(name="ScaleShift", code=code, source=SOURCE, licence=LICENCE)
+    return Module(id=ids.module_id(code), **{**fields, **overrides})
+
+
+def make_probed(module: Module | None = None, **overrides: Any) -> Probed:
+    module = module or make_module()
+    fields: dict[str, Any] = dict(
+        module=module,
+        init_args="[8]",
+        workloads=(make_workload(5, 8), make_workload(3, 7, 8)),
+        state=(
+            StateSpec("weight", "parameter", (8,), "float32", mean=1.0, std=0.0, minimum=1.0),
+            StateSpec("bias", "parameter", (8,), "float32", mean=0.0, std=0.0, minimum=0.0),
+        ),
+        outputs='{"dtype":"float32","shape":[5,8],"tensor":0}',
+        operators=("aten.add.Tensor", "aten.mul.Tensor", "aten.relu.default"),
+        python_code=module.code + GET_INPUTS,
+    )
+    return Probed(**{**fields, **overrides})
+
+
+def make_candidate(probed: Probed | None = None, **overrides: Any) -> Candidate:
+    fields: dict[str, Any] = dict(
+        probed=probed or make_probed(),
+        triton_code=TRITON_CODE,
+        kernels=("scale_shift_relu",),
+        purity=Purity.PURE,
+        extern_ops=(),
+        shape_general=True,
+        generator=GENERATOR,
+        inductor_code="# generated\n" + TRITON_CODE,
+    )
+    return Candidate(**{**fields, **overrides})
+
+
+def make_verified(candidate: Candidate | None = None, verdict: Verdict | None = None) -> Verified:
+    return Verified(candidate or make_candidate(), verdict or make_verdict())
+
+
+def make_pair(**overrides: Any) -> Pair:
+    """A row; its id follows from its code unless it is given."""
+    probed = make_probed()
+    fields: dict[str, Any] = dict(
+        module_name="ScaleShift",
+        entry_point="Model",
+        python_code=probed.python_code,
+        triton_code=TRITON_CODE,
+        inductor_code="# generated\n" + TRITON_CODE,
+        generator=GENERATOR,
+        source=SOURCE,
+        licence=LICENCE,
+        imported_files=(),
+        init_args=probed.init_args,
+        workloads=probed.workloads,
+        state=probed.state,
+        operators=probed.operators,
+        kernels=("scale_shift_relu",),
+        purity=Purity.PURE,
+        extern_ops=(),
+        shape_general=True,
+        verdict=make_verdict(),
+    )
+    fields |= overrides
+    return Pair(**{"id": ids.pair_id(fields["python_code"], fields["triton_code"]), **fields})
+
+
+ACTIVATIONS: Sequence[str] = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "square", "erf", "sqrt")
+
+
+def make_pairs(number: int, splits: Sequence[str] = ("train",)) -> list[Pair]:
+    """Pairs that differ in every column that reports and cards count."""
+    licences = ("MIT", "Apache-2.0", "BSD-3-Clause", "MIT")
+    return [
+        make_pair(
+            python_code=MODULE_CODE.replace("relu", ACTIVATIONS[i % 10]).replace("bias", f"bias_{i}") + GET_INPUTS,
+            module_name=f"Scale{i}",
+            source=replace(SOURCE, package=f"layers{i % 7}", path=f"layers/scale_{i}.py"),
+            licence=replace(LICENCE, spdx=licences[i % 4]),
+            operators=("aten.add.Tensor", "aten.mul.Tensor", f"aten.{ACTIVATIONS[i % 10]}.default"),
+            kernels=tuple(f"kernel_{k}" for k in range(1 + i % 4)),
+            purity=Purity.MIXED if i % 5 == 4 else Purity.PURE,
+            extern_ops=("aten.convolution.default",) if i % 5 == 4 else (),
+            shape_general=i % 3 != 0,
+            verdict=make_verdict(ratio=10.0 ** (-(i % 40) / 10)),
+            cluster=ids.cluster_id([str(i)]),
+            split=splits[i % len(splits)],
+        )
+        for i in range(number)
+    ]

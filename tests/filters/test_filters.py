@@ -1,0 +1,84 @@
+"""Each filter objects for its reason, with the measured value, and leaves its neighbours alone."""
+
+from __future__ import annotations
+
+import pytest
+from factories import make_pair
+from kernelquarry.filters import FILTERS, Filter
+from kernelquarry.filters.length import Length
+from kernelquarry.filters.secrets import PATTERNS, Secrets
+from kernelquarry.filters.triviality import Triviality, base_name
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Pair
+
+# In two parts, so that no scanner takes this file for a leak.
+CREDENTIALS = {
+    "anthropic-key": "sk-ant-" + "api03-" + "a1B2" * 10,
+    "aws-access-key": "AKIA" + "Z7QW2345ABCDEFGH",
+    "github-token": "ghp_" + "a1B2c3" * 6,
+    "gitlab-token": "glpat-" + "a1B2c" * 4,
+    "google-key": "AIza" + "SyA1b2C" * 5,
+    "huggingface-token": "hf_" + "aBcDeFgHiJkLmNoPq" * 2,
+    "openai-key": "sk-proj-" + "a1B2" * 8 + "T3Blbk" + "FJ" + "c3D4" * 8,
+    "private-key": "-----BEGIN RSA " + "PRIVATE KEY-----",
+    "pypi-token": "pypi-" + "AgEI" + "cHlwaS5v" * 8,
+    "slack-token": "xoxb-" + "123456789012-" + "a1B2c3D4" * 3,
+    "stripe-key": "sk_live_" + "a1B2c3D4" * 3,
+}
+
+
+def check(filter: Filter, pair: Pair) -> tuple[Reason, str] | None:
+    objection = filter(pair)
+    return objection and (objection.reason, objection.evidence)
+
+
+def test_an_ordinary_pair_passes_every_filter() -> None:
+    assert [check(filter, make_pair()) for filter in FILTERS] == [None] * len(FILTERS)
+
+
+@pytest.mark.parametrize("operators", [(), ("aten.view.default", "aten.clone.default"), ("aten::t",)])
+def test_views_and_copies_are_trivial(operators: tuple[str, ...]) -> None:
+    reason, evidence = check(Triviality(), make_pair(operators=operators))
+    assert reason is Reason.TRIVIAL and evidence.startswith("0 computing operators")
+
+
+@pytest.mark.parametrize("operator", ["aten.relu.default", "aten::cat", "aten.constant_pad_nd.default", "ours.op"])
+def test_one_computing_operator_is_enough(operator: str) -> None:
+    assert check(Triviality(), make_pair(operators=("aten.view.default", operator))) is None
+    assert check(Triviality(at_least=2), make_pair(operators=("aten.view.default", operator))) is not None
+
+
+def test_base_name() -> None:
+    names = ["aten.add.Tensor", "aten::add.Tensor", "aten::add", "prims.add.default"]
+    assert {base_name(name) for name in names} == {"add"}
+
+
+def test_length_counts_both_sides() -> None:
+    pair = make_pair(python_code="x" * 60, triton_code="y" * 40)
+    assert check(Length(at_most=100), pair) is None
+    assert check(Length(at_most=99), pair) == (Reason.TOO_LONG, "100 characters (60 python, 40 triton)")
+
+
+def test_every_pattern_has_an_example() -> None:
+    assert [name for name, _ in PATTERNS] == list(CREDENTIALS)
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+@pytest.mark.parametrize("column", ["python_code", "triton_code", "inductor_code", "init_args"])
+def test_credentials_are_found_and_not_repeated(name: str, column: str) -> None:
+    pair = make_pair(**{column: f'first = 1\nkey = "{CREDENTIALS[name]}"\n'})
+    assert check(Secrets(), pair) == (Reason.SECRET, f"{name} in {column}, line 2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIA" + "short",
+        "my_hf_" + "aBcDeFgHiJkLmNoPq" * 2,  # the prefix is the end of a name
+        "hf_" + "aBcDeFgHiJkLmNoPq" * 3,  # too long for a token
+        "sk-" + "learn-contrib-something-quite-long-here",
+        "-----BEGIN CERTIFICATE-----",
+    ],
+)
+def test_lookalikes_are_left_alone(text: str) -> None:
+    assert check(Secrets(), make_pair(python_code=text)) is None
