@@ -10,8 +10,9 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
+import click
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
@@ -169,21 +170,30 @@ def set_up_logging(verbose: int) -> None:
 def main() -> None:
     """Entry point. What is wrong outside of the program becomes one line and exit status 1."""
     try:
-        app()
-    except KeyboardInterrupt:
+        status = typer.main.get_command(app).main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
         _fail("interrupted: nothing that was done is lost, the same command goes on from here", 130)
     except UserError as error:
         _fail(str(error))
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            _fail(f"no space left on the disk{f' for {error.filename}' if error.filename else ''}: free some, then run "
-                  "the same command again, it goes on from here")
-        if error.errno in (errno.EACCES, errno.EROFS):
-            _fail(f"cannot write {error.filename}: give a directory that is yours with --out and --cache")
-        raise
+        if error.errno not in _REMEDIES:
+            raise
+        _fail(f"{error.strerror}{f' ({error.filename})' if error.filename else ''}: {_REMEDIES[error.errno]}")
+    sys.exit(status or 0)
 
 
-def _fail(message: str, status: int = 1) -> None:
+_REMEDIES = {
+    errno.ENOSPC: "free some space, then run the same command: it goes on from here",
+    errno.EDQUOT: "free some space, then run the same command: it goes on from here",
+    errno.EACCES: "give directories that are yours with --out and --cache",
+    errno.EROFS: "give directories that can be written with --out and --cache",
+}
+
+
+def _fail(message: str, status: int = 1) -> NoReturn:
     err.print(f"kernelquarry: {message}", style="red", highlight=False, soft_wrap=True)
     sys.stdout.flush()
     os._exit(status)  # guests and threads may still run; their parent's death ends them

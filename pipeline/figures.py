@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.table import Table
+
 from .schema.files import replace_file
 
 ROOT = Path(__file__).parent.parent
@@ -86,3 +88,20 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
     with replace_file(FIGURES) as stream:
         stream.write((json.dumps(entries, indent=1) + "\n").encode())
     return figure
+
+
+def render_figures() -> Table:
+    """The latest measurement of each figure beside its goal, and those that were never measured."""
+    latest = {figure.id: figure for figure in measured()}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("figure", "measured", "goal", "", "what", "date", "machine", "note"):
+        table.add_column(name, justify="right" if name in ("measured", "goal") else "left")
+    for id, goal in goals().items():
+        figure = latest.get(id)
+        if figure is None:
+            table.add_row(id, "-", str(goal), "", goal.what, "not measured", "", "")
+            continue
+        mark = "[green]met[/]" if goal.met(figure.value) else "[red]missed[/]"
+        value = f"{figure.value:g} {figure.unit}"
+        table.add_row(id, value, str(goal), mark, goal.what, figure.date, figure.machine, figure.note)
+    return table
