@@ -1,12 +1,12 @@
 """Builds a run directory: each stage that is not done yet, in order.
 
-    out/tiny/run.json                          the corpus that it was started with
-             stages/03-probe/kept-*.parquet    records that go on
-                             lost.parquet      what was dropped or errored, and why
-                             stage.json        manifest, written last
-             store/                            results of expensive work, by content
-             dataset/                          what is published
-             report.html
+out/tiny/run.json                          the corpus that it was started with
+         stages/03-probe/kept-*.parquet    records that go on
+                         lost.parquet      what was dropped or errored, and why
+                         stage.json        manifest, written last
+         store/                            results of expensive work, by content
+         dataset/                          what is published
+         report.html
 """
 
 from __future__ import annotations

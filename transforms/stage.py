@@ -50,9 +50,9 @@ def run_guarded(stage: str, record: Record, work: Callable[[Any], Outcome[Any]])
     """`work(record)`, or `Errored`: the boundary at which our own failures become countable."""
     try:
         return work(record)
-    except Exception as error:  # noqa: BLE001 - the boundary; the record is counted as errored and reported
+    except Exception as error:
         where = traceback.format_tb(error.__traceback__)[-1].strip().splitlines()[0]
-        log.exception("%s %s errored", stage, record.id)
+        log.debug("%s %s", stage, record.id, exc_info=error)
         return Errored(record.id, type(error).__name__, f"{error} ({where})"[:2000])
 
 

@@ -1,0 +1,100 @@
+"""One stage on a directory of shards: every record is accounted for, and nothing is done twice."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+
+from kernelquarry.pipeline.funnel import ConservationError
+from kernelquarry.pipeline.run import Counted, StageDirectory, execute, read_shards, tag_as
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.ids import module_id
+from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Module
+from kernelquarry.transforms.stage import ApplyStage, Workplace
+from tests.factories import make_module
+
+MODULES = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(40)]
+
+
+def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
+    """Keeps even codes, drops odd ones, and breaks on 13 and 26."""
+    number = int(module.code)
+    if number in (13, 26):
+        raise KeyError(number)
+    if number % 2:
+        return Dropped(module.id, Reason.RANDOM, f"{number} is odd")
+    return Kept(module)
+
+
+def run(directory: Path, work=sieve, fingerprint: str = "1", entered: int = len(MODULES)):
+    workplace = Workplace(directory / "store", SandboxSettings(workers=2), workers=2)
+    apply = ApplyStage("probe", work, Module, fingerprint, workplace)
+    return execute(
+        beam.Create(MODULES) | apply | tag_as("probe"),
+        stage="probe",
+        kind=Module,
+        key="key",
+        directory=StageDirectory(directory / "stage"),
+        inputs={"shard": "digest"},
+        counted=(Counted("probe", "module", entered),),
+        shards=3,
+    )
+
+
+def test_every_record_ends_in_exactly_one_way(tmp_path: Path) -> None:
+    (counts,) = run(tmp_path).counts
+    assert (counts.entered, counts.kept) == (40, 19)
+    assert counts.dropped == {"random": 19}
+    assert counts.errored == {"KeyError": 2}
+    stage = StageDirectory(tmp_path / "stage")
+    kept = [module for path in stage.kept for module in read_records(path, Module)]
+    losses = list(read_records(stage.lost, Loss))
+    assert len(stage.kept) == 3
+    assert {m.id for m in kept} | {loss.id for loss in losses} == {m.id for m in MODULES}
+    assert len(kept) + len(losses) == len(MODULES)
+    assert {loss.id for loss in losses if loss.status is Status.ERRORED} == {MODULES[13].id, MODULES[26].id}
+
+
+def test_a_lost_record_fails_the_stage(tmp_path: Path) -> None:
+    with pytest.raises(ConservationError, match="41 module entered, but 40 left"):
+        run(tmp_path, entered=41)
+
+
+def test_results_are_stored_and_errors_are_tried_again(tmp_path: Path) -> None:
+    first = run(tmp_path)
+    calls = tmp_path / "calls"  # a file, since Beam gives each worker a copy of the function
+
+    def watched(module: Module, sandbox: Sandbox) -> Outcome[Module]:
+        with calls.open("a") as stream:
+            stream.write(module.code + "\n")
+        return sieve(module, sandbox)
+
+    second = run(tmp_path, work=watched)
+    assert sorted(calls.read_text().split()) == ["13", "26"]
+    assert second.outputs == first.outputs
+    run(tmp_path, work=watched, fingerprint="2")
+    assert len(calls.read_text().split()) == 2 + len(MODULES)
+
+
+def test_a_finished_stage_is_recognised_until_something_changes(tmp_path: Path) -> None:
+    manifest = run(tmp_path)
+    stage = StageDirectory(tmp_path / "stage")
+    assert stage.finished("key", {"shard": "digest"}) == manifest
+    assert stage.finished("other", {"shard": "digest"}) is None
+    assert stage.finished("key", {"shard": "other"}) is None
+    stage.kept[0].write_bytes(b"half")
+    assert stage.finished("key", {"shard": "digest"}) is None
+
+
+def test_shards_can_be_read_back_in_beam(tmp_path: Path) -> None:
+    run(tmp_path)
+    shards = StageDirectory(tmp_path / "stage").kept
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        codes = pipeline | read_shards(shards, Module) | beam.Map(lambda module: int(module.code))
+        assert_that(codes, equal_to([n for n in range(0, 40, 2) if n != 26]))
