@@ -1,0 +1,151 @@
+"""Copies are found whatever the order, and the right one stays."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from factories import GET_INPUTS, LICENCE, MODULE_CODE, SOURCE, make_pair
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelquarry.pipeline.schema.ids import cluster_id
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Pair, Purity
+from kernelquarry.transforms.deduplicate import deduplicate
+from kernelquarry.transforms.deduplicate.cluster import clusters
+from kernelquarry.transforms.deduplicate.deduplicate import rank
+from kernelquarry.transforms.deduplicate.form import THRESHOLD, form_of, similarity
+
+OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
+
+
+def chain(*operators: str) -> str:
+    """A module of many statements, each with an operator of its own."""
+    lines = [f"        x{i + 1} = torch.{name}(x{i}) * self.scale + {i}" for i, name in enumerate(operators)]
+    body = "\n".join(["    def forward(self, x0):", *lines, f"        return x{len(operators)}"])
+    head = MODULE_CODE.partition("    def forward")[0]
+    return head + body + "\n" + GET_INPUTS
+
+
+LONG = chain(*(OPERATORS * 3))
+EXACT = LONG.replace("    def forward", "    # the same\n    def forward").replace("(5, 8)", "(7, 8)")
+RENAMED = re.sub(r"\bx(\d+)\b", r"value\1", LONG)
+NEAR = LONG.replace("torch.erf(x7)", "torch.tan(x7)")
+OTHER = chain("floor", "ceil", "frac", "sign")
+
+
+def kept(outcomes: list[Outcome[Pair]]) -> list[Pair]:
+    return [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
+
+
+def dropped(outcomes: list[Outcome[Pair]]) -> list[Dropped]:
+    return [outcome for outcome in outcomes if isinstance(outcome, Dropped)]
+
+
+@pytest.mark.parametrize(
+    ("copy", "reason"),
+    [
+        (EXACT, Reason.DUPLICATE_EXACT),
+        (RENAMED, Reason.DUPLICATE_RENAMED),
+        (NEAR, Reason.DUPLICATE_NEAR),
+    ],
+)
+def test_a_copy_is_dropped_with_what_it_copies(copy: str, reason: Reason) -> None:
+    original, other, again = make_pair(python_code=LONG), make_pair(python_code=OTHER), make_pair(python_code=copy)
+    first, second = sorted((original, again), key=rank)
+    outcomes = deduplicate([original, other, again])
+    likeness = similarity(form_of(LONG), form_of(copy))
+    assert {pair.id for pair in kept(outcomes)} == {first.id, other.id}
+    assert dropped(outcomes) == [Dropped(second.id, reason, f"{first.id}, similarity {likeness:.3f}")]
+
+
+def test_the_examples_are_what_they_claim() -> None:
+    forms = {name: form_of(code) for name, code in dict(long=LONG, near=NEAR, renamed=RENAMED, other=OTHER).items()}
+    assert THRESHOLD <= similarity(forms["long"], forms["near"]) < 1
+    assert similarity(forms["long"], forms["renamed"]) < THRESHOLD
+    assert similarity(forms["long"], forms["other"]) < THRESHOLD
+
+
+def test_a_pair_alone_is_its_own_cluster() -> None:
+    pair = make_pair()
+    assert deduplicate([pair]) == [Kept(replace(pair, cluster=cluster_id([pair.id])))]
+    assert deduplicate([]) == []
+
+
+def test_the_cluster_is_named_after_all_members() -> None:
+    pairs = [make_pair(python_code=code) for code in (LONG, EXACT, NEAR)]
+    (survivor,) = kept(deduplicate(pairs))
+    assert survivor.cluster == cluster_id([pair.id for pair in pairs])
+
+
+def test_a_chain_of_copies_is_one_cluster() -> None:
+    codes = [LONG]
+    for operator in OPERATORS[:6]:
+        codes.append(codes[-1].replace(f"torch.{operator}(", "torch.special.ndtr(", 2))
+    assert similarity(form_of(codes[0]), form_of(codes[-1])) < THRESHOLD
+    assert len(kept(deduplicate(make_pair(python_code=code) for code in codes))) == 1
+
+
+def test_the_same_pair_from_two_places_stays_once() -> None:
+    a = make_pair(source=replace(SOURCE, package="a"))
+    b = make_pair(source=replace(SOURCE, package="b"))
+    outcomes = deduplicate([b, a])
+    assert [pair.source.package for pair in kept(outcomes)] == ["a"]
+    assert dropped(outcomes) == [Dropped(a.id, Reason.DUPLICATE_EXACT, f"{a.id}, similarity 1.000")]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (dict(purity=Purity.PURE, shape_general=False), dict(purity=Purity.MIXED)),
+        (dict(shape_general=True, licence=replace(LICENCE, spdx="NOASSERTION")), dict(shape_general=False)),
+        (dict(python_code=LONG + "# longer\n"), dict(licence=replace(LICENCE, spdx="NOASSERTION"))),
+        (dict(), dict(python_code=LONG + "# longer\n")),
+    ],
+    ids=["purity", "shape", "licence", "length"],
+)
+def test_the_better_one_stays(better: dict, worse: dict) -> None:
+    good = make_pair(**{"python_code": LONG, **better, "triton_code": "good"})
+    bad = make_pair(**{"python_code": LONG, **worse, "triton_code": "bad"})
+    assert [pair.triton_code for pair in kept(deduplicate([bad, good]))] == ["good"]
+
+
+def test_what_does_not_parse_is_errored_and_stops_nothing() -> None:
+    broken, fine = make_pair(python_code="def ("), make_pair()
+    outcomes = deduplicate([broken, fine])
+    (errored,) = [outcome for outcome in outcomes if isinstance(outcome, Errored)]
+    assert (errored.id, errored.error) == (broken.id, "SyntaxError")
+    assert [pair.id for pair in kept(outcomes)] == [fine.id]
+
+
+POOL = [make_pair(python_code=code) for code in (LONG, EXACT, RENAMED, NEAR, OTHER, MODULE_CODE)]
+POOL += [replace(POOL[0], source=replace(SOURCE, path="z.py")), make_pair(python_code=LONG, purity=Purity.MIXED)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(POOL))
+def test_order_does_not_matter(pairs: list[Pair]) -> None:
+    outcomes = deduplicate(pairs)
+    assert outcomes == deduplicate(POOL)
+    assert len(outcomes) == len(POOL)
+    assert len({pair.cluster for pair in kept(outcomes)}) == len(kept(outcomes)) == 3
+
+
+NODES = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
+
+
+@given(NODES, st.data())
+def test_clusters_are_connected_components(nodes: list[str], data: st.DataObject) -> None:
+    edges = data.draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes))))
+    found = clusters(nodes, edges)
+    assert found == clusters(sorted(nodes), reversed(edges))
+    assert all(found[a] == found[b] for a, b in edges)
+    for node in nodes:  # what edges can reach, and no more
+        reached = {node}
+        for _ in nodes:
+            reached |= {y for a, b in edges for x, y in ((a, b), (b, a)) if x in reached}
+        assert {other for other in nodes if found[other] == found[node]} == reached
+        assert found[node] == min(reached)

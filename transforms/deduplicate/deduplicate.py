@@ -1,0 +1,102 @@
+"""Finds copies, and decides which one of them stays.
+
+In steps that a distributed engine can take one by one: each source's `form_of` gives grouping keys; each
+group gives `candidates`; each candidate is compared in full (`are_copies`); copies form `clusters`; each
+cluster is settled alone (`settle`). Forms stand for all pairs with the same `exact` digest, so that a
+source that was copied a thousand times is compared once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from kernelquarry.pipeline.schema.ids import cluster_id
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Pair, Purity
+
+from .cluster import clusters
+from .form import Form, are_copies, form_of, similarity
+
+
+def deduplicate(pairs: Iterable[Pair]) -> list[Outcome[Pair]]:
+    """One outcome a pair, sorted by id: `Kept` with its cluster, or `Dropped` with what it copies."""
+    outcomes: list[Outcome[Pair]] = []
+    members: defaultdict[str, list[Pair]] = defaultdict(list)  # exact digest -> pairs
+    forms: dict[str, Form] = {}
+    for pair in pairs:
+        try:
+            form = form_of(pair.python_code)
+        except (SyntaxError, RecursionError) as error:
+            outcomes.append(Errored(pair.id, type(error).__name__, str(error)))
+            continue
+        forms[form.exact] = form
+        members[form.exact].append(pair)
+    together: defaultdict[str, list[tuple[Pair, Form]]] = defaultdict(list)
+    for exact, cluster in clusters(forms, copies(forms)).items():
+        together[cluster] += [(pair, forms[exact]) for pair in members[exact]]
+    for cluster_members in together.values():
+        outcomes += settle(cluster_members)
+    return sorted(outcomes, key=_outcome_order)
+
+
+def copies(forms: dict[str, Form]) -> set[tuple[str, str]]:
+    """The digests of all forms that are copies of each other, as far as their keys bring them together."""
+    groups: defaultdict[str, set[str]] = defaultdict(set)
+    for exact, form in forms.items():
+        for key in form.keys:
+            groups[key].add(exact)
+    found = {pair for group in groups.values() for pair in candidates(group)}
+    return {(a, b) for a, b in found if are_copies(forms[a], forms[b])}
+
+
+def candidates(group: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """What to compare of the forms that share a key."""
+    return combinations(sorted(group), 2)
+
+
+def settle(cluster: Sequence[tuple[Pair, Form]]) -> list[Outcome[Pair]]:
+    """Keep the best pair of a cluster, and drop the others with their likeness to it.
+
+    A cluster is what a chain of copies connects, so a likeness may be under the threshold.
+    """
+    name = cluster_id([pair.id for pair, _ in cluster])
+    (best, best_form), *others = sorted(cluster, key=lambda member: rank(member[0]))
+    outcomes: list[Outcome[Pair]] = [Kept(replace(best, cluster=name))]
+    for pair, form in others:
+        evidence = f"{best.id}, similarity {similarity(form, best_form):.3f}"
+        outcomes.append(Dropped(pair.id, _relation(form, best_form), evidence))
+    return outcomes
+
+
+def rank(pair: Pair) -> tuple[Any, ...]:
+    """The smallest stays: pure before mixed, shape-general, with a licence that was found, short, then by id."""
+    source = pair.source
+    return (
+        pair.purity is not Purity.PURE,
+        not pair.shape_general,
+        pair.licence.spdx == "NOASSERTION",
+        len(pair.python_code),
+        pair.id,
+        (source.package, source.revision, source.path),  # the same pair may have been found in two places
+    )
+
+
+def _relation(a: Form, b: Form) -> Reason:
+    if a.exact == b.exact:
+        return Reason.DUPLICATE_EXACT
+    return Reason.DUPLICATE_RENAMED if a.renamed == b.renamed else Reason.DUPLICATE_NEAR
+
+
+def _outcome_order(outcome: Outcome[Pair]) -> tuple[str, bool, str]:
+    match outcome:
+        case Kept(pair):
+            return (pair.id, False, "")
+        case Dropped(id, _, evidence):
+            return (id, True, evidence)
+        case Errored(id, error, _):
+            return (id, True, error)

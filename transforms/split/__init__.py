@@ -1,0 +1,5 @@
+"""Split: each cluster goes to train, validation or test as a whole."""
+
+from .split import Shares, split
+
+__all__ = ["Shares", "split"]

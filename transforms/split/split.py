@@ -1,0 +1,38 @@
+"""A pair's split follows from its cluster alone, so that no cluster is in two splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.records import Pair
+
+_STEPS = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Share of the clusters that each split gets; the rest goes to train."""
+
+    validation: float = 0.05
+    test: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (self.validation >= 0 and self.test >= 0 and self.validation + self.test <= 1):
+            raise ValueError(f"shares must not be negative, nor be more than 1 together: {self}")
+
+
+def split(pair: Pair, shares: Shares = Shares()) -> Outcome[Pair]:
+    """The pair with its split. Raises: ValueError if it has no cluster yet."""
+    if not pair.cluster:
+        raise ValueError(f"{pair.id} has no cluster: deduplicate before splitting")
+    return Kept(replace(pair, split=split_of(pair.cluster, shares)))
+
+
+def split_of(cluster: str, shares: Shares) -> str:
+    """Stable: more pairs, or another order, move no cluster. Shares grow from one end, so few change with them."""
+    place = int(sha256(f"split:{cluster}")[:8], 16) / _STEPS
+    if place < shares.test:
+        return "test"
+    return "validation" if place < shares.test + shares.validation else "train"
