@@ -35,6 +35,7 @@ class Reason(Enum):
     NAME_CONFLICT = ("name_conflict", "mine", "two files define one name that the class needs both of")
     ABSTRACT = ("abstract", "mine", "the class is abstract or its forward only raises")
     DUPLICATE_SOURCE = ("duplicate_source", "mine", "the same self-contained source was mined before")
+    SYNTAX_ERROR = ("syntax_error", "mine", "the class or a definition that it needs is not Python 3 that compiles")
 
     # probe: one unit is a module, here and below
     IMPORT_FAILED = ("import_failed", "probe", "the source does not import")

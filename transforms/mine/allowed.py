@@ -1,0 +1,34 @@
+"""What a mined module may import: numerics, and the part of the standard library that only computes."""
+
+from __future__ import annotations
+
+THIRD_PARTY = frozenset({"einops", "numpy", "torch", "typing_extensions"})
+
+STANDARD = frozenset(
+    """
+    __future__ abc bisect cmath collections colorsys contextlib copy dataclasses decimal enum fractions functools
+    hashlib heapq inspect itertools json keyword logging math numbers operator pprint random re statistics
+    string struct textwrap time types typing unicodedata warnings weakref
+    """.split()
+)
+
+# Parts of the allowed packages that reach the network, a compiler or other processes, or that are gone.
+FORBIDDEN = frozenset(
+    """
+    numpy.ctypeslib numpy.distutils numpy.f2py numpy.testing
+    torch._six torch.hub torch.multiprocessing torch.utils.cpp_extension torch.utils.model_zoo
+    torch.utils.tensorboard
+    """.split()
+)
+
+
+def allowed(dotted: str) -> bool:
+    """Whether `import a.b.c`, or the use of `a.b.c`, is one that a mined module may have."""
+    root = dotted.partition(".")[0]
+    if root not in THIRD_PARTY and root not in STANDARD:
+        return False
+    return not any(dotted == name or dotted.startswith(name + ".") for name in FORBIDDEN)
+
+
+def standard(dotted: str) -> bool:
+    return dotted.partition(".")[0] in STANDARD

@@ -1,0 +1,149 @@
+"""Which classes are nn.Modules, and which of those can be constructed and called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from kernelquarry.pipeline.schema.reasons import Reason
+
+from . import syntax
+from .index import Definition
+from .syntax import CLASS, FUNCTION, text
+from .tree import External, Resolved, SourceTree, Symbol
+
+# In torch.nn, but no modules.
+_NO_MODULES = frozenset({"Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"})
+# Modules of torch.nn whose forward is for others to write.
+_WITHOUT_FORWARD = frozenset(
+    {"Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "Container", "_Loss", "_WeightedLoss",
+     "_ConvNd", "_NormBase"}
+)  # fmt: skip
+
+
+class Classes:
+    """Answers questions about the classes of one tree."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
+        self._bases: dict[Definition, list[Definition | External]] = {}
+
+    def modules(self, path: str) -> list[Definition]:
+        """The nn.Module classes that a file defines at module level, in source order."""
+        return [d for d in self._tree.index(path).classes if self.is_module(d)]
+
+    def is_module(self, definition: Definition) -> bool:
+        return any(isinstance(base, External) and _is_torch_module(base.dotted) for base in self.order(definition))
+
+    def order(self, definition: Definition) -> list[Definition | External]:
+        """The class and all its bases, in about the order in which attributes are looked up: depth first."""
+        found: list[Definition | External] = []
+        stack: list[Definition | External] = [definition]
+        while stack:
+            current = stack.pop()
+            if current not in found:
+                found.append(current)
+                if isinstance(current, Definition):
+                    stack.extend(reversed(self._direct_bases(current)))
+        return found
+
+    def _direct_bases(self, definition: Definition) -> list[Definition | External]:
+        if definition not in self._bases:
+            superclasses = syntax.undecorated(definition.node).child_by_field_name("superclasses")
+            expressions = superclasses.named_children if superclasses is not None else []
+            names = [name for name in map(syntax.dotted, expressions) if name]
+            self._bases[definition] = [base for name in names for base in self._class(definition.path, name, 0)]
+        return self._bases[definition]
+
+    def _class(self, path: str, name: tuple[str, ...], depth: int) -> list[Definition | External]:
+        """The class that a dotted name means, through assignments such as `Base = nn.Module`."""
+        resolved = self._tree.resolve(path, name[0], name[1:])
+        target, rest = resolved.target, name[1 + resolved.consumed :]
+        if isinstance(target, External):
+            return [External(".".join((target.dotted, *rest)), None, target.local)]
+        if not isinstance(target, Symbol) or rest:
+            return []
+        last = self._tree.index(target.path).definitions(target.name)[-1]
+        if syntax.undecorated(last.node).type == CLASS:
+            return [last]
+        alias = _assigned(last.node)
+        return self._class(target.path, alias, depth + 1) if alias and depth < 8 else []
+
+    def objection(self, definition: Definition) -> tuple[Reason, str] | None:
+        """Why the class is no module that can be called, or None."""
+        order = self.order(definition)
+        classes = [c for c in order if isinstance(c, Definition)]
+        inherited = [c.dotted.rpartition(".")[2] for c in order if isinstance(c, External) and _is_torch_module(c.dotted)]
+        forward = next((m for c in classes for m in _members(c) if _member_name(m) == "forward"), None)
+        if forward is None:
+            if any(_assigns_forward(c) for c in classes) or any(name not in _WITHOUT_FORWARD for name in inherited):
+                return None
+            return Reason.NO_FORWARD, "bases: " + ", ".join(inherited)
+        if syntax.undecorated(forward).type == FUNCTION and _only_raises(syntax.undecorated(forward)):
+            return Reason.ABSTRACT, "forward has no body"
+        abstract = _abstract_members(classes)
+        return (Reason.ABSTRACT, ", ".join(abstract)) if abstract else None
+
+
+def _is_torch_module(dotted: str) -> bool:
+    package, _, name = dotted.rpartition(".")
+    if name in _NO_MODULES or package.startswith(("torch.nn.functional", "torch.nn.init", "torch.nn.utils")):
+        return False
+    return (package == "torch.nn" or package.startswith("torch.nn.modules")) and name.lstrip("_")[:1].isupper()
+
+
+def _assigned(statement: Node) -> tuple[str, ...] | None:
+    """`a.b` of the statement `x = a.b`."""
+    inner = statement.named_children[0] if statement.type == "expression_statement" else None
+    right = inner.child_by_field_name("right") if inner is not None and inner.type == "assignment" else None
+    return syntax.dotted(right) if right is not None else None
+
+
+def _members(definition: Definition) -> Iterator[Node]:
+    """Functions and assignments in a class body, conditional ones included."""
+    stack = list(reversed(syntax.statements(syntax.field(syntax.undecorated(definition.node), "body"))))
+    while stack:
+        node = stack.pop()
+        if node.type in ("if_statement", "try_statement", "else_clause", "elif_clause", "except_clause", "block"):
+            stack.extend(reversed(node.named_children))
+        else:
+            yield node
+
+
+def _member_name(node: Node) -> str:
+    if syntax.undecorated(node).type == FUNCTION:
+        return text(syntax.field(syntax.undecorated(node), "name"))
+    names = list(syntax.bindings([node])) if node.type == "expression_statement" else []
+    return text(names[0]) if len(names) == 1 else ""
+
+
+def _assigns_forward(definition: Definition) -> bool:
+    return b"self.forward =" in (definition.node.text or b"")
+
+
+def _only_raises(function: Node) -> bool:
+    """The body is nothing, `pass`, `...` or `raise`, besides a docstring."""
+    for statement in syntax.statements(syntax.field(function, "body")):
+        if statement.type == "expression_statement" and statement.named_children[0].type in ("string", "ellipsis"):
+            continue
+        if statement.type not in ("pass_statement", "raise_statement"):
+            return False
+    return True
+
+
+def _abstract_members(classes: list[Definition]) -> list[str]:
+    """Members that are abstract where they are found first."""
+    first: dict[str, bool] = {}
+    for definition in classes:
+        for member in _members(definition):
+            first.setdefault(_member_name(member), _is_abstract(member))
+    return sorted(name for name, abstract in first.items() if abstract and name)
+
+
+def _is_abstract(member: Node) -> bool:
+    return member.type == "decorated_definition" and any(
+        text(child).rpartition(".")[2].lstrip("@").startswith("abstract")
+        for child in member.named_children
+        if child.type == "decorator"
+    )

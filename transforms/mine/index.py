@@ -1,0 +1,241 @@
+"""The module-level bindings of one file: which statement or import gives each name its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from . import syntax
+from .syntax import CLASS, DECORATED, FUNCTION, IMPORTS, text
+from .usage import Usage, analyse
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One name of one import statement."""
+
+    local: str  # the name that it binds
+    level: int  # leading dots
+    module: str  # "a.b" of `import a.b` and of `from a.b import c`
+    name: str | None  # "c" of `from a.b import c`, "*" of a star import
+    aliased: bool = True  # `import a.b` without `as` binds only "a"
+
+
+@dataclass(slots=True, eq=False)
+class Definition:
+    """A module-level statement that binds names, or that changes the value of one."""
+
+    path: str
+    node: Node
+    names: tuple[str, ...]
+    _usage: Usage | None = None
+
+    @property
+    def usage(self) -> Usage:
+        if self._usage is None:
+            self._usage = analyse(self.node)
+        return self._usage
+
+    @property
+    def order(self) -> int:
+        return self.node.start_byte
+
+    @property
+    def is_compound(self) -> bool:
+        return syntax.undecorated(self.node).type in (FUNCTION, CLASS)
+
+
+@dataclass(slots=True)
+class FileIndex:
+    path: str
+    source: bytes
+    bindings: dict[str, list[Definition | Import]] = field(default_factory=dict)
+    stars: list[Import] = field(default_factory=list)
+    modules: list[Import] = field(default_factory=list)  # `import a.b.c` without an alias
+    mutations: dict[str, list[Definition]] = field(default_factory=dict)  # statements that change a name's value
+    unavailable: dict[str, str] = field(default_factory=dict)  # name -> package whose guarded import fails
+    classes: list[Definition] = field(default_factory=list)
+
+    def definitions(self, name: str) -> list[Definition]:
+        """The statements that together give `name` its final value, in source order."""
+        found: list[Definition] = []
+        for binding in reversed(self.bindings.get(name, [])):
+            if isinstance(binding, Import):
+                break
+            found.append(binding)
+            if binding.is_compound:
+                break
+        return found[::-1]
+
+
+def build(path: str, source: bytes, root: Node, fails: Callable[[Import], str | None]) -> FileIndex:
+    """Index a parsed file.
+
+    Args:
+        fails: the package that an import needs and that is not to be had, or None if the import works.
+    """
+    flattener = _Flattener(fails)
+    index = FileIndex(path, source, unavailable=flattener.unavailable)
+    for statement in flattener.flatten(syntax.statements(root)):
+        _add(index, statement)
+    # What is imported for types only is at hand where nothing else has the name: packages that load lazily
+    # list their exports there.
+    bound = set(index.bindings)
+    for statement in flattener.flatten(s for block in flattener.for_types for s in syntax.statements(block)):
+        if statement.type in IMPORTS and not bound & {item.local for item in imports(statement)}:
+            _add(index, statement)
+    return index
+
+
+def _add(index: FileIndex, statement: Node) -> None:
+    if statement.type in IMPORTS:
+        for item in imports(statement):
+            if item.name == "*":
+                index.stars.append(item)
+            else:
+                index.bindings.setdefault(item.local, []).append(item)
+                if not item.aliased:
+                    index.modules.append(item)
+        return
+    names = tuple(dict.fromkeys(text(name) for name in _bound(statement)))
+    definition = Definition(index.path, statement, names)
+    for name in names:
+        index.bindings.setdefault(name, []).append(definition)
+    for name in _mutated(statement):
+        index.mutations.setdefault(name, []).append(definition)
+    if syntax.undecorated(statement).type == CLASS:
+        index.classes.append(definition)
+
+
+def _bound(statement: Node) -> Iterator[Node]:
+    if statement.type in (FUNCTION, CLASS, DECORATED):
+        yield syntax.field(syntax.undecorated(statement), "name")
+    elif statement.type == "type_alias_statement":
+        yield next(node for node in syntax.walk(statement) if node.type == "identifier")
+    else:
+        yield from syntax.bindings([statement])
+
+
+def imports(statement: Node) -> list[Import]:
+    """The names that an import statement binds."""
+    origin = statement.child_by_field_name("module_name")
+    if origin is None:
+        return [_plain_import(name) for name in statement.children_by_field_name("name")]
+    source = text(origin).replace(" ", "")
+    module = source.lstrip(".")
+    level = len(source) - len(module)
+    if any(child.type == "wildcard_import" for child in statement.named_children):
+        return [Import("*", level, module, "*")]
+    found = []
+    for name in statement.children_by_field_name("name"):
+        aliased = name.type == "aliased_import"
+        original = text(syntax.field(name, "name")) if aliased else text(name)
+        found.append(Import(text(syntax.field(name, "alias")) if aliased else original, level, module, original))
+    return found
+
+
+def _plain_import(name: Node) -> Import:
+    if name.type == "aliased_import":
+        return Import(text(syntax.field(name, "alias")), 0, text(syntax.field(name, "name")), None)
+    module = text(name)
+    return Import(module.partition(".")[0], 0, module, None, aliased=False)
+
+
+def _mutated(statement: Node) -> set[str]:
+    """Names whose value the statement changes: `x[k] = v`, `x.a = v`, `x.append(v)`, `@x.register`."""
+    roots: set[str] = set()
+    if statement.type == DECORATED:
+        for decorator in statement.named_children[:-1]:
+            roots |= _called_on(decorator.named_children[0]) if decorator.type == "decorator" else set()
+    elif statement.type == "expression_statement":
+        inner = statement.named_children[0]
+        if inner.type in ("assignment", "augmented_assignment"):
+            roots |= _root(syntax.field(inner, "left"))
+        else:
+            roots |= _called_on(inner)
+    return roots
+
+
+def _called_on(node: Node) -> set[str]:
+    if node.type == "call":
+        node = syntax.field(node, "function")
+    return _root(node) if node.type == "attribute" else set()
+
+
+def _root(node: Node) -> set[str]:
+    if node.type not in ("attribute", "subscript"):
+        return set()
+    while node.type in ("attribute", "subscript"):
+        node = syntax.field(node, "object" if node.type == "attribute" else "value")
+    return {text(node)} if node.type == "identifier" else set()
+
+
+class _Flattener:
+    """The statements that run when the file is imported, with `if` and `try` opened where it is clear how.
+
+    A branch with an import that fails is not taken. A statement stands alone if no other branch binds
+    its names; else the whole conditional stays together.
+    """
+
+    def __init__(self, fails: Callable[[Import], str | None]) -> None:
+        self._fails = fails
+        self.unavailable: dict[str, str] = {}
+        self.for_types: list[Node] = []  # statements under `if TYPE_CHECKING`
+
+    def flatten(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        for node in nodes:
+            if node.type == "try_statement":
+                yield from self._try(node)
+            elif node.type == "if_statement":
+                yield from self._if(node)
+            else:
+                yield node
+
+    def _try(self, node: Node) -> Iterator[Node]:
+        body = syntax.field(node, "body")
+        clauses = {"except_clause": [], "else_clause": [], "finally_clause": []}  # type: dict[str, list[Node]]
+        for clause in node.named_children:
+            if clause.type in clauses:
+                clauses[clause.type].extend(child for child in clause.named_children if child.type == "block")
+        handlers, otherwise, always = clauses.values()
+        if self._missing(body):
+            yield from self._merge(node, [*handlers, *always])
+        elif any(statement.type in IMPORTS for statement in syntax.statements(body)):
+            yield from self._merge(node, [body, *otherwise, *always])
+        else:
+            yield from self._merge(node, [body, *handlers, *otherwise, *always])
+
+    def _if(self, node: Node) -> Iterator[Node]:
+        condition = text(syntax.field(node, "condition"))
+        blocks = [syntax.field(node, "consequence")]
+        for clause in node.children_by_field_name("alternative"):
+            blocks.append(syntax.field(clause, "consequence" if clause.type == "elif_clause" else "body"))
+        if "__main__" in condition:
+            blocks = blocks[1:]
+        elif "TYPE_CHECKING" in condition:
+            self.for_types.append(blocks[0])
+            blocks = blocks[1:]
+        yield from self._merge(node, [block for block in blocks if not self._missing(block)])
+
+    def _missing(self, block: Node) -> bool:
+        """Whether an import of the block fails; what it would bind is noted."""
+        missing = {}
+        for statement in syntax.statements(block):
+            if statement.type in IMPORTS:
+                missing.update({i.local: package for i in imports(statement) if (package := self._fails(i))})
+        self.unavailable.update(missing)
+        return bool(missing)
+
+    def _merge(self, node: Node, blocks: list[Node]) -> Iterator[Node]:
+        bound = [{text(name) for name in syntax.bindings(block.named_children)} for block in blocks]
+        shared = {name for i, names in enumerate(bound) for other in bound[i + 1 :] for name in names & other}
+        for block in blocks:
+            yield from self.flatten(
+                statement
+                for statement in syntax.statements(block)
+                if not shared & {text(name) for name in syntax.bindings([statement])}
+            )
+        if shared:
+            yield node

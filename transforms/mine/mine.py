@@ -1,0 +1,132 @@
+"""Mines one tree: what became of each file, and of each nn.Module class found in it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.schema.ids import module_id
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.provenance import Licence
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Module, SourceFile
+
+from . import syntax
+from .classes import Classes
+from .closure import Resolver
+from .index import Definition
+from .naming import NameConflict
+from .render import render
+from .tree import SourceTree
+
+MAX_BYTES = 2_000_000
+_EVIDENCE = 300  # characters
+
+# Only files that match can define a module; most do not, and are never parsed.
+_DERIVED_CLASS = re.compile(rb"^[ \t]*class\s+\w+\s*[\[(]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MineResult:
+    """Each file is in `files` once, and each class of `files` that derives from nn.Module in `classes` once."""
+
+    files: tuple[Outcome[SourceFile], ...]
+    classes: tuple[Outcome[Module], ...]
+
+
+def mine_tree(files: Sequence[SourceFile]) -> MineResult:
+    """Mine the files of one package or checkout; a file on its own is a tree of one.
+
+    The same code found in two places is kept twice; ids are content addresses, so that the caller can tell.
+    """
+    by_path = {file.source.path: file for file in files}
+    tree = SourceTree({path: _normalised(file.text) for path, file in by_path.items()})
+    miner = _Miner(tree, by_path)
+    scanned: list[Outcome[SourceFile]] = []
+    classes: list[Outcome[Module]] = []
+    for file in files:
+        found = miner.scan(file)
+        if isinstance(found, Dropped):
+            scanned.append(found)
+        else:
+            scanned.append(Kept(file))
+            classes.extend(miner.mine(file, found))
+    return MineResult(tuple(scanned), tuple(classes))
+
+
+class _Miner:
+    def __init__(self, tree: SourceTree, files: dict[str, SourceFile]) -> None:
+        self._tree, self._files = tree, files
+        self._classes = Classes(tree)
+        self._resolver = Resolver(tree)
+        self._has_torch = any(b"torch" in source for source in tree.sources.values())
+
+    def scan(self, file: SourceFile) -> list[Definition] | Dropped:
+        """The module classes of a file."""
+        path = file.source.path
+        source = self._tree.sources[path]
+        if len(source) > MAX_BYTES:
+            return Dropped(file.id, Reason.UNPARSABLE, f"{len(source)} bytes")
+        if not self._has_torch or not _DERIVED_CLASS.search(source):
+            return Dropped(file.id, Reason.NO_MODULE, "")
+        try:
+            found = self._classes.modules(path)
+        except (RecursionError, ValueError) as error:
+            return Dropped(file.id, Reason.UNPARSABLE, f"{type(error).__name__}: {error}"[:_EVIDENCE])
+        if found:
+            return found
+        if syntax.parse(source).has_error:
+            return Dropped(file.id, Reason.UNPARSABLE, "syntax error")
+        return Dropped(file.id, Reason.NO_MODULE, "")
+
+    def mine(self, file: SourceFile, found: list[Definition]) -> Iterator[Outcome[Module]]:
+        times = Counter(definition.names[0] for definition in found)
+        for definition in found:
+            name = definition.names[0]
+            line = f"@{definition.node.start_point.row + 1}" if times[name] > 1 else ""
+            yield self._mine_class(file, definition, f"{file.id}:{name}{line}")
+
+    def _mine_class(self, file: SourceFile, definition: Definition, unit: str) -> Outcome[Module]:
+        def drop(reason: Reason, evidence: str) -> Dropped:
+            return Dropped(unit, reason, evidence[:_EVIDENCE])
+
+        try:
+            objection = self._classes.objection(definition)
+            if objection is not None:
+                return drop(*objection)
+            closure = self._resolver.close(definition)
+            if closure.failure is not None:
+                return drop(*closure.failure)
+            code = render(self._resolver, closure)
+            _compile(code)
+        except NameConflict as error:
+            return drop(Reason.NAME_CONFLICT, str(error))
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            return drop(Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error}")
+        others = sorted({d.path for d in closure.definitions} - {file.source.path})
+        licence = _joint_licence([file.licence, *(self._files[path].licence for path in others)])
+        return Kept(Module(module_id(code), definition.names[0], code, file.source, licence, tuple(others)))
+
+
+def _normalised(text: str) -> bytes:
+    """UTF-8 with plain line ends; what cannot be encoded (lone surrogates) becomes a question mark."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode(errors="replace")
+
+
+def _compile(code: str) -> None:
+    """Raises SyntaxError where the code is no Python 3; nothing of it runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(code, "<mined>", "exec", dont_inherit=True)
+
+
+def _joint_licence(licences: list[Licence]) -> Licence:
+    """The licence of a module made of several files: all of theirs."""
+    if len({licence.spdx for licence in licences}) == 1:
+        return licences[0]
+    names = sorted({licence.spdx for licence in licences})
+    spdx = " AND ".join(f"({name})" if " OR " in name else name for name in names)
+    return Licence(spdx, "; ".join(dict.fromkeys(licence.evidence for licence in licences)))

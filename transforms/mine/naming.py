@@ -1,0 +1,111 @@
+"""What each definition and import of a closure is called in the file that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
+
+from .closure import Closure, Resolver, Use
+from .index import Definition
+from .tree import Builtin, External, Symbol, Target
+
+# Names that the benchmark's format gives a meaning, besides the entry point itself.
+_RESERVED = frozenset({CANDIDATE_ENTRY_POINT, "get_inputs", "get_init_inputs"})
+
+
+class NameConflict(Exception):
+    """A definition has to be renamed, and its text does not allow it."""
+
+
+@dataclass(slots=True)
+class Names:
+    """Target -> its name in the written file. Externals are keyed by their dotted name."""
+
+    symbols: dict[Symbol, str] = field(default_factory=dict)
+    externals: dict[str, str] = field(default_factory=dict)
+
+    def of(self, target: Target) -> str | None:
+        """None for a target that the file does not have."""
+        match target:
+            case Symbol():
+                return self.symbols.get(target)
+            case External():
+                return self.externals.get(target.dotted)
+            case Builtin():
+                return target.name
+            case _:
+                return None
+
+
+def written_uses(resolver: Resolver, closure: Closure, definition: Definition) -> Iterator[Use]:
+    """The uses that stay in the text, annotations apart."""
+    uses = resolver.uses(definition)
+    yield from uses.required
+    for node, optional in uses.optional:
+        if node.id in closure.kept:
+            yield from optional
+
+
+def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) -> Names:
+    """Names for all that the closure defines and imports: their own, unless two would be the same.
+
+    Raises:
+        NameConflict: the entry point's name is taken where the class is used.
+    """
+    ordered = list(ordered)
+    written = {d: list(written_uses(resolver, closure, d)) for d in ordered}
+    builtins = {u.resolved.target.name for uses in written.values() for u in uses if isinstance(u.resolved.target, Builtin)}
+    captured = _captured(resolver, ordered, written)
+    local = set().union(*(d.usage.locals for d in ordered))
+    taken = builtins | _RESERVED | {ENTRY_POINT}
+    names = Names()
+
+    def give(wanted: str, avoid: set[str]) -> str:
+        name, number = wanted, 2
+        while name in taken or name in avoid or (name != wanted and name in local):
+            name, number = f"{wanted}_{number}", number + 1
+        taken.add(name)
+        return name
+
+    entry = Symbol(closure.entry.path, closure.entry.names[0])
+    if ENTRY_POINT != entry.name and ENTRY_POINT in captured.get(entry, ()):
+        raise NameConflict(f"{ENTRY_POINT} is a local name where {entry.name} is used")
+    names.symbols[entry] = ENTRY_POINT
+    for external in _externals(resolver, ordered, written):
+        if external.dotted not in names.externals:
+            names.externals[external.dotted] = give(external.local, captured.get(external.dotted, set()))
+    for definition in ordered:
+        for name in definition.names:
+            symbol = Symbol(definition.path, name)
+            if symbol not in names.symbols:
+                names.symbols[symbol] = give(name, captured.get(symbol, set()))
+    return names
+
+
+def _externals(
+    resolver: Resolver, ordered: list[Definition], written: dict[Definition, list[Use]]
+) -> Iterator[External]:
+    """What the text needs from outside, and what its annotations may have from there as well."""
+    for definition in ordered:
+        annotations = [uses for _, uses in resolver.uses(definition).annotations]
+        light = [uses for uses in annotations if all(isinstance(u.resolved.target, External | Builtin) for u in uses)]
+        for use in (*written[definition], *(use for uses in light for use in uses)):
+            if isinstance(use.resolved.target, External):
+                yield use.resolved.target
+
+
+def _captured(
+    resolver: Resolver, ordered: list[Definition], written: dict[Definition, list[Use]]
+) -> dict[Symbol | str, set[str]]:
+    """Names that would mean something local where a target is used under another name than its own."""
+    found: dict[Symbol | str, set[str]] = {}
+    for definition in ordered:
+        local = definition.usage.locals
+        for use in written[definition]:
+            target = use.resolved.target
+            if isinstance(target, Symbol | External):
+                key = target if isinstance(target, Symbol) else target.dotted
+                found.setdefault(key, set()).update(local - {use.reference.name} if not use.resolved.consumed else local)
+    return found

@@ -1,0 +1,134 @@
+"""Parsing with tree-sitter, and the small questions about nodes that every sibling asks.
+
+tree-sitter rather than `ast`: it is three times as fast here, one broken function does not cost the
+rest of the file, its byte offsets are exact (also inside f-strings), and the result does not depend
+on the Python that runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import tree_sitter_python
+from tree_sitter import Language, Node, Parser
+
+_LANGUAGE = Language(tree_sitter_python.language())
+
+FUNCTION, CLASS, DECORATED = "function_definition", "class_definition", "decorated_definition"
+IMPORTS = ("import_statement", "import_from_statement")
+COMPREHENSIONS = ("list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression")
+
+
+def parse(source: bytes) -> Node:
+    return Parser(_LANGUAGE).parse(source).root_node
+
+
+def text(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def field(node: Node, name: str) -> Node:
+    """The child that the grammar guarantees; an empty stand-in never occurs in a tree without errors."""
+    child = node.child_by_field_name(name)
+    if child is None:
+        raise ValueError(f"{node.type} without {name} at byte {node.start_byte}")
+    return child
+
+
+def undecorated(node: Node) -> Node:
+    return field(node, "definition") if node.type == DECORATED else node
+
+
+def statements(block: Node) -> list[Node]:
+    return [child for child in block.named_children if child.type != "comment"]
+
+
+def dotted(node: Node) -> tuple[str, ...] | None:
+    """`a.b.c` as `("a", "b", "c")`; None for any other expression."""
+    names: list[str] = []
+    while node.type == "attribute":
+        names.append(text(field(node, "attribute")))
+        node = field(node, "object")
+    return (text(node), *reversed(names)) if node.type == "identifier" else None
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all named nodes below it, in source order, without recursion."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(top.named_children))
+
+
+def targets(pattern: Node) -> Iterator[Node]:
+    """Identifiers that an assignment, loop or `with` target binds."""
+    if pattern.type == "identifier":
+        yield pattern
+    elif pattern.type not in ("attribute", "subscript"):
+        for child in pattern.named_children:
+            yield from targets(child)
+
+
+def bindings(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Identifiers that statements bind in the scope they stand in; nested scopes are not entered."""
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        kind = node.type
+        if kind in (FUNCTION, CLASS):
+            yield field(node, "name")
+        elif kind == DECORATED:
+            yield field(undecorated(node), "name")
+        elif kind in IMPORTS:
+            yield from imported_identifiers(node)
+        elif kind == "lambda":
+            continue
+        elif kind in COMPREHENSIONS:
+            yield from (field(inner, "name") for inner in walk(node) if inner.type == "named_expression")
+        else:
+            yield from _bound_here(node)
+            stack.extend(reversed(node.named_children))
+
+
+def _bound_here(node: Node) -> Iterator[Node]:
+    """Identifiers that this node itself binds, its children apart."""
+    kind = node.type
+    if kind in ("assignment", "augmented_assignment", "for_statement", "for_in_clause"):
+        yield from targets(field(node, "left"))
+    elif kind == "named_expression":
+        yield field(node, "name")
+    elif kind == "as_pattern":
+        yield from targets(node.named_children[-1])
+    elif kind == "case_clause":
+        for pattern in node.named_children:
+            if pattern.type == "case_pattern":
+                yield from captures(pattern)
+    elif kind == "delete_statement":
+        yield from targets(node.named_children[0])
+
+
+def captures(pattern: Node) -> Iterator[Node]:
+    """Identifiers that a `case` pattern binds."""
+    children = pattern.named_children
+    if pattern.type == "class_pattern":
+        children = children[1:]
+    elif pattern.type == "keyword_pattern":
+        children = children[1:]
+    for child in children:
+        if child.type == "dotted_name":
+            if child.named_child_count == 1:
+                yield child.named_children[0]
+        elif child.type == "identifier":
+            yield child
+        else:
+            yield from captures(child)
+
+
+def imported_identifiers(node: Node) -> Iterator[Node]:
+    """The identifiers that an import statement binds: the alias, or the first part of the name."""
+    for name in node.children_by_field_name("name"):
+        if name.type == "aliased_import":
+            yield field(name, "alias")
+        else:
+            yield name.named_children[0]

@@ -1,0 +1,207 @@
+"""Names followed across the files of one tree, to the definition or the outside package that they mean."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from . import allowed, syntax
+from .index import Definition, FileIndex, Import, build
+
+_BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__class__", "__module__", "__qualname__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name that a file of the tree defines."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the tree that may be imported."""
+
+    module: str
+    name: str | None  # None: the module itself
+    local: str  # what the importing file calls it
+
+    @property
+    def dotted(self) -> str:
+        return self.module if self.name is None else f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A module of the tree, as an object."""
+
+    dotted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name that leads nowhere; `package` is set if it leads to a package that may not be imported."""
+
+    name: str
+    package: str = ""
+
+
+Target: TypeAlias = Symbol | External | Builtin | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    target: Target
+    consumed: int  # attributes of the reference that the target stands for, besides the name
+
+
+class SourceTree:
+    """The files of one package or checkout, parsed when they are first needed."""
+
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        self.sources = sources
+        self._indexes: dict[str, FileIndex] = {}
+
+    def index(self, path: str) -> FileIndex:
+        if path not in self._indexes:
+            source = self.sources[path]
+            self._indexes[path] = build(path, source, syntax.parse(source), lambda item: self._fails(path, item))
+        return self._indexes[path]
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """Dotted module name -> path."""
+        return {_dotted(path): path for path in self.sources if path.endswith(".py")}
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """Every dotted name that is a folder or a file."""
+        found: set[str] = set()
+        for name in self._modules:
+            while name not in found:
+                found.add(name)
+                name = name.rpartition(".")[0]
+        return frozenset(found)
+
+    def resolve(self, path: str, name: str, attributes: tuple[str, ...] = ()) -> Resolved:
+        """What `name.attributes` means at module level of the file `path`."""
+        found = self._lookup(path, name, frozenset())
+        if found is None:
+            return Resolved(Builtin(name) if name in _BUILTINS else Missing(name), 0)
+        consumed = 0
+        while isinstance(found, Package):
+            if consumed == len(attributes):
+                return Resolved(Missing(name), consumed)
+            found = self._member(found.dotted, attributes[consumed], frozenset())
+            consumed += 1
+        if found is None:
+            return Resolved(Missing(".".join((name, *attributes[:consumed]))), consumed)
+        return Resolved(_checked(found, attributes[consumed:]), consumed)
+
+    def submodules(self, path: str, name: str, attributes: tuple[str, ...]) -> set[str]:
+        """The `import a.b.c` statements of the file that a use of `a.b.c.d` rests on."""
+        used = ".".join((name, *attributes)) + "."
+        return {item.module for item in self.index(path).modules if used.startswith(item.module + ".")}
+
+    def resolve_import(self, path: str, item: Import) -> Target:
+        """What an import statement inside a function binds."""
+        found = self._imported(path, item, frozenset())
+        return Missing(item.local) if found is None or isinstance(found, Package) else _checked(found, ())
+
+    def _lookup(self, path: str, name: str, seen: frozenset[Symbol]) -> Target | Package | None:
+        symbol = Symbol(path, name)
+        if symbol in seen:
+            return None
+        seen |= {symbol}
+        index = self.index(path)
+        bound = index.bindings.get(name)
+        if bound:
+            last = bound[-1]
+            return symbol if isinstance(last, Definition) else self._imported(path, last, seen)
+        for star in reversed(index.stars):
+            module = self._module_of(path, star)
+            if module in self._modules and not name.startswith("_"):
+                found = self._lookup(self._modules[module], name, seen)
+                if found is not None:
+                    return found
+        if name in index.unavailable:
+            return Missing(name, package=index.unavailable[name])
+        outside = [star.module for star in index.stars if self._module_of(path, star) not in self._packages]
+        if len(outside) == 1 and name not in _BUILTINS:
+            return External(outside[0], name, name)
+        return None
+
+    def _imported(self, path: str, item: Import, seen: frozenset[Symbol]) -> Target | Package | None:
+        module = self._module_of(path, item)
+        if module not in self._packages:
+            if item.level:
+                return Missing(item.local)
+            source = item.module if item.aliased else item.local
+            return External(source, item.name, item.local)
+        if item.name is None:
+            return Package(module if item.aliased else self._module_of(path, Import(item.local, 0, item.local, None)))
+        return self._member(module, item.name, seen) or Missing(item.local)
+
+    def _member(self, module: str, name: str, seen: frozenset[Symbol]) -> Target | Package | None:
+        """Attribute of a module: what its file binds, else a submodule."""
+        if module in self._modules:
+            found = self._lookup(self._modules[module], name, seen)
+            if found is not None:
+                return found
+        inner = f"{module}.{name}" if module else name
+        return Package(inner) if inner in self._packages else None
+
+    def _module_of(self, path: str, item: Import) -> str:
+        """The dotted name of the imported module, in the tree where it has one."""
+        here = _dotted(path).split(".")
+        if not path.endswith("__init__.py"):
+            here = here[:-1]
+        if item.level:
+            above = here[: len(here) - item.level + 1]
+            return ".".join([*above, item.module] if item.module else above)
+        if allowed.allowed(item.module):
+            return item.module
+        # Not only from the root: checkouts keep packages in `src`, and scripts import their neighbours.
+        for depth in (0, *range(len(here), 0, -1)):
+            candidate = ".".join([*here[:depth], item.module])
+            if candidate in self._packages:
+                return candidate
+        return item.module
+
+    def _fails(self, path: str, item: Import) -> str | None:
+        """The package for which an import fails here, by the names of files only."""
+        module = self._module_of(path, item)
+        if module in self._packages or (item.level == 0 and allowed.allowed(_joined(item))):
+            return None
+        return _package_of(item.module) if item.level == 0 else module
+
+
+def _checked(target: Target, attributes: tuple[str, ...]) -> Target:
+    if isinstance(target, External):
+        used = ".".join((target.dotted, *attributes))
+        if not allowed.allowed(used):
+            return Missing(target.local, package=_package_of(used))
+    return target
+
+
+def _joined(item: Import) -> str:
+    return f"{item.module}.{item.name}" if item.name not in (None, "*") else item.module
+
+
+def _package_of(dotted: str) -> str:
+    """The name to report for a forbidden import: the package, or the forbidden part of an allowed one."""
+    root = dotted.partition(".")[0]
+    return dotted if allowed.allowed(root) else root
+
+
+def _dotted(path: str) -> str:
+    return f"/{path}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")[1:]
