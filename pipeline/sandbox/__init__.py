@@ -1,7 +1,8 @@
 """Runs untrusted code in guest processes. The host decides; what a guest says is a claim."""
 
-from .job import Job, Limits, Report, Status
+from .job import Job, Report, Status
 from .launcher import SandboxError
+from .layers.limits import Limits
 from .pool import Sandbox
 from .settings import SandboxSettings
 

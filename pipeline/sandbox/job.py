@@ -7,19 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from .layers.limits import Limits
 from .protocol import Tensors
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one guest, with all processes that it starts, may use."""
-
-    wall_s: float = 60.0
-    cpu_s: int = 60  # of each process
-    memory_mb: int = 4096  # above what the warm process already holds
-    file_mb: int = 256  # of its whole scratch folder where that is a tmpfs of its own, else of one file
-    output_mb: int = 512  # of its reply
-    processes: int = 64  # processes and threads
 
 
 @dataclass(frozen=True, slots=True)

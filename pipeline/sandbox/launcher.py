@@ -20,6 +20,7 @@ from typing import Any
 
 from . import protocol
 from .job import Job, Report, Status
+from .layers import OFF
 from .settings import SandboxSettings
 
 _BOOT = Path(__file__).resolve().parent / "guest" / "boot.py"
@@ -34,6 +35,8 @@ _ENVIRONMENTS: dict[str, dict[str, str]] = {"interpret": {"TRITON_INTERPRET": "1
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
+    "USER": "guest",
+    "LOGNAME": "guest",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -87,9 +90,13 @@ class Zygote:
                 cwd=folder,
                 start_new_session=True,  # Ctrl-C is for the host alone
             )
-        self._hello = self._greet({"kind": kind, "folder": str(folder), "host_pid": os.getpid()})
+        self.layers = self._greet({"kind": kind, "folder": str(folder), "host_pid": os.getpid()})
+        missing = [name for name in settings.require if self.layers[name].startswith(OFF)]
+        if missing:
+            self.close()
+            raise SandboxError("; ".join(f"the layer {name!r} is required, and {self.layers[name]}" for name in missing))
 
-    def _greet(self, config: dict[str, Any]) -> dict[str, Any]:
+    def _greet(self, config: dict[str, Any]) -> dict[str, str]:
         self._control.settimeout(_START_S)
         try:
             self._control.send(json.dumps(config).encode())
@@ -122,7 +129,6 @@ class Zygote:
             os.ftruncate(reply, job.limits.output_mb * _MEBIBYTE)
             fcntl.fcntl(reply, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             scratch = self._folder / nonce.hex()
-            scratch.mkdir(mode=0o700)
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             started = time.monotonic()
             ended, timed_out, output = self._exchange(job, nonce, str(scratch), request, reply)

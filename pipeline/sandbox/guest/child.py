@@ -12,19 +12,24 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from .. import protocol
+from ..layers import Layers
+from ..layers.limits import Limits
 
 _MAX_ERROR = 4096  # characters
 _MAX_TRACEBACK = 16384
 
 
-def main(module: ModuleType, job: dict[str, Any], request: int, reply: int, output: int) -> NoReturn:
+def main(
+    module: ModuleType, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
+) -> NoReturn:
     """Become a guest, run the job, write the reply, exit. Called in the forked process."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
-        _enter(job["scratch"], request, reply, output)
-        _limit(job["limits"])
+        _take_descriptors(request, reply, output)
+        _take_environment(job["scratch"])
+        layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
         _answer(module, job, request, reply)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -37,8 +42,8 @@ def main(module: ModuleType, job: dict[str, Any], request: int, reply: int, outp
         os._exit(1)
 
 
-def _enter(scratch: str, request: int, reply: int, output: int) -> None:
-    """Private folder, private environment, and no file descriptor but the guest's own."""
+def _take_descriptors(request: int, reply: int, output: int) -> None:
+    """Keep no file descriptor but the guest's own."""
     null = os.open("/dev/null", os.O_RDONLY)
     for source, target in ((null, 0), (output, 1), (output, 2)):
         os.dup2(source, target)
@@ -46,19 +51,14 @@ def _enter(scratch: str, request: int, reply: int, output: int) -> None:
     os.closerange(3, first)
     os.closerange(first + 1, second)
     os.closerange(second + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    os.chdir(scratch)
+
+
+def _take_environment(scratch: str) -> None:
     for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
         os.environ[name] = scratch
     for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH"):
         os.environ[name] = os.path.join(scratch, name.lower())
     tempfile.tempdir = None  # the warm process may have asked for it
-
-
-def _limit(limits: dict[str, Any]) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits["cpu_s"], limits["cpu_s"] + 2))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits["file_mb"] << 20,) * 2)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
 
 def _answer(module: ModuleType, job: dict[str, Any], request: int, reply: int) -> None:

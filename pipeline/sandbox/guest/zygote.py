@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -20,14 +21,18 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import NoReturn
 
-from . import child, usage
+from .. import layers
+from ..layers import usage
+from ..layers.limits import Limits
 
 _WATCH_S = 0.05  # between two looks at what the guests use
 _IDLE_S = 1.0  # between two looks at whether the host is still there
-_SWEEPS = 400  # attempts to find a guest's processes all dead, 5 ms apart
+_SWEEP_S = 5.0  # for all processes of a dead guest to be dead
 _MESSAGE = 1 << 16
 
 
@@ -35,14 +40,21 @@ _MESSAGE = 1 << 16
 class _Guest:
     pid: int
     channel: socket.socket
-    memory_kb: int
-    processes: int
+    scratch: str
+    limits: Limits
     ended_by: str = ""  # why we killed it: "host", "memory" or "processes"
 
 
-def main(control: socket.socket) -> None:
-    """Get warm, say so, serve until the host is gone. Does not return."""
+def main(control: socket.socket) -> NoReturn:
+    """Take on the layers, get warm, say so, serve until the host is gone."""
     config = json.loads(control.recv(_MESSAGE))
+    folder = _Folder(Path(config["folder"]))
+    if os.getppid() != config["host_pid"]:
+        folder.remove()
+        os._exit(0)
+    confinement = layers.prepare(config["folder"], str(Path(__file__).resolve().parent.parent))
+    from . import child  # imports torch
+
     module = importlib.import_module(f".{config['kind']}", __package__)
     if hasattr(module, "warm"):
         module.warm()
@@ -51,18 +63,40 @@ def main(control: socket.socket) -> None:
         raise RuntimeError(f"the warm process has {threads} threads: a fork of it could hang")
     gc.collect()
     gc.freeze()  # a collection in a guest would write to, and so copy, every page that holds an object
-    control.send(json.dumps({"ready": {}}).encode())
-    zygote = Zygote(control, module, config)
+    with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
+        control.send(json.dumps({"ready": confinement.report}).encode())
+    data_kb = usage.data_kb(os.getpid())
+    zygote = Zygote(control, functools.partial(child.main, module, confinement, data_kb))
     zygote.serve()
-    zygote.end()
+    zygote.kill_all()
+    folder.remove()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+class _Folder:
+    """Where this process and its guests write, held open from before the mounts became read-only."""
+
+    def __init__(self, path: Path) -> None:
+        self._name, self._root = path.name, path.parent.name
+        self._in = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        self._above = os.open(path.parent.parent, os.O_RDONLY | os.O_DIRECTORY)
+
+    def remove(self) -> None:
+        """Remove it, and the folder of the whole sandbox if it was the last in there."""
+        shutil.rmtree(self._name, ignore_errors=True, dir_fd=self._in)
+        with contextlib.suppress(OSError):
+            os.rmdir(self._root, dir_fd=self._above)
 
 
 class Zygote:
-    def __init__(self, control: socket.socket, module: Any, config: dict[str, Any]) -> None:
+    """Starts guests, watches them, and tells the host how each ended."""
+
+    def __init__(self, control: socket.socket, main: Callable[..., NoReturn]) -> None:
+        """`main(job, request, reply, output)` is what a forked process runs."""
         self._control = control
-        self._module = module
-        self._folder: str = config["folder"]
-        self._host_pid: int = config["host_pid"]
+        self._main = main
+        self._parent = os.getppid()
         self._guests: dict[int, _Guest] = {}
         self._baseline_kb = usage.private_kb(os.getpid())
         self._poll = select.poll()
@@ -77,7 +111,7 @@ class Zygote:
         next_watch = 0.0
         while True:
             ready = {fd for fd, _ in self._poll.poll(1000 * (_WATCH_S if self._guests else _IDLE_S))}
-            if os.getppid() != self._host_pid:
+            if os.getppid() != self._parent:
                 return
             if self._wakeup in ready:
                 with contextlib.suppress(BlockingIOError):
@@ -102,14 +136,14 @@ class Zygote:
             fds.frombytes(data)
         channel_fd, request, reply, output = fds
         job = json.loads(message)
+        os.mkdir(job["scratch"], 0o700)
         pid = os.fork()
         if pid == 0:
-            child.main(self._module, job, request, reply, output)
+            self._main(job, request, reply, output)
         for fd in (request, reply, output):
             os.close(fd)
         channel = socket.socket(fileno=channel_fd)
-        limits = job["limits"]
-        self._guests[pid] = _Guest(pid, channel, limits["memory_mb"] * 1024, limits["processes"])
+        self._guests[pid] = _Guest(pid, channel, job["scratch"], Limits(**job["limits"]))
         self._poll.register(channel, select.POLLIN)
         return True
 
@@ -124,9 +158,9 @@ class Zygote:
             if guest.ended_by:
                 continue
             pids = usage.tree(guest.pid)
-            if len(pids) > guest.processes:
+            if len(pids) > guest.limits.processes:
                 self._kill(guest, "processes")
-            elif usage.exceeds(pids, guest.memory_kb, self._baseline_kb):
+            elif usage.exceeds(pids, guest.limits.memory_mb * 1024, self._baseline_kb):
                 self._kill(guest, "memory")
 
     def _reap(self) -> None:
@@ -144,6 +178,8 @@ class Zygote:
             if not guest.ended_by:
                 self._poll.unregister(guest.channel)
             self._sweep(pid)
+            with contextlib.suppress(OSError):  # not empty: the host removes it, this process has no time
+                os.rmdir(guest.scratch)
             ended = {
                 "status": status,
                 "by": guest.ended_by,
@@ -156,7 +192,8 @@ class Zygote:
 
     def _sweep(self, group: int) -> None:
         """Kill what a dead guest left. Its orphans are children of this process, whatever session they are in."""
-        for _ in range(_SWEEPS):
+        deadline = time.monotonic() + _SWEEP_S
+        while time.monotonic() < deadline:
             alive = _signal_group(group)
             strays = usage.children(os.getpid()) - self._guests.keys()
             for pid in strays:
@@ -167,16 +204,12 @@ class Zygote:
                 return
             time.sleep(0.005)
 
-    def end(self) -> None:
-        """Kill all guests, remove their files, exit."""
+    def kill_all(self) -> None:
         for guest in self._guests.values():
             self._kill(guest, "host")
         guests, self._guests = self._guests, {}
         for pid in guests:
             self._sweep(pid)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        sys.stderr.flush()
-        os._exit(0)
 
 
 def _signal_group(group: int) -> bool:

@@ -33,6 +33,11 @@ def private_kb(pid: int) -> int:
     return sum(_fields(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")))
 
 
+def data_kb(pid: int) -> int:
+    """Private writable address space in KiB, as RLIMIT_DATA counts it."""
+    return sum(_fields(f"/proc/{pid}/status", ("VmData:",)))
+
+
 def proportional_kb(pid: int) -> int:
     """The same, in KiB, each page divided by the number of its users. 2 ms for a process with torch."""
     return sum(_fields(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")))

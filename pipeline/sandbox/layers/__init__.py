@@ -1,0 +1,140 @@
+"""The layers between a guest and the machine: each is tried, used where it works, and reported.
+
+A layer counts as there when a process under it was seen to fail at what the layer forbids; no return
+code and no version number is taken for that. `docs/sandbox.md` says what each covers.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+
+from . import landlock, linux, namespaces, seccomp, trial
+from . import limits as _limits
+
+NAMES = ("user", "namespaces", "privileges", "landlock", "seccomp", "limits", "watch")
+OFF = "off: "  # how the description of a layer that is not there starts
+
+_UNPRIVILEGED = 61_000  # first of the user ids that guests have where the host is root
+_SPREAD = 4_000  # how many
+
+_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_FACTS = (
+    "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone",
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/filesystems", "/proc/sys/vm",
+    "/proc/sys/kernel", "/sys/devices/system", "/sys/kernel/mm",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What works here, and what a guest needs to take it on."""
+
+    report: dict[str, str]  # name of a layer -> what of it is active, or why it is off
+    namespaces: bool
+    landlock: int  # ABI; 0 for none
+    seccomp: bytes  # filter; b"" for none
+    signals_stay_inside: bool  # by Landlock or a PID namespace
+    readable: tuple[str, ...]  # folders of the interpreter, its packages, and the guests' code
+
+    def confine(self, scratch: str, limits: _limits.Limits, data_kb: int) -> None:
+        """Put the calling process, just forked and with one thread, under all layers, in its scratch folder.
+
+        Cannot be undone. `data_kb`: private memory that it has from its parent, which is not counted.
+        """
+        parent = os.getppid()
+        linux.set_dumpable(True)  # its parent reads in /proc what it uses
+        if self.namespaces:
+            namespaces.enter_guest(scratch, limits.file_mb)
+        os.chdir(scratch)
+        _limits.apply(limits, data_kb, count_processes=_kernel_counts_processes(self.namespaces))
+        linux.drop_privileges()
+        linux.adopt_orphans()
+        linux.die_with_parent(signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)  # the parent died before it was watched
+        if self.landlock:
+            landlock.restrict(self.landlock, self._rules(scratch))
+        if self.seccomp:
+            seccomp.restrict(self.seccomp if self.signals_stay_inside else seccomp.build(os.getpid()))
+
+    def _rules(self, scratch: str) -> list[tuple[str, int]]:
+        own = f"/proc/{os.getpid()}"
+        os.open(own, os.O_PATH | os.O_CLOEXEC)  # stays open: the rule ends when the kernel forgets the directory
+        return [
+            *((path, landlock.READ_EXECUTE) for path in (*_PROGRAMS, *self.readable)),
+            *((path, landlock.READ) for path in (*_FACTS, own)),
+            *((path, landlock.READ_WRITE) for path in _DEVICES),
+            (scratch, landlock.OWN),
+        ]
+
+
+def prepare(folder: str, code: str) -> Layers:
+    """Find out what works, and take on what the warm process itself can have. May go on in a new process.
+
+    Args:
+        folder: of the warm process, empty; it and the guests write nowhere else.
+        code: folder of the guests' own code.
+    """
+    user = _leave_root(folder, code)
+    no_namespaces = trial.run(trial.namespaces, folder)
+    if not no_namespaces:
+        namespaces.enter(folder)
+    abi, scoped, described = _landlock(folder)
+    no_seccomp = trial.run(trial.seccomp, folder)
+    linux.adopt_orphans()
+    report = {
+        "user": user,
+        "namespaces": _described(no_namespaces, "user, mount, network, ipc, pid"),
+        "privileges": _described(trial.run(trial.privileges), "no capabilities, no new ones"),
+        "landlock": described,
+        "seccomp": _described(no_seccomp, "allow-list"),
+        "limits": "cpu, data, files, descriptors"
+        + (", processes" if _kernel_counts_processes(not no_namespaces) else ""),
+        "watch": _described(trial.run(trial.watch), "memory, processes"),
+    }
+    linux.set_dumpable(False)  # no other process of the user may trace this one
+    return Layers(
+        report=report,
+        namespaces=not no_namespaces,
+        landlock=abi,
+        seccomp=b"" if no_seccomp else seccomp.build(),
+        signals_stay_inside=scoped or not no_namespaces,
+        readable=tuple(sorted({sys.prefix, sys.base_prefix, code, *filter(os.path.exists, sys.path)})),
+    )
+
+
+def _described(reason: str, active: str) -> str:
+    return f"{OFF}{reason}" if reason else active
+
+
+def _leave_root(folder: str, code: str) -> str:
+    if os.getuid() != 0:
+        return f"{OFF}the host is not root"
+    user = _UNPRIVILEGED + os.getppid() % _SPREAD  # one for all guests of a host
+    reason = trial.run(trial.user, user, code)
+    if not reason:
+        for path in (os.path.dirname(folder), folder):
+            os.chown(path, user, user)
+        trial.become(user)
+    return _described(reason, "unprivileged")
+
+
+def _landlock(folder: str) -> tuple[int, bool, str]:
+    """ABI, whether signals stay inside, description."""
+    abi = landlock.abi()
+    if abi < landlock.LEAST_ABI:
+        return 0, False, f"{OFF}ABI {abi} refuses to move files" if abi else f"{OFF}the kernel has none"
+    reason = trial.run(trial.landlock, folder, abi)
+    if reason:
+        return 0, False, f"{OFF}{reason}"
+    scoped = not trial.run(trial.landlock_signals, abi)
+    return abi, scoped, f"ABI {abi}" if scoped else f"ABI {abi}, signals not covered"
+
+
+def _kernel_counts_processes(own_user_namespace: bool) -> bool:
+    """Elsewhere its limit counts all processes of a user on the machine, and root is exempt from it."""
+    return own_user_namespace and os.getuid() != 0

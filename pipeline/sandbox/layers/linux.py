@@ -1,0 +1,92 @@
+"""System calls that the standard library lacks. Stdlib only: it runs before torch is imported."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.syscall.restype = ctypes.c_long
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_CAPBSET_DROP = 24
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_CAPABILITY_VERSION_3 = 0x20080522
+_MOST_CAPABILITIES = 64
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+    return result
+
+
+def syscall(number: int, *arguments: int | ctypes.Array[ctypes.c_char], what: str) -> int:
+    """Make a system call by number. Raises OSError that names `what`."""
+    converted = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return _checked(_LIBC.syscall(ctypes.c_long(number), *converted), what)
+
+
+def prctl(option: int, *arguments: int, what: str = "prctl") -> int:
+    padded = [*arguments, *[0] * (4 - len(arguments))]  # the kernel refuses some options if the rest is not zero
+    return _checked(_LIBC.prctl(ctypes.c_int(option), *map(ctypes.c_ulong, padded)), what)
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Have the kernel send the signal when the thread that forked this process ends."""
+    prctl(_PR_SET_PDEATHSIG, signal_number)
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Whether processes of the same user may trace this one and read its memory through /proc."""
+    prctl(_PR_SET_DUMPABLE, int(dumpable))
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose parent ends."""
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def unshare(flags: int) -> None:
+    _checked(_LIBC.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def drop_privileges() -> None:
+    """No capability now, none through exec, and no set-user-id program works. Cannot be undone."""
+    for capability in range(_MOST_CAPABILITIES):
+        if _LIBC.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) != 0:
+            break  # the kernel knows no more, or this process may not change its bounding set
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0))
+    _checked(_LIBC.capset(header, ctypes.create_string_buffer(24)), "capset")
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def make_mounts_private() -> None:
+    """Keep this namespace's mounts to itself."""
+    _mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, b"")
+
+
+def mount_proc() -> None:
+    _mount(b"proc", b"/proc", b"proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, b"")
+
+
+def mount_tmpfs(folder: str, size_mb: int, files: int) -> None:
+    """A file system in memory, bounded in bytes and files, that is gone with this mount namespace."""
+    options = f"size={size_mb}m,nr_inodes={files},mode=0700"
+    _mount(b"tmpfs", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())
+
+
+def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes) -> None:
+    _checked(_LIBC.mount(source, target, kind, ctypes.c_ulong(flags), options), f"mount {os.fsdecode(target)}")
