@@ -1,5 +1,5 @@
 """Split: each cluster goes to train, validation or test as a whole."""
 
-from .split import Shares, split
+from .split import SPLITS, Shares, split
 
-__all__ = ["Shares", "split"]
+__all__ = ["SPLITS", "Shares", "split"]

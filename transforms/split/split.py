@@ -8,6 +8,7 @@ from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Pair
 
+SPLITS = ("train", "validation", "test")
 _STEPS = 2**32
 
 

@@ -1,0 +1,5 @@
+"""Write: the rows as parquet shards whose names and bytes follow from the rows alone."""
+
+from .write import write_pairs
+
+__all__ = ["write_pairs"]
