@@ -1,17 +1,15 @@
 """Finds copies, and decides which one of them stays.
 
 In steps that a distributed engine can take one by one: each source's `form_of` gives grouping keys; each
-group gives `candidates`; each candidate is compared in full (`are_copies`); copies form `clusters`; each
-cluster is settled alone (`settle`). Forms stand for all pairs with the same `exact` digest, so that a
-source that was copied a thousand times is compared once.
+group is compared in full for its `links`; linked forms make `clusters`; each cluster is settled alone
+(`settle`). A form stands for all pairs with the same `exact` digest.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 from kernelquarry.pipeline.schema.ids import cluster_id
@@ -19,8 +17,8 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair, Purity
 
-from .cluster import clusters
-from .form import Form, are_copies, form_of, similarity
+from .cluster import Components, links
+from .form import Form, form_of, similarity
 
 
 def deduplicate(pairs: Iterable[Pair]) -> list[Outcome[Pair]]:
@@ -37,26 +35,24 @@ def deduplicate(pairs: Iterable[Pair]) -> list[Outcome[Pair]]:
         forms[form.exact] = form
         members[form.exact].append(pair)
     together: defaultdict[str, list[tuple[Pair, Form]]] = defaultdict(list)
-    for exact, cluster in clusters(forms, copies(forms)).items():
+    for exact, cluster in clusters(forms).items():
         together[cluster] += [(pair, forms[exact]) for pair in members[exact]]
     for cluster_members in together.values():
         outcomes += settle(cluster_members)
     return sorted(outcomes, key=_outcome_order)
 
 
-def copies(forms: dict[str, Form]) -> set[tuple[str, str]]:
-    """The digests of all forms that are copies of each other, as far as their keys bring them together."""
-    groups: defaultdict[str, set[str]] = defaultdict(set)
-    for exact, form in forms.items():
+def clusters(forms: Mapping[str, Form]) -> dict[str, str]:
+    """Each exact digest -> the smallest one that a chain of copies connects it with."""
+    groups: defaultdict[str, list[Form]] = defaultdict(list)
+    for form in forms.values():
         for key in form.keys:
-            groups[key].add(exact)
-    found = {pair for group in groups.values() for pair in candidates(group)}
-    return {(a, b) for a, b in found if are_copies(forms[a], forms[b])}
-
-
-def candidates(group: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """What to compare of the forms that share a key."""
-    return combinations(sorted(group), 2)
+            groups[key].append(form)
+    components = Components(forms)
+    for group in groups.values():
+        for a, b in links(group):
+            components.join(a, b)
+    return components.all()
 
 
 def settle(cluster: Sequence[tuple[Pair, Form]]) -> list[Outcome[Pair]]:

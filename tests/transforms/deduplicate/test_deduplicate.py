@@ -15,9 +15,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.transforms.deduplicate import deduplicate
-from kernelquarry.transforms.deduplicate.cluster import clusters
+from kernelquarry.transforms.deduplicate.cluster import Components, links
 from kernelquarry.transforms.deduplicate.deduplicate import rank
-from kernelquarry.transforms.deduplicate.form import THRESHOLD, form_of, similarity
+from kernelquarry.transforms.deduplicate.form import THRESHOLD, Form, are_copies, form_of, similarity
 
 OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
 
@@ -137,15 +137,26 @@ def test_order_does_not_matter(pairs: list[Pair]) -> None:
 NODES = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)
 
 
+def reachable(node: str, edges: list[tuple[str, str]]) -> set[str]:
+    reached = {node}
+    while more := {y for a, b in edges for x, y in ((a, b), (b, a)) if x in reached} - reached:
+        reached |= more
+    return reached
+
+
 @given(NODES, st.data())
-def test_clusters_are_connected_components(nodes: list[str], data: st.DataObject) -> None:
+def test_components_are_what_joins_connect(nodes: list[str], data: st.DataObject) -> None:
     edges = data.draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes))))
-    found = clusters(nodes, edges)
-    assert found == clusters(sorted(nodes), reversed(edges))
-    assert all(found[a] == found[b] for a, b in edges)
-    for node in nodes:  # what edges can reach, and no more
-        reached = {node}
-        for _ in nodes:
-            reached |= {y for a, b in edges for x, y in ((a, b), (b, a)) if x in reached}
-        assert {other for other in nodes if found[other] == found[node]} == reached
-        assert found[node] == min(reached)
+    components = Components(nodes)
+    for a, b in edges:
+        components.join(a, b)
+    assert components.all() == {node: min(reachable(node, edges)) for node in nodes}
+
+
+@given(st.lists(st.frozensets(st.integers(0, 9), min_size=1), max_size=8, unique=True))
+def test_links_connect_what_copies_connect(sets: list[frozenset[int]]) -> None:
+    forms = {str(i): Form(str(i), str(i), shingles, ()) for i, shingles in enumerate(sets)}
+    every = [(a, b) for a in forms for b in forms if a < b and are_copies(forms[a], forms[b])]
+    found = links(forms.values())
+    assert set(found) <= set(every)
+    assert all(reachable(name, found) == reachable(name, every) for name in forms)
