@@ -1,7 +1,7 @@
 """Runs untrusted code in guest processes. The host decides; what a guest says is a claim."""
 
+from .exchange import SandboxError
 from .job import Job, Report, Status
-from .launcher import SandboxError
 from .layers.limits import Limits
 from .pool import Sandbox
 from .settings import SandboxSettings

@@ -18,7 +18,7 @@ class Job:
     kind: str
     request: Mapping[str, Any]  # strict JSON
     tensors: Tensors = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 class Status(StrEnum):

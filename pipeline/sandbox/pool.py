@@ -7,14 +7,17 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
+from .exchange import SandboxError, ZygoteDied
 from .job import Job, Report, Status
-from .launcher import SandboxError, Zygote, ZygoteDied
+from .launcher import Zygote
 from .settings import SandboxSettings
 
 _GUESTS = Path(__file__).resolve().parent / "guest"
+_ATTEMPTS = 2  # on a warm process each
 
 
 class Sandbox:
@@ -27,36 +30,44 @@ class Sandbox:
     def __init__(self, settings: SandboxSettings | None = None) -> None:
         self._settings = settings or SandboxSettings()
         self._slots = threading.BoundedSemaphore(self._settings.workers)
-        self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None))
-        self._starting = threading.Lock()
+        self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
+        self._lock = threading.Lock()  # of the three below
         self._zygotes: dict[str, Zygote] = {}
         self._started = 0
         self._closed = False
         self._finalizer = weakref.finalize(self, _end, self._zygotes, self._root, os.getpid())
 
+    @property
+    def layers(self) -> Mapping[str, str]:
+        """What is active between a guest and this machine, by the name of the layer."""
+        with self._lock:
+            kind = next(iter(self._zygotes), "script")
+        return MappingProxyType(self._zygote(kind).layers)
+
     def run(self, job: Job) -> Report:
         """Run one job in a fresh guest and report how it ended, whatever it did.
 
-        A job whose warm process died under it is run once more on a new one.
+        A job whose warm process died under it is run once more on a new one; if that dies too, the job
+        is taken for the cause.
 
         Raises:
-            SandboxError: no warm process can be had, or the sandbox was closed.
-            ProtocolError: the request is no strict JSON or is too large.
+            SandboxError: no guest can be had, or the sandbox is closed.
+            ProtocolError: the request is no strict JSON, or a tensor has no plain memory.
         """
         if not job.kind.isidentifier() or not (_GUESTS / f"{job.kind}.py").is_file():
             raise SandboxError(f"no guest of kind {job.kind!r}")
         with self._slots:
-            for _ in range(2):
+            for _ in range(_ATTEMPTS):
                 zygote = self._zygote(job.kind)
                 try:
                     return zygote.run(job)
                 except ZygoteDied as error:
-                    death = error
+                    death = str(error)
                     self._discard(zygote)
-        return Report(Status.CRASHED, None, {}, f"{death}, twice", "", "", 0.0, 0.0, 0.0)
+        return Report(Status.CRASHED, None, {}, f"{death}, {_ATTEMPTS} times", "", "", 0.0, 0.0, 0.0)
 
     def _zygote(self, kind: str) -> Zygote:
-        with self._starting:
+        with self._lock:
             if self._closed:
                 raise SandboxError("the sandbox is closed")
             if kind not in self._zygotes:
@@ -65,16 +76,16 @@ class Sandbox:
             return self._zygotes[kind]
 
     def _discard(self, zygote: Zygote) -> None:
-        with self._starting:
+        with self._lock:
             if self._zygotes.get(zygote.kind) is zygote:
                 del self._zygotes[zygote.kind]
                 zygote.close()
 
     def close(self) -> None:
         """Kill all guests and warm processes and remove their files. Jobs that are running raise."""
-        with self._starting:
+        with self._lock:
             self._closed = True
-        self._finalizer()
+            self._finalizer()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -90,4 +101,5 @@ def _end(zygotes: dict[str, Zygote], root: Path, owner: int) -> None:
         return  # a fork of the process that the sandbox belongs to
     for zygote in zygotes.values():
         zygote.close()
+    zygotes.clear()
     shutil.rmtree(root, ignore_errors=True)

@@ -164,7 +164,7 @@ def read(fd: int, nonce: bytes) -> tuple[dict[str, Any], Tensors]:
     size = os.fstat(fd).st_size
     magic, given, json_length, count, end = _unpacked(os.pread(fd, _HEADER.size, 0))
     if magic != MAGIC:
-        raise ProtocolError("no complete message")
+        raise ProtocolError("ended without a complete message")
     if given != nonce:
         raise ProtocolError("the message answers another request")
     if json_length > MAX_JSON or count > MAX_TENSORS:

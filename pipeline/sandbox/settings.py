@@ -5,10 +5,19 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from . import layers
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
     workers: int = 2  # guests at once
     python: str = sys.executable  # of an environment with torch and triton
-    scratch: str = ""  # folder for the guests' scratch folders; "" is the system's temporary folder
-    require: tuple[str, ...] = ()  # layers without which nothing runs; see `layers.NAMES`
+    scratch: str = ""  # folder for the guests' files; "" is the system's temporary folder
+    require: tuple[str, ...] = ()  # layers without which nothing runs
+
+    def __post_init__(self) -> None:
+        unknown = set(self.require) - set(layers.NAMES)
+        if unknown:
+            raise ValueError(f"no such layers: {sorted(unknown)}; there are {', '.join(layers.NAMES)}")
+        if self.workers < 1:
+            raise ValueError(f"{self.workers} workers")

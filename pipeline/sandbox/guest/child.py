@@ -17,6 +17,8 @@ from ..layers.limits import Limits
 
 _MAX_ERROR = 4096  # characters
 _MAX_TRACEBACK = 16384
+_FOLDERS = ("HOME", "TMPDIR", "XDG_CACHE_HOME")
+_CACHES = ("TRITON_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
 
 
 def main(
@@ -54,37 +56,34 @@ def _take_descriptors(request: int, reply: int, output: int) -> None:
 
 
 def _take_environment(scratch: str) -> None:
-    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
-        os.environ[name] = scratch
-    for name in ("TRITON_CACHE_DIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH"):
-        os.environ[name] = os.path.join(scratch, name.lower())
+    os.environ |= {name: scratch for name in _FOLDERS}
+    os.environ |= {name: os.path.join(scratch, name.lower()) for name in _CACHES}
     tempfile.tempdir = None  # the warm process may have asked for it
 
 
 def _answer(module: ModuleType, job: dict[str, Any], request: int, reply: int) -> None:
     nonce = bytes.fromhex(job["nonce"])
     capacity = os.fstat(reply).st_size
-    body, tensors = protocol.read(request, nonce)
+    arguments, inputs = protocol.read(request, nonce)
     try:
-        body, tensors = module.run(body, tensors)
-        body = {"reply": body}
-    except SystemExit:
-        raise
-    except BaseException as error:
-        body, tensors = _describe(error, "raised"), {}
+        result, tensors = module.run(arguments, inputs)
+        body = {"reply": result}
+    except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
+        body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}
     try:
         protocol.write(reply, nonce, body, tensors, capacity)
     except protocol.ProtocolError as error:
         protocol.write(reply, nonce, _describe(error, "reply"), {}, capacity)
 
 
-def _describe(error: BaseException, ended: str) -> dict[str, Any]:
+def _describe(error: BaseException, ended: str) -> dict[str, str]:
     """An exception as far as it can be told; its `str` may raise, and may be of any length."""
     told = traceback.TracebackException.from_exception(error)
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(told)[:_MAX_ERROR]:
+    message = str(told)[:_MAX_ERROR]
+    if isinstance(error, MemoryError) or "can't allocate memory" in message:
         ended = "memory"
     return {
         "ended": ended,
-        "error": f"{type(error).__name__}: {told}"[:_MAX_ERROR],
+        "error": f"{type(error).__name__}: {message}" if message else type(error).__name__,
         "traceback": "".join(told.format())[-_MAX_TRACEBACK:],
     }

@@ -8,7 +8,6 @@ of that channel, when it uses too much, or when the host is gone.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import functools
 import gc
@@ -42,7 +41,7 @@ class _Guest:
     channel: socket.socket
     scratch: str
     limits: Limits
-    ended_by: str = ""  # why we killed it: "host", "memory" or "processes"
+    killed_by: str = ""  # why we killed it: "host", "memory" or "processes"
 
 
 def main(control: socket.socket) -> NoReturn:
@@ -53,8 +52,8 @@ def main(control: socket.socket) -> NoReturn:
         folder.remove()
         os._exit(0)
     confinement = layers.prepare(config["folder"], str(Path(__file__).resolve().parent.parent))
-    from . import child  # imports torch
-
+    child = importlib.import_module(".child", __package__)  # imports torch
+    importlib.import_module("triton")
     module = importlib.import_module(f".{config['kind']}", __package__)
     if hasattr(module, "warm"):
         module.warm()
@@ -127,35 +126,36 @@ class Zygote:
                 return
 
     def _start(self) -> bool:
-        """Fork a guest for the job that waits on the control socket; False if the host is gone."""
-        message, ancillary, _, _ = self._control.recvmsg(_MESSAGE, socket.CMSG_SPACE(4 * array.array("i").itemsize))
+        """Fork a guest for the job that waits in the control socket; False if the host is gone."""
+        message, fds, _, _ = socket.recv_fds(self._control, _MESSAGE, 4, socket.MSG_CMSG_CLOEXEC)
         if not message:
             return False
-        fds = array.array("i")
-        for _, _, data in ancillary:
-            fds.frombytes(data)
-        channel_fd, request, reply, output = fds
+        channel, files = socket.socket(fileno=fds[0]), fds[1:]
         job = json.loads(message)
-        os.mkdir(job["scratch"], 0o700)
-        pid = os.fork()
-        if pid == 0:
-            self._main(job, request, reply, output)
-        for fd in (request, reply, output):
+        try:
+            os.mkdir(job["scratch"], 0o700)
+            pid = os.fork()
+        except OSError as error:
+            channel.send(json.dumps({"failed": str(error)}).encode())
+            channel.close()
+        else:
+            if pid == 0:
+                self._main(job, *files)
+            self._guests[pid] = _Guest(pid, channel, job["scratch"], Limits(**job["limits"]))
+            self._poll.register(channel, select.POLLIN)
+        for fd in files:
             os.close(fd)
-        channel = socket.socket(fileno=channel_fd)
-        self._guests[pid] = _Guest(pid, channel, job["scratch"], Limits(**job["limits"]))
-        self._poll.register(channel, select.POLLIN)
         return True
 
     def _kill(self, guest: _Guest, why: str) -> None:
-        if not guest.ended_by:
-            guest.ended_by = why
+        if not guest.killed_by:
+            guest.killed_by = why
             self._poll.unregister(guest.channel)
         _signal_group(guest.pid)
 
     def _watch(self) -> None:
         for guest in self._guests.values():
-            if guest.ended_by:
+            if guest.killed_by:
                 continue
             pids = usage.tree(guest.pid)
             if len(pids) > guest.limits.processes:
@@ -175,14 +175,14 @@ class Zygote:
             guest = self._guests.pop(pid, None)
             if guest is None:
                 continue  # an orphan of a guest
-            if not guest.ended_by:
+            if not guest.killed_by:
                 self._poll.unregister(guest.channel)
             self._sweep(pid)
             with contextlib.suppress(OSError):  # not empty: the host removes it, this process has no time
                 os.rmdir(guest.scratch)
             ended = {
                 "status": status,
-                "by": guest.ended_by,
+                "killed_by": guest.killed_by,
                 "cpu_s": used.ru_utime + used.ru_stime,
                 "peak_kb": used.ru_maxrss,
             }

@@ -1,0 +1,98 @@
+"""From how a guest's process ended to a report. Success is a complete reply, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from . import protocol
+from .job import Job, Report, Status
+from .protocol import Tensors
+
+_KILLED = {
+    "host": (Status.TIMED_OUT, "no reply within {limits.wall_s:g} s"),
+    "memory": (Status.OUT_OF_MEMORY, "more than {limits.memory_mb} MiB"),
+    "processes": (Status.CRASHED, "more than {limits.processes} processes"),
+}
+_CLAIMED = {
+    "raised": Status.RAISED,
+    "memory": Status.OUT_OF_MEMORY,
+    "exit": Status.CRASHED,
+    "reply": Status.CRASHED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a guest ended, as its parent saw it."""
+
+    status: int  # as from wait(2)
+    killed_by: str  # a key of `_KILLED`; "" if the parent did not kill it
+    cpu_s: float
+    peak_kb: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a guest says of itself."""
+
+    status: Status
+    reply: dict[str, Any] | None
+    tensors: Tensors
+    error: str
+    traceback: str
+
+
+def report(job: Job, ending: Ending, reply_fd: int, nonce: bytes, scratch: str, output: bytes, wall_s: float) -> Report:
+    """Only a guest that ended by itself and well is asked what it has to say.
+
+    Its scratch folder, whose name is another each time, is `/scratch` in all text.
+    """
+    status, error = _seen(job, ending)
+    claim = _Claim(status, None, {}, error, "") if error else _read(reply_fd, nonce)
+    return Report(
+        status=claim.status,
+        reply=claim.reply,
+        tensors=claim.tensors,
+        error=claim.error.replace(scratch, "/scratch"),
+        traceback=claim.traceback.replace(scratch, "/scratch"),
+        stderr=output.decode(errors="replace").replace(scratch, "/scratch"),
+        wall_s=wall_s,
+        cpu_s=ending.cpu_s,
+        peak_mb=ending.peak_kb / 1024,
+    )
+
+
+def _seen(job: Job, ending: Ending) -> tuple[Status, str]:
+    """What the process's end alone says; no error if it ended by itself and well."""
+    if ending.killed_by:
+        status, error = _KILLED[ending.killed_by]
+        return status, error.format(limits=job.limits)
+    code = os.waitstatus_to_exitcode(ending.status)
+    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and ending.cpu_s >= job.limits.cpu_s):
+        return Status.TIMED_OUT, f"more than {job.limits.cpu_s} s of CPU time"
+    if code < 0:
+        return Status.CRASHED, f"killed by {signal.Signals(-code).name}"
+    return Status.CRASHED, f"exited with {code}" if code else ""
+
+
+def _read(fd: int, nonce: bytes) -> _Claim:
+    try:
+        protocol.seal(fd)
+        body, tensors = protocol.read(fd, nonce)
+        return _claim(body, tensors)
+    except protocol.ProtocolError as error:
+        return _Claim(Status.CRASHED, None, {}, str(error), "")
+
+
+def _claim(body: dict[str, Any], tensors: Tensors) -> _Claim:
+    reply = body.get("reply")
+    if body.keys() == {"reply"} and isinstance(reply, dict):
+        return _Claim(Status.OK, reply, tensors, "", "")
+    if body.keys() != {"ended", "error", "traceback"} or not all(isinstance(text, str) for text in body.values()):
+        raise protocol.ProtocolError("a reply of another form")
+    if tensors or not body["error"] or body["ended"] not in _CLAIMED:
+        raise protocol.ProtocolError("a reply of another form")
+    return _Claim(_CLAIMED[body["ended"]], None, {}, body["error"], body["traceback"])
