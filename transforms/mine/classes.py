@@ -11,7 +11,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from . import syntax
 from .index import Definition
 from .syntax import CLASS, FUNCTION, text
-from .tree import External, Resolved, SourceTree, Symbol
+from .tree import External, SourceTree, Symbol
 
 # In torch.nn, but no modules.
 _NO_MODULES = frozenset({"Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"})
@@ -74,7 +74,9 @@ class Classes:
         """Why the class is no module that can be called, or None."""
         order = self.order(definition)
         classes = [c for c in order if isinstance(c, Definition)]
-        inherited = [c.dotted.rpartition(".")[2] for c in order if isinstance(c, External) and _is_torch_module(c.dotted)]
+        inherited = [
+            c.dotted.rpartition(".")[2] for c in order if isinstance(c, External) and _is_torch_module(c.dotted)
+        ]
         forward = next((m for c in classes for m in _members(c) if _member_name(m) == "forward"), None)
         if forward is None:
             if any(_assigns_forward(c) for c in classes) or any(name not in _WITHOUT_FORWARD for name in inherited):

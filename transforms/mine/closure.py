@@ -10,7 +10,7 @@ from enum import Enum, auto
 from tree_sitter import Node
 
 from kernelquarry.pipeline.schema.reasons import Reason
-from . import syntax
+
 from .index import Definition, imports
 from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
 from .usage import Annotation, Reference

@@ -56,7 +56,9 @@ def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) 
     """
     ordered = list(ordered)
     written = {d: list(written_uses(resolver, closure, d)) for d in ordered}
-    builtins = {u.resolved.target.name for uses in written.values() for u in uses if isinstance(u.resolved.target, Builtin)}
+    builtins = {
+        u.resolved.target.name for uses in written.values() for u in uses if isinstance(u.resolved.target, Builtin)
+    }
     captured = _captured(resolver, ordered, written)
     local = set().union(*(d.usage.locals for d in ordered))
     taken = builtins | _RESERVED | {ENTRY_POINT}
@@ -70,7 +72,7 @@ def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) 
         return name
 
     entry = Symbol(closure.entry.path, closure.entry.names[0])
-    if ENTRY_POINT != entry.name and ENTRY_POINT in captured.get(entry, ()):
+    if entry.name != ENTRY_POINT and ENTRY_POINT in captured.get(entry, ()):
         raise NameConflict(f"{ENTRY_POINT} is a local name where {entry.name} is used")
     names.symbols[entry] = ENTRY_POINT
     for external in _externals(resolver, ordered, written):
@@ -107,5 +109,7 @@ def _captured(
             target = use.resolved.target
             if isinstance(target, Symbol | External):
                 key = target if isinstance(target, Symbol) else target.dotted
-                found.setdefault(key, set()).update(local - {use.reference.name} if not use.resolved.consumed else local)
+                found.setdefault(key, set()).update(
+                    local - {use.reference.name} if not use.resolved.consumed else local
+                )
     return found

@@ -14,7 +14,7 @@ from .closure import Closure, Resolver, Use
 from .index import Definition
 from .naming import NameConflict, Names, choose, written_uses
 from .syntax import text
-from .tree import Builtin, External, Missing, Symbol
+from .tree import External, Symbol
 from .usage import Annotation
 
 
@@ -225,7 +225,9 @@ class _Writer:
         if not column:
             return
         source = self._tree.sources[self._definition.path]
-        inside = [n.byte_range for n in syntax.walk(node) if n.type == "string" and n.start_point.row != n.end_point.row]
+        inside = [
+            n.byte_range for n in syntax.walk(node) if n.type == "string" and n.start_point.row != n.end_point.row
+        ]
         line = source.find(b"\n", node.start_byte, node.end_byte) + 1
         while line:
             indent = len(source[line : line + column]) - len(source[line : line + column].lstrip(b" \t"))

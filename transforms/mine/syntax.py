@@ -111,9 +111,7 @@ def _bound_here(node: Node) -> Iterator[Node]:
 def captures(pattern: Node) -> Iterator[Node]:
     """Identifiers that a `case` pattern binds."""
     children = pattern.named_children
-    if pattern.type == "class_pattern":
-        children = children[1:]
-    elif pattern.type == "keyword_pattern":
+    if pattern.type == "class_pattern" or pattern.type == "keyword_pattern":
         children = children[1:]
     for child in children:
         if child.type == "dotted_name":

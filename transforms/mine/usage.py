@@ -12,9 +12,10 @@ from . import syntax
 from .syntax import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
 
 _LOG_METHODS = frozenset(
-    "debug info warning warn warning_once warn_once info_once error exception critical log success trace".split()
+    """
+    critical debug error exception info info_once log success trace warn warn_once warning warning_once
+    """.split()  # noqa: SIM905
 )
-
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 
 
@@ -258,7 +259,7 @@ class _Analyser:
 
     def assignment(self, node: Node) -> None:
         left, right, annotation = (node.child_by_field_name(name) for name in ("left", "right", "type"))
-        assert left is not None  # noqa: S101
+        assert left is not None
         if right is not None:
             self.visit(right)
         if annotation is not None:

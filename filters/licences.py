@@ -1,0 +1,172 @@
+"""Which licence covers a file: package metadata, licence texts, notices and the file's own words, cross-read.
+
+Metadata alone is not enough: packages carry a GPL text under a permissive classifier, folders of other terms,
+and files whose headers forbid commercial use. The most specific statement decides; a statement that is not
+permissive always wins over one that is; a text that is not recognised permits nothing. Files whose
+origin no text tells cannot be caught here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from pathlib import PurePosixPath
+
+from kernelquarry.pipeline.schema.provenance import Licence
+from kernelquarry.pipeline.schema.reasons import Reason
+
+from . import spdx
+from .objection import Objection
+
+# Names of licence texts, and of notices, which tell of exceptions. Those about weights say nothing of code.
+_TEXT = re.compile(r"(un)?licen[cs]e(?!s)|copying|.*[-_.]licen[cs]e$", re.IGNORECASE)
+_NOTICE = re.compile(r"notice|licen[cs]es|third[-_ ]?party", re.IGNORECASE)
+_NOT_CODE = re.compile(r"weight|model|data", re.IGNORECASE)
+_METADATA = re.compile(r"[^/]+\.dist-info/METADATA|PKG-INFO")
+_LICENCE_FILES = re.compile(r"[^/]+\.dist-info/(?:licen[cs]es/)?")  # as laid out by PEP 639
+
+# Words by which a file takes back what its package grants.
+_DENIAL = re.compile(
+    r"""
+      (?i:non[-\s]?commercial)
+    | (?i:\bcc[-\ ]by[-\ ](?:nc|nd|sa))
+    | (?i:GNU\s+(?:lesser\s+|library\s+|affero\s+)?general\s+public\s+licen[cs]e)
+    | (?<![\w-])(?:[AL]?GPL|MPL)(?:[-\s]?v?[123][.\d]*)?(?![\w-])
+    | (?i:mozilla\s+public\s+licen[cs]e)
+    | (?i:nvidia\s+source\s+code\s+licen[cs]e)
+    | \bS-Lab\s+Licen[cs]e
+    | (?i:(?:for|academic)\s+research\s+(?:purposes?\s+|use\s+)?only)
+    | (?i:research\s+(?:purposes?|use)\s+only)
+    | (?i:without\s+an\s+express\s+licen[cs]e\s+agreement)
+    """,
+    re.VERBOSE,
+)
+# Some of these stands in every text that the expression matches, and most files have none.
+_HINTS = ("commercial", "cc by", "cc-by", "public", "gpl", "mpl", "nvidia", "s-lab", "research", "express")
+# Lines about the licence of weights or data, which are not ours to take.
+_OF_WEIGHTS = re.compile(r"""weights?\b|checkpoint|dataset|['"]?licen[cs]e['"]?\s*[:=]\s*['"]""", re.IGNORECASE)
+_OF_CODE = re.compile(r"\b(?:source|code|this file|this software|class)\b", re.IGNORECASE)
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:\.py\b|/(?!\w))")
+_URL = re.compile(r"https?://\S+")
+_TAGGED_HEAD = 4000  # characters in which a file's own SPDX tag stands
+
+
+@dataclass(frozen=True, slots=True)
+class Licences:
+    """What a package says about its licences."""
+
+    package: Licence | Objection
+    folders: tuple[tuple[str, Licence | Objection], ...]  # deepest first; paths end with "/"
+    denied: tuple[tuple[str, str], ...]  # paths that a notice takes out (folders end with "/"), and the notice
+
+    def of(self, path: str, text: str) -> Licence | Objection:
+        """The licence of one file, or why it may not be used."""
+        if (denial := _denial(text)) is not None:
+            return _objection(f"the file says: {denial}")
+        for denied, notice in self.denied:
+            if path == denied or (denied.endswith("/") and path.startswith(denied)):
+                return _objection(f"{notice} takes out {denied}")
+        for expression in spdx.tags(text[:_TAGGED_HEAD]):
+            if not spdx.is_permissive(expression):
+                return _objection(f"the file's tag says {expression}")
+            return Licence(expression, "the file's SPDX tag")
+        for folder, licence in self.folders:
+            if path.startswith(folder):
+                return licence
+        return self.package
+
+
+def read_licences(files: Mapping[str, str]) -> Licences:
+    """Judge the licence statements of a package.
+
+    Args:
+        files: path -> text of every file for which `is_statement` holds.
+    """
+    metadata = next((text for path, text in sorted(files.items()) if _METADATA.fullmatch(path)), "")
+    texts: dict[str, list[tuple[str, str]]] = {}
+    denied: list[tuple[str, str]] = []
+    for path, text in sorted(files.items()):
+        place = PurePosixPath(_LICENCE_FILES.sub("", path, count=1))
+        folder = "" if place.parent == PurePosixPath() else f"{place.parent}/"
+        if _NOTICE.match(place.name):
+            denied += [(folder + name, path) for name in _denied_paths(text)]
+        elif _TEXT.match(place.name) and not _NOT_CODE.search(place.name) and text.strip():
+            texts.setdefault(folder, []).append((path, text))
+    package = _judge([*_texts(texts.pop("", [])), *_declared(metadata)])
+    folders = [(folder, _judge(_texts(found))) for folder, found in texts.items()]
+    return Licences(package, tuple(sorted(folders, key=lambda item: (-len(item[0]), item[0]))), tuple(denied))
+
+
+def is_statement(path: str) -> bool:
+    """Whether a file may say something about licences: metadata, licence texts, notices."""
+    name = PurePosixPath(path).name
+    return not name.endswith(".py") and bool(_METADATA.fullmatch(path) or _TEXT.match(name) or _NOTICE.match(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    where: str
+    expression: str | None  # None: it was not understood
+    binding: bool  # a text, which must be understood, or a field, which may be vague
+
+
+def _texts(found: Iterable[tuple[str, str]]) -> Iterable[_Statement]:
+    for path, text in found:
+        yield _Statement(path, spdx.from_text(text), binding=True)
+
+
+def _declared(metadata: str) -> Iterable[_Statement]:
+    headers = HeaderParser().parsestr(metadata)
+    fields = [("License-Expression", headers.get("License-Expression")), ("License", headers.get("License"))]
+    fields += [("Classifier", c) for c in headers.get_all("Classifier") or () if c.startswith("License ::")]
+    for name, value in fields:
+        if value and value.strip():
+            denied = _DENIAL.search(value) if len(value) < 1000 else None
+            expression = spdx.from_statement(value) or (f"LicenseRef-{name}" if denied else None)
+            yield _Statement(name, expression, binding=False)
+
+
+def _judge(statements: Iterable[_Statement]) -> Licence | Objection:
+    """The first statement that is understood, if none is against it."""
+    understood: list[_Statement] = []
+    for statement in statements:
+        if statement.expression is None and statement.binding:
+            return _objection(f"{statement.where} is not recognised")
+        if statement.expression is not None:
+            if not spdx.is_permissive(statement.expression):
+                return _objection(f"{statement.where} says {statement.expression}")
+            understood.append(statement)
+    if not understood:
+        return _objection("no licence was found")
+    evidence = dict.fromkeys(f"{statement.where}: {statement.expression}" for statement in understood)
+    precise = next((s for s in understood if s.where == "License-Expression"), understood[0])
+    return Licence(precise.expression or "", "; ".join(evidence))
+
+
+def _denial(text: str) -> str | None:
+    """The line with which a file denies permission."""
+    lower = text.lower()
+    if not any(hint in lower for hint in _HINTS):
+        return None
+    for match in _DENIAL.finditer(text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", match.end())
+        line = text[start : end if end >= 0 else len(text)].strip()
+        if not _OF_WEIGHTS.search(line) or _OF_CODE.search(line):
+            return line[:200]
+    return None
+
+
+def _denied_paths(notice: str) -> list[str]:
+    """Files and folders that a notice names in a section that denies permission."""
+    paths: list[str] = []
+    for section in re.split(r"\n(?=#|\d+\.\s|={5,}|-{5,})", _URL.sub("", notice)):
+        if _DENIAL.search(section):
+            paths += [path for path in _PATH.findall(section) if "/" in path]
+    return sorted(set(paths))
+
+
+def _objection(evidence: str) -> Objection:
+    return Objection(Reason.LICENCE_NOT_PERMISSIVE, evidence)

@@ -1,0 +1,105 @@
+"""Licence statements as SPDX expressions, and which of those are permissive."""
+
+from __future__ import annotations
+
+import re
+
+from license_expression import ExpressionError, LicenseWithExceptionSymbol, get_spdx_licensing
+from licenseclassifier import identify_license
+
+PERMISSIVE = frozenset(
+    """
+    0BSD Apache-2.0 BSD-1-Clause BSD-2-Clause BSD-2-Clause-Patent BSD-3-Clause BSD-3-Clause-Clear BSL-1.0 CC0-1.0 HPND
+    ISC MIT MIT-0 NCSA PostgreSQL PSF-2.0 Python-2.0 Unlicense WTFPL X11 Zlib
+    """.split()  # noqa: SIM905
+)
+
+# What packages write in place of an SPDX identifier, without "the", "license", "software" and punctuation.
+_NAMES = {
+    "mit": "MIT",
+    "mit expat": "MIT",
+    "expat": "MIT",
+    "apache": "Apache-2.0",
+    "apache 2": "Apache-2.0",
+    "apache 20": "Apache-2.0",
+    "apache version 20": "Apache-2.0",
+    "asl 20": "Apache-2.0",
+    "bsd 2 clause": "BSD-2-Clause",
+    "bsd 3 clause": "BSD-3-Clause",
+    "new bsd": "BSD-3-Clause",
+    "modified bsd": "BSD-3-Clause",
+    "isc": "ISC",
+    "isc iscl": "ISC",
+    "unlicense": "Unlicense",
+    "unlicense unlicense": "Unlicense",
+    "public domain cc0": "CC0-1.0",
+    "gpl": "GPL-1.0-or-later",
+    "gplv3": "GPL-3.0-only",
+    "gnu general public": "GPL-1.0-or-later",
+    "gnu general public v2 gplv2": "GPL-2.0-only",
+    "gnu general public v3 gplv3": "GPL-3.0-only",
+    "gnu affero general public v3": "AGPL-3.0-only",
+    "gnu lesser general public v3 lgplv3": "LGPL-3.0-only",
+    "mozilla public 20 mpl 20": "MPL-2.0",
+    "otherproprietary": "LicenseRef-Proprietary",
+    "proprietary": "LicenseRef-Proprietary",
+}
+_REFERENCE = re.compile(r"LicenseRef-[\w.-]+")
+_TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\n*#]+)")
+_LONGEST_NAME = 80  # characters; longer statements are texts
+_COVERED = 0.5  # share of a text that must be of known licences
+_SPDX = get_spdx_licensing()
+
+
+def from_statement(statement: str) -> str | None:
+    """The SPDX expression that a metadata field, a classifier or a licence text stands for, None if unknown."""
+    statement = statement.strip()
+    if len(statement) > _LONGEST_NAME:
+        return from_text(statement)
+    return _from_expression(statement) or _NAMES.get(_plain(statement))
+
+
+def from_text(text: str) -> str | None:
+    """The licences whose texts make up most of `text`, with those its SPDX tags name."""
+    matches = identify_license(text)
+    covered = sum(match.end - match.start for match in matches)
+    if covered < _COVERED * len(text.strip()):
+        return _NAMES.get(_plain(text)) if len(text) <= _LONGEST_NAME else None
+    return " AND ".join(sorted({match.id for match in matches} | set(tags(text))))
+
+
+def tags(text: str) -> list[str]:
+    """The expressions of the `SPDX-License-Identifier` lines."""
+    return [match.strip().rstrip("-/> ") for match in _TAG.findall(text)]
+
+
+def is_permissive(expression: str) -> bool:
+    """Whether the terms of some alternative of the expression are all permissive."""
+    try:
+        return _permits(_SPDX.parse(expression))
+    except ExpressionError:
+        return False
+
+
+def _permits(node: object) -> bool:
+    if isinstance(node, _SPDX.OR | _SPDX.AND):
+        return (any if isinstance(node, _SPDX.OR) else all)(map(_permits, node.args))
+    if isinstance(node, LicenseWithExceptionSymbol):
+        node = node.license_symbol
+    return getattr(node, "key", "") in PERMISSIVE
+
+
+def _from_expression(statement: str) -> str | None:
+    if _REFERENCE.fullmatch(statement):
+        return statement
+    try:
+        parsed = _SPDX.parse(statement, validate=True)
+    except ExpressionError:
+        return None
+    return str(parsed) if parsed is not None else None
+
+
+def _plain(statement: str) -> str:
+    name = statement.rpartition("::")[2].lower()
+    words = re.sub(r"[^\w\s-]", "", name).replace("-", " ").split()
+    return " ".join(word for word in words if word not in ("the", "license", "licence", "licensed", "software"))

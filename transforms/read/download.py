@@ -1,0 +1,65 @@
+"""Downloads files that a requirements file pins, by pip, from whatever index pip is set up to use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+from kernelquarry.pipeline.schema.errors import UserError
+
+# Sources are all that is read, so any machine may take the wheels that one kind of machine would install.
+_PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", "--implementation", "cp")
+_TIMEOUT_S = 3600
+
+
+@contextmanager
+def download(requirements: Sequence[str], folder: Path) -> Iterator[list[Path]]:
+    """The files of pinned requirements, in a temporary folder inside of `folder`.
+
+    Raises:
+        UserError: pip is missing or failed; the message says what to do.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="download-", dir=folder) as scratch:
+        pip = _pinned_pip(Path(scratch))
+        target = Path(scratch) / "files"
+        _run([str(pip / "pip")], requirements, target, folder, *_PLATFORM)
+        yield sorted(target.iterdir())
+
+
+def _pinned_pip(scratch: Path) -> Path:
+    """A wheel of pip, which runs as it is. Versions differ in the wheels whose metadata they accept."""
+    lines = resources.files("kernelquarry.pipeline").joinpath("corpora", "downloader.txt").read_text().splitlines()
+    _run(["-m", "pip"], lines, scratch / "pip", scratch.parent)
+    (wheel,) = (scratch / "pip").glob("*.whl")
+    return wheel
+
+
+def _run(pip: list[str], requirements: Sequence[str], target: Path, folder: Path, *options: str) -> None:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=target.parent) as listed:
+        listed.write("\n".join(requirements) + "\n")
+        listed.flush()
+        command = [sys.executable, *pip, "--disable-pip-version-check", "--no-input", "download", "--quiet"]
+        command += ["--no-deps", "--only-binary=:all:", "--require-hashes", "--ignore-requires-python"]
+        command += [*options, "--dest", str(target), "--requirement", listed.name]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"pip did not finish in {_TIMEOUT_S} s: check the network and run again") from None
+    if done.returncode:
+        raise UserError(_explain(done.stderr, folder))
+
+
+def _explain(stderr: str, folder: Path) -> str:
+    if "No module named pip" in stderr:
+        return f"{sys.executable} has no pip to download with: run `{sys.executable} -m ensurepip`"
+    if "DO NOT MATCH THE HASHES" in stderr:
+        return "the package index serves another file than the corpus pins: do not use it, or correct the pin"
+    errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: ")]
+    said = (errors or stderr.strip().splitlines() or ["no message"])[-1]
+    return f"pip could not download the corpus into {folder} ({said}): check the network or pip's index, and run again"

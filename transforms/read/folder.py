@@ -1,0 +1,122 @@
+"""A local folder or git checkout. Its files are read where they are; git itself is not run."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelquarry.filters.licences import is_statement
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+
+from .wheels import sha256_of
+
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and what starts with a dot
+_REMOTE = re.compile(r"(?:[/:])([^/:]+/[^/:]+?)(?:\.git)?/?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A corpus of one tree, and that tree."""
+
+    root: Path
+    corpus: str
+    package: str  # "owner/name" of the git remote, else the folder's name
+    revision: str  # the commit, else a digest of the files
+
+    @property
+    def name(self) -> str:
+        return self.corpus
+
+    def digests(self) -> dict[str, str]:
+        return {self.package: digest_of(self.root)}
+
+    def trees(self) -> Sequence[Folder]:
+        return [self]
+
+    @contextmanager
+    def open(self) -> Iterator[FolderContents]:
+        yield FolderContents(self.root)
+
+
+def open_folder(root: Path) -> Folder:
+    """The corpus that is a folder, with what its git metadata tells."""
+    root = root.resolve()
+    commit, remote = _git(root)
+    return Folder(root, root.name, remote or root.name, commit or digest_of(root)[:16])
+
+
+class FolderContents:
+    """Paths start with the folder's own name if it is a package itself, as its modules import each other by it."""
+
+    def __init__(self, root: Path) -> None:
+        self._base = root.parent if (root / "__init__.py").exists() else root
+        self._root = root
+
+    def paths(self) -> Iterator[str]:
+        return (path.relative_to(self._base).as_posix() for path in walk(self._root))
+
+    def size(self, path: str) -> int:
+        return (self._base / path).stat().st_size
+
+    def read(self, path: str) -> bytes:
+        return (self._base / path).read_bytes()
+
+
+def walk(root: Path) -> Iterator[Path]:
+    """Regular files below a folder, sorted. Links are not followed: they may lead out of it, or in circles."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
+        for name in sorted(files):
+            path = Path(folder, name)
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def digest_of(root: Path) -> str:
+    """Of the paths and bytes of all that is read: Python files and licence statements."""
+    paths = {path.relative_to(root).as_posix(): path for path in walk(root)}
+    return sha256(
+        canonical({name: sha256_of(p) for name, p in paths.items() if p.suffix == ".py" or is_statement(name)})
+    )
+
+
+def _git(root: Path) -> tuple[str, str]:
+    """Commit and remote repository of a checkout, empty where there is none."""
+    git = root / ".git"
+    try:
+        if git.is_file():  # a worktree
+            git = root / git.read_text().partition("gitdir:")[2].strip()
+        return _commit(git), _remote(git)
+    except (OSError, UnicodeDecodeError, configparser.Error):
+        return "", ""
+
+
+def _commit(git: Path) -> str:
+    head = (git / "HEAD").read_text().strip()
+    if not head.startswith("ref:"):
+        return head
+    name = head.removeprefix("ref:").strip()
+    common = _common(git)
+    if (common / name).exists():
+        return (common / name).read_text().strip()
+    packed = (common / "packed-refs").read_text().splitlines()
+    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+
+
+def _remote(git: Path) -> str:
+    config = configparser.ConfigParser(strict=False, interpolation=None)
+    config.read_string("\n".join(line.strip() for line in (_common(git) / "config").read_text().splitlines()))
+    match = _REMOTE.search(config.get('remote "origin"', "url", fallback=""))
+    return match.group(1) if match else ""
+
+
+def _common(git: Path) -> Path:
+    """The repository that a worktree belongs to."""
+    common = git / "commondir"
+    return (git / common.read_text().strip()).resolve() if common.exists() else git
