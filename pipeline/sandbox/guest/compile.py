@@ -1,0 +1,59 @@
+"""Guest: a candidate's launches, compiled for each target; nothing runs, and no GPU is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from triton.runtime.autotuner import Autotuner
+
+from .verifying import subject
+from .verifying.driver import CompileOnlyDriver, Recorder
+
+_WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
+_MESSAGE = 2000  # characters
+
+
+def warm() -> None:
+    """A first compile for each backend takes most of a second, all later ones little."""
+    triton.knobs.compilation.disable_line_info = True
+    triton.knobs.compilation.store_binary_only = True
+    Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]  # no timing: the first config is taken
+    _forward_for(_WARM_TARGETS, lambda: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
+    Recorder.take()
+
+
+@triton.jit
+def _copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.exp(tl.load(x_ptr + at, mask=at < n)), mask=at < n)
+
+
+def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Call `code`'s entry point once for each of `targets`, on inputs `input.0.<i>`, and say what was compiled.
+
+    A target has `kernels` and `launches`, or the `error` that compiling for it raised.
+    """
+    torch.set_num_threads(1)
+    module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
+    trial = request["trials"][0]
+    inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
+    return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs)), {}
+
+
+def _forward_for(targets: list[str], forward: Any) -> dict[str, Any]:
+    driver = CompileOnlyDriver(targets)
+    triton.runtime.driver.set_active(driver)
+    reply: dict[str, Any] = {}
+    for device, name in enumerate(targets):
+        driver.set_current_device(device)
+        try:
+            forward()
+            reply[name] = Recorder.take()
+        except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
+            reply[name] = {"error": f"{type(error).__name__}: {error}"[:_MESSAGE]}
+            Recorder.take()
+    return reply

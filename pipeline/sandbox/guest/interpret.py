@@ -1,0 +1,73 @@
+"""Guest: a candidate on the CPU, its kernels interpreted, every launch and operator noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from .verifying import launch, subject, watch
+from .verifying.watch import Watch
+
+_MESSAGE = 500  # characters
+
+
+def warm() -> None:
+    launch.install()
+    watch.warm()
+
+
+def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Construct `code`'s entry point and call it on each of `trials`; then repeat the first, then replay its ghost.
+
+    Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`, and go as `<trial>.output.<i>`,
+    `repeat.output.<i>`, `ghost.output.<i>`. The repetition runs the programs of each grid in reverse, in
+    memory with other contents before; the ghost's launches do nothing. A candidate that does not load, or whose
+    state cannot take the tensors, is not called.
+    """
+    torch.set_num_threads(1)
+    try:
+        with Watch():
+            module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
+    except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
+        return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
+    reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "launches": []}
+    states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
+    if not all(subject.fits(module, state) for state in states.values()):
+        return reply, {}
+    results: dict[str, torch.Tensor] = {}
+    census = Watch()
+    for index, trial in enumerate(request["trials"]):
+        subject.load_state(module, states[trial["state"]])
+        launch.session.launches.clear()
+        reply["trials"].append(_observe(str(index), module, trial, tensors, index, census, results))
+        reply["launches"].append([[name, list(grid)] for name, grid in launch.session.launches])
+    first = request["trials"][0]
+    subject.load_state(module, states[first["state"]])
+    launch.session.reverse = True
+    reply["repeat"] = _observe("repeat", module, first, tensors, 0, Watch(nan=False), results)
+    launch.session.reverse = False
+    reply["operators"] = sorted(census.operators)
+    reply["failed"] = launch.session.failed[:8]
+    launch.session.skip = True
+    try:
+        reply["ghost"] = _observe("ghost", module, first, tensors, 0, Watch(), results)
+    except Exception as error:  # noqa: BLE001  poisoned indices may well raise: the kernels mattered
+        reply["ghost"] = {"raised": f"{type(error).__name__}: {error}"[:_MESSAGE]}
+    return reply, results
+
+
+def _observe(
+    name: str,
+    module: nn.Module,
+    trial: dict[str, Any],
+    tensors: dict[str, torch.Tensor],
+    index: int,
+    mode: Watch,
+    results: dict[str, torch.Tensor],
+) -> dict[str, Any]:
+    inputs = [tensors[f"input.{index}.{i}"] for i in range(trial["inputs"])]
+    description, outputs, mutated = subject.call(module, trial, inputs, mode)
+    results.update(subject.pack(name, outputs, mutated))
+    return description

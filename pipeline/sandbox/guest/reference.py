@@ -1,0 +1,128 @@
+"""Guest: the reference, in float64 for the oracle and in float32 for the error that honest arithmetic makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .verifying import subject, watch
+from .verifying.watch import Watch
+
+_NUDGES = 2  # extra float32 runs, on values moved by one unit in the last place
+_NARROW = frozenset({torch.float32, torch.float16, torch.bfloat16})
+
+
+def warm() -> None:
+    watch.warm()
+
+
+def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values.
+
+    Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`; they go as `<trial>.<run>.output.<i>`, where
+    run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state.
+    """
+    torch.set_num_threads(1)
+    with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
+        module = _construct(request)
+    reply: dict[str, Any] = {"state": subject.digests(module), "trials": []}
+    results: dict[str, Tensor] = {}
+    states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
+    trials = [(trial, _inputs(tensors, index, trial)) for index, trial in enumerate(request["trials"])]
+    generator = torch.Generator().manual_seed(0)
+    for index, (trial, inputs) in enumerate(trials):
+        state = states[trial["state"]]
+        runs = {"eager": _call(module, state, trial, inputs, f"{index}.eager", results)}
+        for nudge in range(_NUDGES):
+            moved = {name: _nudged(value, generator) for name, value in state.items()}
+            near = [_nudged(value, generator) for value in inputs]
+            runs[f"nudged{nudge}"] = _call(module, moved, trial, near, f"{index}.nudged{nudge}", results)
+        reply["trials"].append(runs)
+    for key in request["states"]:
+        if key != trials[0][0]["state"]:
+            reply["trials"][0]["other"] = _call(module, states[key], *trials[0], "0.other", results)
+    torch.set_default_dtype(torch.float64)
+    module = _widened(_construct(request))
+    for index, (trial, inputs) in enumerate(trials):
+        wide = [_wide(value) for value in inputs]
+        runs = reply["trials"][index]
+        runs["oracle"] = _call(module, states[trial["state"]], trial, wide, f"{index}.oracle", results, InFloat64())
+    return reply, results
+
+
+def _construct(request: dict[str, Any]) -> nn.Module:
+    """Values that the constructor computes are float32 in every run: they are the candidate's too."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        return subject.construct(request["code"], "reference", request["entry_point"], request["init_args"])
+    finally:
+        torch.set_default_dtype(default)
+
+
+def _inputs(tensors: Mapping[str, Tensor], index: int, trial: Mapping[str, Any]) -> list[Tensor]:
+    return [tensors[f"input.{index}.{i}"] for i in range(trial["inputs"])]
+
+
+def _call(
+    module: nn.Module,
+    state: Mapping[str, Tensor],
+    trial: Mapping[str, Any],
+    inputs: Sequence[Tensor],
+    name: str,
+    results: dict[str, Tensor],
+    mode: TorchDispatchMode | None = None,
+) -> dict[str, Any]:
+    subject.load_state(module, state)
+    description, outputs, mutated = subject.call(module, trial, inputs, mode)
+    results.update(subject.pack(name, outputs, mutated))
+    return description
+
+
+def _nudged(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    """Each floating value moved to one of its two neighbours."""
+    if not tensor.is_floating_point():
+        return tensor
+    up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
+    limit = torch.tensor(torch.inf, dtype=tensor.dtype)
+    return torch.nextafter(tensor, torch.where(up, limit, -limit))
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _widened(module: nn.Module) -> nn.Module:
+    """Parameters, buffers and tensors in plain attributes (also in lists and dicts of them) as float64."""
+    module.double()
+    for child in module.modules():
+        for name, value in list(vars(child).items()):
+            if not name.startswith("_"):
+                vars(child)[name] = _widened_value(value)
+    return module
+
+
+def _widened_value(value: Any) -> Any:
+    if type(value) is Tensor:
+        return _wide(value)
+    if type(value) in (list, tuple):
+        return type(value)(_widened_value(item) for item in value)
+    if type(value) is dict:
+        return {key: _widened_value(item) for key, item in value.items()}
+    return value
+
+
+class InFloat64(TorchDispatchMode):
+    """A forward that asks for float32, float16 or bfloat16 gets float64."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = {name: self._widen(value) for name, value in (kwargs or {}).items()}
+        result = func(*(self._widen(value) for value in args), **kwargs)
+        return _wide(result) if func is torch.ops.aten.lift_fresh.default else result  # torch.tensor(..., dtype=...)
+
+    def _widen(self, value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value

@@ -1,0 +1,329 @@
+"""Triton's interpreter, over all programs of a grid at once, on a CPU.
+
+Triton's own interpreter (`TRITON_INTERPRET=1`) runs one program after another, each operation on
+NumPy arrays of one block, so that a grid of a thousand small programs costs seconds of Python. Here
+every value has a hidden leading axis for the programs: data of shape `(programs, *block)`, or
+`(1, *block)` where all programs hold the same value. Triton's frontend (`TritonSemantic`) only looks
+at types, so it works unchanged on top of this builder.
+
+Programs whose control flow differs cannot share one pass; asking such a value for its Python value
+raises `Divergent`, and the launch starts again one program at a time (`launch`).
+
+Where Triton's interpreter differs from the hardware, this follows the hardware: minimum and maximum
+drop NaN unless told otherwise, `tl.dot` with TF32 rounds its operands to ten bits, bfloat16 rounds
+to nearest even and computes in float32, and a load or store outside the launch's tensors is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton._C.libtriton import interpreter as native
+from triton._C.libtriton import ir
+from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, TensorHandle, _get_np_dtype
+
+from . import libdevice
+from .memory import Memory
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Divergent(Exception):
+    """Programs that run together hold different values where Python needs one."""
+
+
+def uniform(data: Array) -> Any:
+    """The one scalar that all programs hold."""
+    values = data.reshape(-1)
+    if values.size > 1 and not (values == values[0]).all():
+        raise Divergent
+    return values[0].item()
+
+
+def decode(data: Array, dtype: tl.dtype) -> Array:
+    """Numbers that NumPy can compute with: bfloat16 is kept as its upper 16 bits."""
+    if dtype.scalar == tl.bfloat16:
+        return (data.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return data
+
+
+def encode(data: Array, dtype: tl.dtype) -> Array:
+    """The stored form of `data` in `dtype`, rounded to nearest even."""
+    if dtype.scalar != tl.bfloat16:
+        return data.astype(_get_np_dtype(dtype.scalar), copy=False)
+    bits = np.ascontiguousarray(data, dtype=np.float32).view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    return np.where(np.isnan(data), np.uint16(0x7FC0), rounded.astype(np.uint16))
+
+
+def round_to_tf32(data: Array) -> Array:
+    """float32 with ten bits of mantissa, ties away from zero, as the tensor cores take it."""
+    bits = np.ascontiguousarray(data).view(np.uint32)
+    return np.where(np.isfinite(data), (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000), bits).view(np.float32)
+
+
+class BlockPointer:
+    """`tl.make_block_ptr` or a tensor descriptor: an address for each element of a block, and what is inside."""
+
+    def __init__(
+        self,
+        base: TensorHandle,
+        shape: list[TensorHandle],
+        strides: list[TensorHandle],
+        offsets: list[TensorHandle],
+        block: list[int],
+        padding: Any = None,
+    ) -> None:
+        self.base, self.shape, self.strides, self.offsets = base, shape, strides, offsets
+        self.block, self.padding = list(block), padding
+
+    def moved(self, offsets: list[TensorHandle]) -> BlockPointer:
+        moved = [TensorHandle(old.data + new.data, old.dtype) for old, new in zip(self.offsets, offsets, strict=True)]
+        return self.at(moved)
+
+    def at(self, offsets: list[TensorHandle]) -> BlockPointer:
+        return BlockPointer(self.base, self.shape, self.strides, offsets, self.block, self.padding)
+
+    def materialize(self, checked: list[int]) -> tuple[TensorHandle, Array]:
+        rank = len(self.block)
+        size = max(1, self.base.get_element_ty().primitive_bitwidth // 8)
+        column = (slice(None),) + (None,) * rank
+        addresses, inside = self.base.data[column], np.ones((1,) * (rank + 1), dtype=bool)
+        for axis, length in enumerate(self.block):
+            steps = np.arange(length, dtype=np.int64).reshape([1] + [-1 if i == axis else 1 for i in range(rank)])
+            index = self.offsets[axis].data.astype(np.int64)[column] + steps
+            addresses = addresses + (size * index * self.strides[axis].data.astype(np.int64)[column]).astype(np.uint64)
+            if axis in checked:
+                inside = inside & (index >= 0) & (index < self.shape[axis].data[column])
+        return TensorHandle(addresses, self.base.dtype.scalar), inside
+
+
+class BatchedBuilder(InterpreterBuilder):
+    """What `TritonSemantic` calls for each operation, with the programs as a leading axis."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.options = InterpreterOptions(sanitize_overflow=False)
+        self.memory = Memory()
+        self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
+        self.largest = 1  # elements of the largest block seen, for one program
+
+    # -- the grid ----------------------------------------------------------------------------------
+    def create_get_program_id(self, axis: int) -> TensorHandle:
+        return TensorHandle(self.programs[:, axis], tl.int32)
+
+    # -- values: every result passes here ----------------------------------------------------------
+    def _value(self, data: Array, dtype: tl.dtype) -> TensorHandle:
+        return TensorHandle(encode(data, dtype), dtype.scalar)
+
+    def _block(self, data: Array, dtype: tl.dtype) -> TensorHandle:
+        self.largest = max(self.largest, data[0].size)
+        return TensorHandle(data, dtype.scalar)
+
+    def binary_op(self, lhs: TensorHandle, rhs: TensorHandle, op: Callable[..., Array]) -> TensorHandle:
+        result = op(decode(lhs.data, lhs.dtype), decode(rhs.data, rhs.dtype))
+        return TensorHandle(result, tl.int1) if result.dtype == bool else self._value(result, lhs.dtype)
+
+    def unary_op(self, arg: TensorHandle, op: Callable[..., Array]) -> TensorHandle:
+        return self._value(op(decode(arg.data, arg.dtype)), arg.dtype)
+
+    def cast_impl(self, src: TensorHandle, dst_type: tl.dtype) -> TensorHandle:
+        return self._value(decode(src.data, src.dtype), dst_type)
+
+    def create_fp_to_fp(self, src: TensorHandle, dst_type: tl.dtype, rounding: Any) -> TensorHandle:
+        if 8 in (src.dtype.scalar.primitive_bitwidth, dst_type.scalar.primitive_bitwidth):
+            raise NotImplementedError("eight-bit floating point")
+        return self.cast_impl(src, dst_type)
+
+    # NaN loses against a number unless it is propagated, as `min.f32` and `max.f32` do
+    def create_minnumf(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return self.binary_op(lhs, rhs, np.fmin)
+
+    def create_maxnumf(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return self.binary_op(lhs, rhs, np.fmax)
+
+    def create_clampf(self, arg: TensorHandle, low: TensorHandle, high: TensorHandle, nan: Any) -> TensorHandle:
+        propagate = nan == ir.PROPAGATE_NAN.ALL
+        least, most = (np.minimum, np.maximum) if propagate else (np.fmin, np.fmax)
+        return self.binary_op(self.binary_op(arg, low, most), high, least)
+
+    def create_idiv(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        divisor = np.where(rhs.data == 0, 1, rhs.data)  # a masked lane may divide by zero
+        return self._value((lhs.data - np.fmod(lhs.data, divisor)) // divisor, lhs.dtype)
+
+    def create_ashr(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        signed = np.dtype(f"int{lhs.data.itemsize * 8}")
+        return self._value(np.right_shift(lhs.data.view(signed), rhs.data.astype(signed)), lhs.dtype)
+
+    def create_select(self, cond: TensorHandle, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        chosen = cond.data.reshape(cond.data.shape + (1,) * (lhs.data.ndim - cond.data.ndim))
+        return TensorHandle(np.where(chosen, lhs.data, rhs.data), lhs.dtype.scalar)
+
+    def create_fma(self, x: TensorHandle, y: TensorHandle, z: TensorHandle) -> TensorHandle:
+        return self.binary_op(self.binary_op(x, y, np.multiply), z, np.add)
+
+    def create_fabs(self, arg: TensorHandle) -> TensorHandle:
+        return self.unary_op(arg, np.abs)
+
+    def create_erf(self, arg: TensorHandle) -> TensorHandle:
+        return self.unary_op(arg, libdevice.FUNCTIONS["erf"])
+
+    def create_rsqrt(self, arg: TensorHandle) -> TensorHandle:
+        return self.unary_op(arg, libdevice.FUNCTIONS["rsqrt"])
+
+    def create_umulhi(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        bits = lhs.data.itemsize * 8
+        wide = np.dtype(object) if bits == 64 else np.dtype(f"uint{2 * bits}")
+        unsigned = np.dtype(f"uint{bits}")
+        product = lhs.data.view(unsigned).astype(wide) * rhs.data.view(unsigned).astype(wide)
+        return TensorHandle((product >> bits).astype(lhs.data.dtype), lhs.dtype.scalar)
+
+    def create_extern_elementwise(
+        self, library: str, path: str, symbol: str, args: list[TensorHandle], ret_type: tl.dtype, pure: bool
+    ) -> TensorHandle:
+        function = libdevice.by_symbol(symbol)
+        return self._value(function(*(decode(a.data, a.dtype) for a in args)), ret_type)
+
+    # -- shapes ------------------------------------------------------------------------------------
+    def create_make_range(self, ret_ty: tl.dtype, start: int, stop: int) -> TensorHandle:
+        return self._block(np.arange(start, stop, dtype=np.int32)[None], tl.int32)
+
+    def create_splat(self, ret_ty: tl.dtype, arg: TensorHandle) -> TensorHandle:
+        shape = [int(n) for n in ret_ty.shape]
+        data = arg.data.reshape([-1] + [1] * len(shape))
+        return self._block(np.broadcast_to(data, (len(data), *shape)), arg.dtype)
+
+    def create_unsplat(self, arg: TensorHandle) -> TensorHandle:
+        return TensorHandle(arg.data.reshape(-1), arg.dtype.scalar)
+
+    def create_broadcast(self, arg: TensorHandle, shape: Any) -> TensorHandle:
+        return self._block(np.broadcast_to(arg.data, (len(arg.data), *(int(n) for n in shape))), arg.dtype)
+
+    def create_reshape(self, arg: TensorHandle, shape: Any, allow_reorder: bool) -> TensorHandle:
+        return TensorHandle(arg.data.reshape((len(arg.data), *(int(n) for n in shape))), arg.dtype.scalar)
+
+    def create_expand_dims(self, arg: TensorHandle, axis: int) -> TensorHandle:
+        return TensorHandle(np.expand_dims(arg.data, axis + 1), arg.dtype.scalar)
+
+    def create_trans(self, arg: TensorHandle, perm: Any) -> TensorHandle:
+        return TensorHandle(np.transpose(arg.data, [0, *(int(p) + 1 for p in perm)]), arg.dtype.scalar)
+
+    def create_cat(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return self._block(np.concatenate(_same_programs(lhs.data, rhs.data), axis=1), lhs.dtype)
+
+    def create_join(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return self._block(np.stack(_same_programs(lhs.data, rhs.data), axis=-1), lhs.dtype)
+
+    def create_gather(self, src: TensorHandle, indices: TensorHandle, axis: int) -> TensorHandle:
+        return self._block(np.take_along_axis(*_same_programs(src.data, indices.data), axis=axis + 1), src.dtype)
+
+    def create_histogram(self, data: TensorHandle, bins: int, mask: TensorHandle | None) -> TensorHandle:
+        keep = np.ones(data.data.shape, dtype=bool) if mask is None else np.broadcast_to(mask.data, data.data.shape)
+        rows = [np.bincount(row[kept], minlength=bins)[:bins] for row, kept in zip(data.data, keep, strict=True)]
+        return self._block(np.stack(rows).astype(np.int32), tl.int32)
+
+    def create_dot(self, a: TensorHandle, b: TensorHandle, d: TensorHandle, precision: Any, _: int) -> TensorHandle:
+        left, right = decode(a.data, a.dtype), decode(b.data, b.dtype)
+        if left.dtype == np.float32 and a.dtype.scalar == tl.float32 and precision == ir.INPUT_PRECISION.TF32:
+            left, right = round_to_tf32(left), round_to_tf32(right)
+        return self._block(np.matmul(left, right, dtype=d.data.dtype) + d.data, d.dtype)
+
+    # -- memory ------------------------------------------------------------------------------------
+    def create_load(self, ptr: TensorHandle, cache: Any, eviction: Any, volatile: bool) -> TensorHandle:
+        return self._load(ptr, np.ones((1,) * ptr.data.ndim, dtype=bool), None)
+
+    def create_masked_load(
+        self, ptrs: TensorHandle, mask: TensorHandle, other: TensorHandle | None, cache: Any, eviction: Any, _: bool
+    ) -> TensorHandle:
+        return self._load(ptrs, mask.data, None if other is None else other.data)
+
+    def create_store(self, ptr: TensorHandle, value: TensorHandle, cache: Any, eviction: Any) -> None:
+        self._store(ptr, value.data, np.ones((1,) * ptr.data.ndim, dtype=bool))
+
+    def create_masked_store(
+        self, ptrs: TensorHandle, value: TensorHandle, mask: TensorHandle, cache: Any, eviction: Any
+    ) -> None:
+        self._store(ptrs, value.data, mask.data)
+
+    def _load(self, ptrs: TensorHandle, mask: Array, other: Array | None) -> TensorHandle:
+        dtype = ptrs.get_element_ty()
+        stored = _get_np_dtype(dtype)
+        filler = np.zeros((1,) * ptrs.data.ndim, dtype=stored) if other is None else other
+        addresses, active, filler = _whole(ptrs.data, mask, filler)
+        self.memory.check(addresses, active, stored.itemsize)
+        return self._block(native.load(addresses, active, filler.astype(stored, copy=False), stored), dtype)
+
+    def _store(self, ptrs: TensorHandle, value: Array, mask: Array) -> None:
+        addresses, value, active = _whole(ptrs.data, value, mask)
+        self.memory.check(addresses, active, value.itemsize)
+        native.store(addresses, value, active)
+
+    def create_make_block_ptr(
+        self, base: TensorHandle, shape: Any, strides: Any, offsets: Any, block: Any, order: Any
+    ) -> BlockPointer:
+        return BlockPointer(base, shape, strides, offsets, block)
+
+    def create_advance(self, ptr: BlockPointer, offsets: list[TensorHandle]) -> BlockPointer:
+        return ptr.moved(offsets)
+
+    def create_tensor_pointer_load(
+        self, ptr: BlockPointer, checked: list[int], padding: Any, cache: Any, eviction: Any, volatile: bool
+    ) -> TensorHandle:
+        ptrs, inside = ptr.materialize(checked)
+        filler = np.nan if padding == ir.PADDING_OPTION.PAD_NAN else 0
+        other = np.full((1,) * ptrs.data.ndim, filler, dtype=_get_np_dtype(ptrs.get_element_ty()))
+        return self._load(ptrs, inside, other)
+
+    def create_tensor_pointer_store(
+        self, ptr: BlockPointer, value: TensorHandle, checked: list[int], cache: Any, eviction: Any
+    ) -> None:
+        ptrs, inside = ptr.materialize(checked)
+        self._store(ptrs, value.data, inside)
+
+    def create_make_tensor_descriptor(
+        self, base: TensorHandle, shape: Any, strides: Any, block: Any, is_signed: bool, padding: Any = None
+    ) -> BlockPointer:
+        return BlockPointer(base, shape, strides, [], block, padding)
+
+    def create_descriptor_load(
+        self, desc: BlockPointer, indices: list[TensorHandle], cache: Any, eviction: Any
+    ) -> TensorHandle:
+        return self.create_tensor_pointer_load(
+            desc.at(indices), list(range(len(desc.block))), desc.padding, cache, eviction, False
+        )
+
+    def create_descriptor_store(self, desc: BlockPointer, value: TensorHandle, indices: list[TensorHandle]) -> None:
+        self.create_tensor_pointer_store(desc.at(indices), value, list(range(len(desc.block))), None, None)
+
+    # -- atomics: done once for each program, also where all programs hold the same address ---------
+    def create_atomic_rmw(
+        self, operation: Any, ptr: TensorHandle, val: TensorHandle, mask: TensorHandle, sem: Any, scope: Any
+    ) -> TensorHandle:
+        each = np.ones((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=bool)
+        addresses, value, active = _whole(ptr.data, val.data, mask.data & each)
+        self.memory.check(addresses, active, value.itemsize)
+        operation, sem = self.ir_rmw_op_to_interpreter_rmw_op[operation], self.ir_sem_to_interpreter_sem[sem]
+        return TensorHandle(native.atomic_rmw(operation, addresses, value, active, sem), val.dtype.scalar)
+
+    def create_atomic_cas(
+        self, ptr: TensorHandle, compare: TensorHandle, val: TensorHandle, sem: Any, scope: Any
+    ) -> TensorHandle:
+        each = np.zeros((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=np.uint64)
+        addresses, compared, value = _whole(ptr.data + each, compare.data, val.data)
+        self.memory.check(addresses, np.ones(addresses.shape, dtype=bool), value.itemsize)
+        old = native.atomic_cas(addresses, compared, value, self.ir_sem_to_interpreter_sem[sem])
+        return TensorHandle(old, compare.dtype.scalar)
+
+
+def _same_programs(left: Array, right: Array) -> tuple[Array, Array]:
+    programs = max(len(left), len(right))
+    return np.broadcast_to(left, (programs, *left.shape[1:])), np.broadcast_to(right, (programs, *right.shape[1:]))
+
+
+def _whole(*arrays: Array) -> tuple[Array, ...]:
+    """Arrays of one shape in contiguous, writeable memory, as the native loads and stores want them."""
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    return tuple(np.require(np.broadcast_to(a, shape), requirements=["C", "W"]) for a in arrays)

@@ -1,0 +1,111 @@
+"""Stands where Triton's GPU driver would be: launches are compiled for the targets that it names, and not run."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+
+# Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
+_SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
+
+
+def target(name: str) -> GPUTarget:
+    """`sm_90` or `gfx942` as Triton writes it.
+
+    Raises:
+        ValueError: no such target is known.
+    """
+    if name not in _SHARED_BYTES:
+        raise ValueError(f"unknown target {name!r}, known are {sorted(_SHARED_BYTES)}")
+    if name.startswith("sm_"):
+        return GPUTarget("cuda", int(name.removeprefix("sm_")), 32)
+    return GPUTarget("hip", name, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A kernel as it was compiled for one target."""
+
+    name: str
+    sha256: str
+    size: int  # bytes
+    shared: int  # bytes of shared memory
+    num_warps: int
+
+
+class Recorder:
+    """What Triton takes for the driver's launcher: notes the grid and the binary instead of launching."""
+
+    launches: list[tuple[str, tuple[int, ...]]] = []
+    binaries: dict[str, Binary] = {}
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self._metadata = metadata
+
+    def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *_: Any) -> None:
+        metadata, digest = self._metadata, hashlib.sha256(binary).hexdigest()
+        Recorder.launches.append((metadata.name, (x, y, z)))
+        Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
+
+    @classmethod
+    def take(cls) -> dict[str, Any]:
+        """What was seen since the last time, as JSON."""
+        seen = {
+            "kernels": [asdict(cls.binaries[digest]) for digest in sorted(cls.binaries)],
+            "launches": [[name, list(grid)] for name, grid in cls.launches],
+        }
+        cls.binaries, cls.launches = {}, []
+        return seen
+
+
+class _Utils:
+    """Loads nothing: the binary itself is passed on as the function."""
+
+    def __init__(self, shared: int) -> None:
+        self._shared = shared
+
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[None, bytes, int, int, int]:
+        return None, binary, 0, 0, 1024
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        return {"max_shared_mem": self._shared, "multiprocessor_count": 132, "warpSize": 32, "max_num_regs": 65536}
+
+
+class CompileOnlyDriver:
+    """Each target is a device of its own, so that Triton keeps its kernels apart."""
+
+    launcher_cls = Recorder
+
+    def __init__(self, targets: list[str]) -> None:
+        self._targets = targets
+        self._device = 0
+
+    @property
+    def utils(self) -> _Utils:
+        return _Utils(_SHARED_BYTES[self._targets[self._device]])
+
+    def set_current_device(self, device: int) -> None:
+        self._device = device
+
+    def get_current_device(self) -> int:
+        return self._device
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return target(self._targets[self._device])
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        return torch.cpu
+
+    @staticmethod
+    def is_active() -> bool:
+        return True

@@ -1,0 +1,187 @@
+"""Kernel launches of a candidate on a CPU: every one is recorded, and runs on the batched interpreter.
+
+`install()` turns the process's Triton (imported under `TRITON_INTERPRET=1`) into that, for good: a
+guest runs one candidate and ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.interpreter import InterpretedFunction, TensorHandle
+from triton.runtime.jit import _normalize_ty, mangle_type
+
+from . import libdevice, reductions
+from .batched import Array, BatchedBuilder, Divergent, uniform
+
+PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
+
+
+@dataclass
+class Session:
+    """How launches are to run now, and what was seen of them."""
+
+    skip: bool = False  # ghost replay: a launch does nothing
+    reverse: bool = False  # run the programs of a grid from the last to the first
+    launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
+    failed: list[str] = field(default_factory=list)  # what the others raised
+
+
+session = Session()
+builder = BatchedBuilder()
+_divergent: set[Any] = set()  # kernels whose programs were seen to part
+
+
+def install() -> None:
+    semantic = TritonSemantic(builder)
+    interpreter.interpreter_builder, interpreter.interpreter_semantic = builder, semantic
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    for owner in (tl, tl.core, tl.tensor):
+        owner.reduce, owner.associative_scan = reductions.reduce, reductions.associative_scan
+    tl.tensor.__index__ = lambda self: int(uniform(self.handle.data))
+    tl.tensor.__bool__ = lambda self: True if self.type.is_block() else bool(uniform(self.handle.data))
+    tl.tensor.T = property(lambda self: tl.trans(self))
+    interpreter.FunctionRewriter.ast_transformer = _Rewriter()
+    interpreter._logical = _logical  # the rewriter's name for it: Triton copies its own globals into a kernel's
+    InterpretedFunction.run = _run
+    InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
+    Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]  # no timing: the first config is taken
+    libdevice.install(semantic)
+
+
+class _Rewriter(interpreter.ASTTransformer):
+    """Triton's own rewriting, and `and`, `or`, `not` on blocks, which Python would decide by truth value."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        return super().visit_Assign(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        parts = [ast.Lambda(_NO_ARGUMENTS, value) for value in node.values]
+        return _call("and" if isinstance(node.op, ast.And) else "or", parts)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return _call("not", [ast.Lambda(_NO_ARGUMENTS, node.operand)]) if isinstance(node.op, ast.Not) else node
+
+
+_NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
+    return ast.Call(ast.Name("_logical", ast.Load()), [ast.Constant(operator), *parts], [])
+
+
+def _logical(operator: str, *parts: Any) -> Any:
+    value = parts[0]()
+    if operator == "not":
+        return interpreter.interpreter_semantic.not_(value) if isinstance(value, tl.tensor) else not value
+    for part in parts[1:]:
+        if not isinstance(value, tl.tensor) and bool(value) == (operator == "or"):
+            return value  # Python's short circuit
+        other = part()
+        if isinstance(value, tl.tensor) or isinstance(other, tl.tensor):
+            semantic = interpreter.interpreter_semantic
+            left, right = semantic.to_tensor(value), semantic.to_tensor(other)
+            value = semantic.logical_and(left, right) if operator == "and" else semantic.logical_or(left, right)
+        else:
+            value = other
+    return value
+
+
+def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> None:
+    """What `kernel[grid](...)` calls: runs every program, records the launch."""
+    if warmup:
+        return
+    bound = inspect.getcallargs(self.fn, *args, **{k: v for k, v in options.items() if k in self.arg_names})
+    sizes = tuple(int(n) for n in (grid(bound) if callable(grid) else grid))
+    try:
+        for hook in self.pre_run_hooks:
+            hook(*args, **options)
+        if not session.skip:
+            _execute(self, bound, sizes)
+    except Exception as error:
+        session.failed.append(f"{self.__name__}: {type(error).__name__}: {error}")
+        raise
+    session.launches.append((self.__name__, sizes))
+
+
+def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int, ...]) -> None:
+    constant = {n for n, a in kernel.fn.__annotations__.items() if _normalize_ty(a) == "constexpr"}
+    arguments = {name: value if name in constant else _argument(value) for name, value in bound.items()}
+    builder.memory.allow(_tensors(bound.values()))
+    builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
+    programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
+    programs = programs.reshape(-1, 3)[:: -1 if session.reverse else 1]
+    function = kernel.rewrite()
+    with np.errstate(all="ignore"):
+        if kernel.fn in _divergent or len(programs) == 1:
+            _one_by_one(function, arguments, programs)
+            return
+        before = builder.memory.snapshot()
+        try:
+            _together(function, arguments, programs)
+        except Divergent:
+            _divergent.add(kernel.fn)
+            builder.memory.restore(before)
+            _one_by_one(function, arguments, programs)
+
+
+def _together(function: Any, arguments: dict[str, Any], programs: Array) -> None:
+    """One program first, which tells how large the blocks are, then as many at once as fit a pass."""
+    builder.largest, builder.programs = 1, programs[:1]
+    function(**arguments)
+    step = max(1, PASS_ELEMENTS // builder.largest)
+    for start in range(1, len(programs), step):
+        builder.programs = programs[start : start + step]
+        function(**arguments)
+
+
+def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> None:
+    for index in range(len(programs)):
+        builder.programs = programs[index : index + 1]
+        function(**arguments)
+
+
+def _argument(value: Any) -> Any:
+    """A launch's argument as the kernel sees it: pointers and numbers become values, the rest stays."""
+    if isinstance(value, tuple):
+        return tuple(_argument(item) for item in value)
+    if isinstance(value, torch.Tensor):
+        if value.device.type != "cpu":
+            raise TypeError(f"a kernel was given a tensor on {value.device}")
+        data: Array = np.array([value.data_ptr()], dtype=np.uint64)
+    elif isinstance(value, bool):
+        data = np.array([value])
+    elif isinstance(value, int):
+        data = np.array([value], dtype=interpreter._get_np_dtype(_scalar(value)))
+    elif isinstance(value, float):
+        data = np.array([value], dtype=np.float32)
+    else:
+        return value
+    dtype = _scalar(value)
+    return tl.tensor(TensorHandle(data, dtype), dtype)
+
+
+def _scalar(value: Any) -> tl.dtype:
+    return tl.str_to_ty("i1" if isinstance(value, bool) else mangle_type(value), None)
+
+
+def _tensors(values: Any) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _tensors(value)

@@ -1,0 +1,124 @@
+"""NumPy versions of libdevice, whose functions Triton's interpreter does not have.
+
+Floating results are computed in float64 and rounded once, so they are at least as accurate as the
+device's. Triton's own table of libdevice's overloads still decides which dtypes a function takes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice as cuda
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Function = Callable[..., Array]
+
+
+def _rounded(function: Function) -> Function:
+    """`function` in float64, rounded to the first argument's dtype."""
+
+    def call(*args: Array) -> Array:
+        wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in args]
+        return np.asarray(function(*wide)).astype(args[0].dtype)
+
+    return call
+
+
+def _from_torch(function: Callable[..., torch.Tensor]) -> Function:
+    """`function` of PyTorch in float64; the census of the candidate's operators does not see it."""
+
+    def call(*args: Array) -> Array:
+        with _disable_current_modes():
+            return function(*(torch.from_numpy(np.ascontiguousarray(a)) for a in args)).numpy()
+
+    return _rounded(call)
+
+
+def _flag(function: Function) -> Function:
+    """A predicate; libdevice returns int32."""
+    return lambda *args: function(*args).astype(np.int32)
+
+
+def _to_int(function: Function, dtype: type[np.signedinteger[Any]]) -> Function:
+    return lambda *args: function(*args).astype(dtype)
+
+
+def _vectorized(function: Callable[..., float]) -> Function:
+    return _rounded(np.vectorize(function, otypes=[np.float64]))
+
+
+def _round_away(x: Array) -> Array:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+_FLOATING: dict[str, Function] = {
+    "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint,
+    "round": _round_away, "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
+    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "atan2": np.arctan2, "hypot": np.hypot, "copysign": np.copysign, "fmod": np.fmod, "pow": np.power,
+    "ldexp": np.ldexp, "rsqrt": lambda x: 1 / np.sqrt(x), "rcbrt": lambda x: 1 / np.cbrt(x),
+    "rhypot": lambda x, y: 1 / np.hypot(x, y),
+    "exp10": lambda x: np.power(10.0, x), "sinpi": lambda x: np.sin(np.pi * x), "cospi": lambda x: np.cos(np.pi * x),
+    "fma": lambda x, y, z: x * y + z, "fdim": lambda x, y: np.fmax(x - y, 0),
+    "remainder": lambda x, y: x - np.rint(x / y) * y,
+    "add_rn": np.add, "sub_rn": np.subtract, "mul_rn": np.multiply, "div_rn": np.divide, "sqrt_rn": np.sqrt,
+    "rcp_rn": np.reciprocal, "fma_rn": lambda x, y, z: x * y + z, "rsqrt_rn": lambda x: 1 / np.sqrt(x),
+    "saturatef": lambda x: np.clip(np.nan_to_num(x, nan=0.0), 0, 1), "logb": lambda x: np.floor(np.log2(np.abs(x))),
+    "fast_sinf": np.sin, "fast_cosf": np.cos, "fast_tanf": np.tan, "fast_tanhf": np.tanh, "fast_expf": np.exp,
+    "fast_exp10f": lambda x: np.power(10.0, x), "fast_logf": np.log, "fast_log2f": np.log2, "fast_log10f": np.log10,
+    "fast_powf": np.power, "fast_dividef": np.divide,
+}  # fmt: skip
+
+FUNCTIONS: dict[str, Function] = {
+    **{name: _rounded(function) for name, function in _FLOATING.items()},
+    "erf": _from_torch(torch.erf), "erfc": _from_torch(torch.erfc), "erfinv": _from_torch(torch.erfinv),
+    "erfcx": _from_torch(torch.special.erfcx), "erfcinv": _from_torch(lambda x: torch.erfinv(1 - x)),
+    "normcdf": _from_torch(torch.special.ndtr), "normcdfinv": _from_torch(torch.special.ndtri),
+    "lgamma": _from_torch(torch.lgamma), "tgamma": _vectorized(math.gamma),
+    "cyl_bessel_i0": _from_torch(torch.special.i0), "cyl_bessel_i1": _from_torch(torch.special.i1),
+    "j0": _from_torch(torch.special.bessel_j0), "j1": _from_torch(torch.special.bessel_j1),
+    "y0": _from_torch(torch.special.bessel_y0), "y1": _from_torch(torch.special.bessel_y1),
+    "nextafter": np.nextafter, "ilogb": _to_int(lambda x: np.floor(np.log2(np.abs(x))), np.int32),
+    "isnan": _flag(np.isnan), "isinf": _flag(np.isinf), "isfinited": _flag(np.isfinite), "finitef": _flag(np.isfinite),
+    "signbit": _flag(np.signbit), "llrint": _to_int(np.rint, np.int64), "llround": _to_int(_round_away, np.int64),
+    "float2int_rn": _to_int(np.rint, np.int32), "float2int_rz": _to_int(np.trunc, np.int32),
+    "float2int_rd": _to_int(np.floor, np.int32), "float2int_ru": _to_int(np.ceil, np.int32),
+    "int2float_rn": lambda x: x.astype(np.float32), "double2float_rn": lambda x: x.astype(np.float32),
+    "float_as_int": lambda x: x.view(np.int32), "int_as_float": lambda x: x.view(np.float32),
+    "popc": lambda x: np.bitwise_count(x.view(f"uint{x.itemsize * 8}")).astype(np.int32),
+}  # fmt: skip
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Triton's name of the function behind each symbol: `__nv_tanhf` is `tanh`."""
+    source = inspect.getsource(cuda)
+    bodies = re.split(r"^def ", source, flags=re.MULTILINE)[1:]
+    return {symbol: body.partition("(")[0] for body in bodies for symbol in re.findall(r'"(__nv_\w+)"', body)}
+
+
+def by_symbol(symbol: str) -> Function:
+    name = _names().get(symbol, symbol)
+    if name not in FUNCTIONS:
+        raise NotImplementedError(f"libdevice.{name}")
+    return FUNCTIONS[name]
+
+
+def install(semantic: Any) -> None:
+    """Make `libdevice.f(x)` call Triton's frontend, which asks the builder for the symbol's function."""
+    for name, function in inspect.getmembers(cuda, inspect.isfunction):
+        if hasattr(libdevice, name):
+            call = partial(function, _semantic=semantic)
+            setattr(libdevice, name, call)
+            setattr(cuda, name, call)

@@ -1,0 +1,134 @@
+"""A module under test: constructed from its source, given a state, called and looked at.
+
+The reference's and the candidate's guests both use this, so that what the host compares was made alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..load import load_source
+from ..trees import fill, flatten
+
+_SEED = 0  # both constructors draw their initial values from it
+
+
+def construct(code: str, name: str, entry_point: str, init_args: str) -> nn.Module:
+    """`entry_point(*init_args)` in eval mode; `init_args` is the Python source of a list.
+
+    Raises:
+        Exception: whatever the source or the constructor raises.
+        TypeError: the entry point makes something else than a module.
+    """
+    namespace = vars(load_source(code, name))
+    random.seed(_SEED)
+    np.random.seed(_SEED)
+    torch.manual_seed(_SEED)
+    module = namespace[entry_point](*eval(init_args, {"torch": torch, "nn": nn} | namespace))
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{entry_point} is a {type(module).__name__}, not a module")
+    nn.Module.eval(module)
+    return module
+
+
+def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
+    """Shape, dtype and hash of the values of each entry of the module's state."""
+    return {name: _digest(value) for name, value in sorted(module.state_dict().items()) if isinstance(value, Tensor)}
+
+
+def _digest(value: Tensor) -> dict[str, Any]:
+    data = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
+    return {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def load_state(module: nn.Module, drawn: Mapping[str, Tensor]) -> None:
+    """Overwrite the entries in `drawn`, by name; those not in it keep their present values."""
+    module.load_state_dict({**module.state_dict(), **drawn}, strict=True)
+
+
+def fits(module: nn.Module, drawn: Mapping[str, Tensor]) -> bool:
+    """Every tensor in `drawn` has an entry of its name, shape and dtype in the module's state."""
+    state = module.state_dict()
+    return all(
+        name in state and state[name].shape == value.shape and state[name].dtype == value.dtype
+        for name, value in drawn.items()
+    )
+
+
+def selected(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors of a request whose names start with `prefix`, without it."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def call(
+    module: nn.Module,
+    trial: Mapping[str, Any],
+    inputs: Sequence[Tensor],
+    mode: AbstractContextManager[Any] | None = None,
+) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
+    """Call `forward` on private copies of `inputs`, inside `mode`, and describe what came of it.
+
+    Returns the description, the output tensors, and the inputs that the call changed, as they are now.
+    The description has the `tree` of the result; for each output its `strides` and what it `shares`
+    memory with (`input 0`, `state proj.weight`, `output 1`); the numbers of the inputs that were
+    `mutated`; the names of the state that `changed`.
+
+    Raises:
+        TypeError: the result holds something else than plain tensors, numbers, strings and containers.
+    """
+    given = [tensor.clone(memory_format=torch.preserve_format) for tensor in inputs]
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    before = {name: value.detach().clone() for name, value in state.items()}
+    args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
+    with torch.no_grad(), mode or nullcontext():
+        result = module(*args, **kwargs)
+    outputs: list[Tensor] = []
+    tree = flatten(result, outputs)
+    if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
+        raise TypeError("an output is a subclass of torch.Tensor")
+    outputs = [output.detach() for output in outputs]
+    owners = {_storage(value): f"state {name}" for name, value in state.items()}
+    owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}
+    shares: list[str] = []
+    for index, output in enumerate(outputs):
+        shares.append(owners.setdefault(_storage(output), f"output {index}") if output.numel() else f"output {index}")
+    mutated = [index for index, (new, old) in enumerate(zip(given, inputs, strict=True)) if not _same(new, old)]
+    description = {
+        "tree": tree,
+        "strides": [list(output.stride()) for output in outputs],
+        "shares": ["" if owner == f"output {index}" else owner for index, owner in enumerate(shares)],
+        "mutated": mutated,
+        "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
+    }
+    return description, outputs, [given[index] for index in mutated]
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    """Equal values, NaN equal to NaN."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    return bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def pack(prefix: str, outputs: Sequence[Tensor], mutated: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Named for the reply: `<prefix>.output.<i>` and `<prefix>.mutated.<i>`."""
+    return {f"{prefix}.output.{i}": tensor.clone() for i, tensor in enumerate(outputs)} | {
+        f"{prefix}.mutated.{i}": tensor.clone() for i, tensor in enumerate(mutated)
+    }

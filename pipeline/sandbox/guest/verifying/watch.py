@@ -1,0 +1,85 @@
+"""What a candidate does outside its kernels: which aten operators it runs, and whether it reads unwritten memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Operators that compute nothing. Whatever else runs is reported, so a list that lacks one errs on the safe side.
+_ALLOCATE = frozenset(
+    {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"},
+)
+_INITIALISE = frozenset(
+    {"zeros", "zeros_like", "new_zeros", "zero_", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
+    | {"fill_", "scalar_tensor"},
+)
+_VIEW = frozenset(
+    {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "reshape", "select", "slice"}
+    | {"split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as"}
+    | {"_reshape_alias", "_unsafe_view", "unsafe_split"},
+)
+_COPY = frozenset({"clone", "copy_", "contiguous"})
+_FREE = _ALLOCATE | _INITIALISE | _VIEW | _COPY
+_HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
+
+
+class Watch(TorchDispatchMode):
+    """Collects the names of computing operators in `operators`, and poisons fresh memory, see `poison`."""
+
+    def __init__(self, nan: bool = True) -> None:
+        super().__init__()
+        self.nan = nan
+        self.operators: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        name = func._schema.name.replace("::", ".")
+        operator = name.removeprefix("aten.")
+        if operator in _ALLOCATE:
+            poison(result, self.nan)
+        elif operator == "_to_copy":
+            if result.dtype != args[0].dtype:
+                self.operators.add(name)
+        elif operator not in _FREE:
+            self.operators.add(name)
+        return result
+
+    def __enter__(self) -> Watch:
+        """Also notice values that leave PyTorch for Python, where the dispatcher sees no more of them."""
+        self._methods = {name: getattr(Tensor, name) for name in _HOST_READS}
+        for name, method in self._methods.items():
+            setattr(Tensor, name, self._noticed(name, method))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        for name, method in self._methods.items():
+            setattr(Tensor, name, method)
+
+    def _noticed(self, name: str, method: Any) -> Any:
+        def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
+            self.operators.add(f"python.{name}")
+            return method(tensor, *args, **kwargs)
+
+        return read
+
+
+def warm() -> None:
+    """The first dispatch mode of a process imports much of PyTorch."""
+    with Watch():
+        torch.nn.Linear(1, 1)
+
+
+def poison(tensor: Tensor, nan: bool) -> None:
+    """Fill with values that no kernel would leave: NaN or a huge number, a huge integer, alternating booleans."""
+    if tensor.dtype == torch.bool:
+        tensor.copy_((torch.arange(tensor.numel()) % 2 == int(nan)).reshape(tensor.shape))
+    elif tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        tensor.fill_(torch.nan if nan else torch.finfo(tensor.dtype).min / 2)
+    else:
+        tensor.fill_(torch.iinfo(tensor.dtype).max // 3)

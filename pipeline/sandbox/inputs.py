@@ -1,0 +1,151 @@
+"""What a trial runs on: input tensors and module state, drawn from a seed, the same bytes on every machine.
+
+Numbers come from NumPy's Philox bit generator, whose raw stream is fixed for good, and are turned into
+values by additions, multiplications and powers of two only. PyTorch's own generator is not used:
+`randn` takes another path with AVX2 than without, and so gives other last bits on other machines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.random import Philox
+
+from ..schema.records import StateSpec, TensorSpec, Workload
+from .protocol import Tensors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_SUMMANDS = 12  # uniform numbers that are added up for a normal one: standard deviation 1, largest value 6
+_LEAST_STD = 0.02  # of redrawn weights: below, a kernel's errors would hide in the rest of the result
+
+
+def draw_inputs(workload: Workload, distribution: str, seed: int) -> list[torch.Tensor]:
+    """The input tensors of one trial, contiguous, on the CPU.
+
+    Raises:
+        ValueError: the distribution or a dtype is not known.
+    """
+    return [_draw_input(spec, distribution, _Stream(seed, f"input {i}")) for i, spec in enumerate(workload.tensors)]
+
+
+def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
+    """New values for the entries of a module's state that can take them, by name, away from identity.
+
+    What keeps the constructor's value: integers and booleans (index tables, counters), and buffers
+    whose values differ from each other (position tables, masks, filters) or are not finite. What is
+    redrawn: parameters, and buffers that hold one number throughout, as running statistics do.
+    """
+    drawn = {spec.name: _draw_entry(spec, _Stream(seed, f"state {spec.name}")) for spec in state if _is_free(spec)}
+    return {name: tensor for name, tensor in drawn.items() if tensor.numel()}
+
+
+def _is_free(spec: StateSpec) -> bool:
+    floating = _dtype(spec.dtype).is_floating_point
+    finite = all(math.isfinite(value) for value in (spec.mean, spec.minimum))
+    return floating and finite and (spec.kind == "parameter" or not _spread(spec))
+
+
+def _spread(spec: StateSpec) -> float:
+    return spec.std if math.isfinite(spec.std) else 0.0  # NaN for a single value
+
+
+def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
+    size = math.prod(spec.shape)
+    if _spread(spec):
+        values = spec.mean + max(_spread(spec), _LEAST_STD) * stream.normal(size)
+    elif abs(spec.mean) >= 0.1:
+        values = spec.mean * (0.5 + stream.uniform(size))  # a scale of 1 becomes one in [0.5, 1.5)
+    else:
+        values = spec.mean + 0.5 * stream.normal(size)  # a bias of 0 becomes anything
+    positive = spec.minimum > 0 or (spec.minimum == 0 and (_spread(spec) > 0 or spec.kind == "buffer"))
+    if positive:  # variances, probabilities, temperatures
+        values = spec.minimum + np.abs(values - spec.minimum)
+    return _tensor(values, spec.shape, spec.dtype)
+
+
+class _Stream:
+    """Numbers of one tensor. Each tensor has its own key, so that none depends on the shapes of the others."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
+        self._philox = Philox(key=int.from_bytes(digest[:16], "little"))
+
+    def _raw(self, size: int) -> Array:
+        return np.asarray(self._philox.random_raw(size), dtype="<u8")
+
+    def normal(self, size: int) -> Array:
+        """Mean 0, standard deviation 1, largest value 6: a sum of uniform numbers, exact in float64."""
+        lanes = self._raw(4 * size).view("<u2").reshape(size, 16)
+        total = lanes[:, :_SUMMANDS].sum(axis=1, dtype=np.int64) << 32  # in units of 2^-48
+        total += (lanes[:, 12].astype(np.int64) << 16) + lanes[:, 13]  # a full mantissa: sums must round
+        return (total - (_SUMMANDS << 47)) / 2.0**48
+
+    def uniform(self, size: int) -> Array:
+        """In [0, 1)."""
+        return (self._raw(size) >> np.uint64(11)) / 2.0**53
+
+    def integers(self, size: int, bound: int) -> Array:
+        """In [0, bound)."""
+        return (self._raw(size) % np.uint64(bound)).astype(np.int64)
+
+
+_DOUBLINGS = np.array([4, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0])  # zeros at the end of a number of four bits
+
+
+def _normal(stream: _Stream, size: int) -> Array:
+    return stream.normal(size)
+
+
+def _scaled(stream: _Stream, size: int) -> Array:
+    """Eight times as large: saturates tanh, overflows a naive softmax, and is no fixed point of a normalisation."""
+    return 8 * stream.normal(size)
+
+
+def _shifted(stream: _Stream, size: int) -> Array:
+    """A mean of 4: cancellation shows, as in a variance computed as E[x^2] - E[x]^2."""
+    return 4 + stream.normal(size)
+
+
+def _heavy_tailed(stream: _Stream, size: int) -> Array:
+    """A normal number times 2^k with probability 2^-(k+1), k at most 4: few values decide a sum."""
+    return stream.normal(size) * (1 << _DOUBLINGS[stream.integers(size, 16)])
+
+
+DISTRIBUTIONS: Mapping[str, Callable[[_Stream, int], Array]] = {
+    "normal": _normal,
+    "scaled": _scaled,
+    "shifted": _shifted,
+    "heavy_tailed": _heavy_tailed,
+}
+
+
+def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.Tensor:
+    if distribution not in DISTRIBUTIONS:
+        raise ValueError(f"unknown distribution {distribution!r}")
+    dtype, size = _dtype(spec.dtype), math.prod(spec.shape)
+    if dtype.is_floating_point:
+        return _tensor(DISTRIBUTIONS[distribution](stream, size), spec.shape, spec.dtype)
+    if dtype == torch.bool:
+        return _tensor(stream.integers(size, 2), spec.shape, spec.dtype)
+    bound = max(1, spec.high - spec.low)
+    values = stream.integers(size, bound)
+    if distribution == "heavy_tailed":  # small ones again and again, as real indices are
+        values = np.minimum(values, stream.integers(size, bound))
+    return _tensor(spec.low + values, spec.shape, spec.dtype)
+
+
+def _tensor(values: Array, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
+    return torch.from_numpy(values).reshape(shape).to(_dtype(dtype))
+
+
+def _dtype(name: str) -> torch.dtype:
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype) or dtype.is_complex:
+        raise ValueError(f"cannot draw values of dtype {name!r}")
+    return dtype

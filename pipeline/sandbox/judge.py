@@ -1,0 +1,254 @@
+"""The host's comparison of a candidate with the reference: contract first, then values. Reports numbers.
+
+The oracle is the reference in float64. What a candidate may be off by is measured, not chosen: eager
+float32 runs of the reference, one on the trial's own values and two on values moved by one unit in the
+last place, show the error that honest arithmetic makes on this module and these inputs. A candidate may
+make `FACTOR` times that, and never less than `FACTOR` unit roundoffs times the square root of the number
+of terms that are summed. Errors are looked at
+
+- for the whole tensor and for every slice along every axis, each relative to the root mean square of
+  the oracle there, so that a wrong row does not hide behind larger ones;
+- for single elements, of which nine in ten must be within their own bound, so that a loss of precision
+  does not hide behind a few huge values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .observation import Observation
+
+FACTOR = 8.0
+_BULK = 0.9  # share of the elements that must be within their own bound
+_BULK_LEAST = 64  # elements, below which that share says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The worst of a comparison; errors are relative to the oracle's scale there."""
+
+    error: float
+    honest_error: float
+    tolerance: float
+    where: str
+
+    @property
+    def ratio(self) -> float:
+        return self.error / self.tolerance
+
+    @property
+    def passes(self) -> bool:
+        return self.error <= self.tolerance
+
+
+def contract(reference: Observation, candidate: Observation) -> str:
+    """How the candidate's call differs in all but values from the reference's in float32; "" if it does not."""
+    if candidate.tree != reference.tree or len(candidate.outputs) != len(reference.outputs):
+        return f"returns {candidate.tree[:200]} in place of {reference.tree[:200]}"
+    for index, (new, old) in enumerate(zip(candidate.outputs, reference.outputs, strict=True)):
+        if new.shape != old.shape:
+            return f"output {index} has shape {tuple(new.shape)} in place of {tuple(old.shape)}"
+        if new.dtype != old.dtype:
+            return f"output {index} is {new.dtype} in place of {old.dtype}"
+        if not _as_dense(tuple(old.shape), candidate.strides[index], reference.strides[index]):
+            return f"output {index} has strides {candidate.strides[index]} in place of {reference.strides[index]}"
+        if candidate.shares[index] not in ("", reference.shares[index]):
+            return f"output {index} shares memory with {candidate.shares[index]}"
+    if sorted(candidate.mutated) != sorted(reference.mutated):
+        return f"changes inputs {sorted(candidate.mutated)} in place of {sorted(reference.mutated)}"
+    if candidate.changed != reference.changed:
+        return f"changes state {candidate.changed} in place of {reference.changed}"
+    return ""
+
+
+def _as_dense(shape: tuple[int, ...], new: tuple[int, ...], old: tuple[int, ...]) -> bool:
+    """Contiguous, or laid out as the reference's output is; dimensions of size 1 have no layout."""
+    contiguous = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    real = [axis for axis, size in enumerate(shape) if size > 1]
+    return 0 in shape or any(all(new[a] == wanted[a] for a in real) for wanted in (contiguous, old))
+
+
+def same_bytes(left: Observation, right: Observation) -> bool:
+    """All values are equal to the bit: NaN equals itself, and 0.0 is not -0.0."""
+    return len(left.values) == len(right.values) and all(
+        a.dtype == b.dtype and a.shape == b.shape and torch.equal(_bits(a), _bits(b))
+        for a, b in zip(left.values, right.values, strict=True)
+    )
+
+
+def _bits(value: Tensor) -> Tensor:
+    return value.contiguous().reshape(-1).view(torch.uint8)
+
+
+class Yardstick:
+    """Measures the values of calls against one trial of the reference."""
+
+    def __init__(self, oracle: Observation, honest: Sequence[Observation], terms: int) -> None:
+        """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element."""
+        self._honest = [run.values for run in honest]
+        self._gauges = [
+            _Floating(exact, runs, terms) if runs[0].is_floating_point() else _Discrete(exact, runs)
+            for exact, *runs in zip(oracle.values, *self._honest, strict=True)
+        ]
+
+    @property
+    def is_finite(self) -> bool:
+        """At least nine in ten of the reference's floating values are finite and so can be compared."""
+        return all(gauge.comparable >= _BULK for gauge in self._gauges)
+
+    def measure(self, values: Sequence[Tensor]) -> Measure:
+        """The worst of all tensors; they have the shapes of the reference's."""
+        measures = [gauge.measure(value) for gauge, value in zip(self._gauges, values, strict=True)]
+        worst = max(range(len(measures)), key=lambda i: measures[i].ratio)
+        found = measures[worst]
+        return Measure(found.error, found.honest_error, found.tolerance, f"output {worst}, {found.where}")
+
+    def unchanged(self, values: Sequence[Tensor]) -> list[int]:
+        """The numbers of the tensors that pass on their own."""
+        pairs = zip(self._gauges, values, strict=True)
+        return [index for index, (gauge, value) in enumerate(pairs) if gauge.measure(value).passes]
+
+
+class _Discrete:
+    """Integers and booleans: right or wrong, except where honest runs disagree."""
+
+    comparable = 1.0
+
+    def __init__(self, exact: Tensor, honest: Sequence[Tensor]) -> None:
+        self._accepted = [exact.to(honest[0].dtype), *honest]
+
+    def measure(self, value: Tensor) -> Measure:
+        right = torch.stack([value == accepted for accepted in self._accepted]).any(dim=0)
+        wrong = 1.0 - right.double().mean().item() if value.numel() else 0.0
+        return Measure(wrong, 0.0, 0.5 / max(1, value.numel()), "share of wrong elements")
+
+
+class _Floating:
+    """One floating-point tensor of the reference, and what is allowed around it."""
+
+    def __init__(self, exact: Tensor, honest: Sequence[Tensor], terms: int) -> None:
+        runs = torch.stack([run.double() for run in honest])
+        self._dtype = honest[0].dtype
+        self._eager = runs[0]
+        self._exact = exact.double()
+        self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
+        self._special = ~torch.isfinite(runs).any(dim=0)  # non-finite in every honest run
+        self._exact = torch.where(self._stable, self._exact, 0.0)
+        self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
+        roundoff = torch.finfo(self._dtype).eps / 2
+        self._floor = roundoff * math.sqrt(max(1, terms))
+        self._least = roundoff * self._rms(self._exact, None)  # one roundoff at the tensor's own scale
+        self._slices = [self._slice_bounds(axis) for axis in self._axes()]
+        typical = self._exact.abs().median() if exact.numel() else torch.tensor(0.0)
+        own = torch.maximum(self._spread, self._floor * self._exact.abs())
+        self._own_bound = FACTOR * torch.clamp(own, min=float(roundoff * typical))
+
+    @property
+    def comparable(self) -> float:
+        return self._stable.double().mean().item() if self._stable.numel() else 1.0
+
+    def _axes(self) -> list[int | None]:
+        return [None, *range(self._exact.ndim)] if self._exact.ndim > 1 else [None]
+
+    def _others(self, axis: int | None) -> list[int]:
+        return [other for other in range(self._exact.ndim) if other != axis]
+
+    def _rms(self, value: Tensor, axis: int | None) -> Tensor:
+        """Over the stable elements of each slice along `axis`, or of all."""
+        if not value.numel():
+            return torch.zeros(())
+        dims = self._others(axis)
+        if not dims:
+            return (value.square() * self._stable).mean().sqrt()
+        count = self._stable.double().sum(dim=dims).clamp(min=1)
+        return ((value.square() * self._stable).sum(dim=dims) / count).sqrt()
+
+    def _largest(self, value: Tensor, axis: int | None) -> Tensor:
+        dims = self._others(axis)
+        return value.amax(dim=dims) if dims else value
+
+    def _slice_bounds(self, axis: int | None) -> tuple[int | None, Tensor, Tensor, Tensor]:
+        """Axis, scale, honest error and tolerance of its slices, the latter two relative to the scale."""
+        if not self._exact.numel():
+            return axis, torch.ones(1), torch.zeros(1), torch.ones(1)
+        scale = self._rms(self._exact, axis).clamp(min=float(self._least)).reshape(-1)
+        scale = torch.where(scale > 0, scale, 1.0)  # all zero: absolute
+        honest = self._largest(self._spread, axis).reshape(-1) / scale
+        honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
+        tolerance = FACTOR * honest.clamp(min=self._floor) + float(self._least) / scale
+        return axis, scale, honest, tolerance
+
+    def measure(self, value: Tensor) -> Measure:
+        if not value.numel():
+            return Measure(0.0, 0.0, 1.0, "empty")
+        actual = value.double()
+        if not self._same_specials(actual):
+            return Measure(math.inf, 0.0, 1.0, "NaN or infinity in other places than the reference")
+        error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
+        found = [self._worst_slice(error, *bounds) for bounds in self._slices]
+        if error.numel() >= _BULK_LEAST:
+            found.append(self._bulk(error))
+        return max(found, key=lambda measure: measure.ratio)
+
+    def _same_specials(self, actual: Tensor) -> bool:
+        if not torch.isfinite(actual[self._stable]).all():
+            return False
+        expected, given = self._eager[self._special], actual[self._special]
+        return bool((torch.isnan(expected) == torch.isnan(given)).all()) and bool(
+            (torch.isnan(expected) | (expected == given)).all()
+        )
+
+    def _worst_slice(
+        self, error: Tensor, axis: int | None, scale: Tensor, honest: Tensor, tolerance: Tensor
+    ) -> Measure:
+        relative = self._largest(error, axis).reshape(-1) / scale
+        at = int((relative / tolerance).argmax())
+        where = "whole" if axis is None else f"slice {at} of axis {axis}"
+        return Measure(relative[at].item(), honest[at].item(), tolerance[at].item(), where)
+
+    def _bulk(self, error: Tensor) -> Measure:
+        """The element that nine in ten do better than, by its own bound."""
+        ratio = torch.where(error == 0, 0.0, error / self._own_bound).reshape(-1)
+        at = int(ratio.kthvalue(math.ceil(_BULK * len(ratio))).indices)
+        scale = max(self._exact.reshape(-1)[at].abs().item(), float(self._least)) or 1.0
+        bound = self._own_bound.reshape(-1)[at].item() or math.ulp(0.0)
+        deviation, honest = error.reshape(-1)[at].item(), self._spread.reshape(-1)[at].item()
+        return Measure(deviation / scale, honest / scale, bound / scale, "nine elements in ten")
+
+
+def impostors(
+    eager: Observation, inputs: Sequence[Tensor], stand_ins: Mapping[str, Observation]
+) -> dict[str, list[Tensor]]:
+    """Answers that need no work, by name. `eager` is the right answer, `stand_ins` are those to other questions.
+
+    The inputs are an answer where each output has an input of its shape. An answer to another question
+    is left out where its shapes differ, or where it is the right answer to the bit: then what differs
+    between the questions, an unused parameter for one, has no meaning to the module.
+    """
+    values = eager.values
+    answers: dict[str, list[Tensor]] = {
+        "zeros": [torch.zeros_like(value) for value in values],
+        "constant": [_mean(value, list(range(value.ndim))) for value in values],
+        "batch_mean": [_mean(value, [0]) for value in values if value.ndim > 1],
+        "input": [alike for value in values for alike in [_alike(value, inputs)] if alike is not None],
+    }
+    for name, run in stand_ins.items():
+        fits = [given.shape for given in run.values] == [value.shape for value in values]
+        if fits and not all(map(torch.equal, run.values, values)):
+            answers[name] = list(run.values)
+    return {name: answer for name, answer in answers.items() if len(answer) == len(values)}
+
+
+def _mean(value: Tensor, dims: list[int]) -> Tensor:
+    if not value.numel() or not dims:
+        return value.double() + 1.0  # a single number is its own mean
+    return value.double().nan_to_num(0.0, 0.0, 0.0).mean(dim=dims, keepdim=True).expand(value.shape).to(value.dtype)
+
+
+def _alike(value: Tensor, inputs: Sequence[Tensor]) -> Tensor | None:
+    return next((given for given in inputs if given.shape == value.shape and given.dtype == value.dtype), None)

@@ -1,0 +1,70 @@
+"""What a guest says that a call of `forward` did, checked for form before anything is concluded from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..schema.ids import canonical
+from .protocol import Tensors
+
+if TYPE_CHECKING:
+    import torch
+
+
+class MalformedReply(ValueError):
+    """A guest's reply has another form than its module's `run` gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One call of `forward`, as its guest describes it (`guest/subject.py`)."""
+
+    tree: str  # canonical JSON of the result, {"tensor": i} stands for outputs[i]
+    outputs: tuple[torch.Tensor, ...]  # contiguous copies
+    strides: tuple[tuple[int, ...], ...]  # of the outputs as they were
+    shares: tuple[str, ...]  # what each output shares memory with, "" for nothing
+    mutated: Mapping[int, torch.Tensor]  # inputs that the call changed, as they were after it
+    changed: tuple[str, ...]  # names of state that the call changed
+
+    @property
+    def values(self) -> tuple[torch.Tensor, ...]:
+        """Everything that the call computed: its outputs, then the inputs that it changed."""
+        return (*self.outputs, *(self.mutated[index] for index in sorted(self.mutated)))
+
+
+def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observation:
+    """The observation whose tensors are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`.
+
+    Raises:
+        MalformedReply: something is missing or of another type.
+    """
+    fields = expect(description, dict)
+    strides = [[expect(n, int) for n in expect(row, list)] for row in expect(fields.get("strides"), list)]
+    outputs = [_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(strides))]
+    shares = [expect(owner, str) for owner in expect(fields.get("shares"), list)]
+    indices = [expect(index, int) for index in expect(fields.get("mutated"), list)]
+    if len(shares) != len(outputs) or any(len(row) != t.ndim for row, t in zip(strides, outputs, strict=True)):
+        raise MalformedReply("the description does not fit the outputs")
+    return Observation(
+        tree=canonical(fields.get("tree")),
+        outputs=tuple(outputs),
+        strides=tuple(tuple(row) for row in strides),
+        shares=tuple(shares),
+        mutated={index: _tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(indices)},
+        changed=tuple(expect(name, str) for name in expect(fields.get("changed"), list)),
+    )
+
+
+def expect(value: Any, kind: type) -> Any:
+    """`value`, if it is of exactly this type."""
+    if type(value) is not kind:
+        raise MalformedReply(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
+
+
+def _tensor(tensors: Tensors, name: str) -> torch.Tensor:
+    if name not in tensors:
+        raise MalformedReply(f"no tensor {name}")
+    return tensors[name]

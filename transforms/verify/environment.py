@@ -1,0 +1,21 @@
+"""What a verdict on a machine without a GPU was reached on."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.ids import canonical
+from kernelquarry.pipeline.schema.provenance import Environment
+
+
+def environment(sandbox: Sandbox) -> Environment:
+    return Environment(
+        python=platform.python_version(),
+        torch=version("torch"),
+        triton=version("triton"),
+        device="cpu-interpreter",
+        driver="",
+        sandbox=canonical(dict(sandbox.layers)),
+    )

@@ -1,0 +1,73 @@
+"""What shows that the kernels did it: launches, operators outside of them, and the replay without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Purity
+
+from .task import Task
+
+_EVIDENCE = 500  # characters
+
+Launch = tuple[str, tuple[int, ...]]  # kernel and grid
+
+
+class Rejected(Exception):
+    """A candidate that is not verified: the reason, and what shows it."""
+
+    def __init__(self, reason: Reason, evidence: str) -> None:
+        super().__init__(reason, evidence)
+        self.reason, self.evidence = reason, evidence[:_EVIDENCE]
+
+
+def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[Launch], tuple[str, ...]]:
+    """The launches of the first trial, and the names of all kernels that were launched.
+
+    `kept`: numbers of the outputs that stay right when no kernel runs.
+
+    Raises:
+        Rejected: the kernels did not do it, or not alone although the candidate says so.
+    """
+    if reply.get("failed"):
+        raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply['failed'][0]}")
+    launches = [_launches(trial) for trial in reply["launches"]]
+    names = tuple(sorted({name for trial in launches for name, _ in trial}))
+    if not all(launches):
+        raise Rejected(Reason.KERNEL_UNUSED, "a call launched no kernel")
+    if idle := sorted(set(task.kernels) - set(names)):
+        raise Rejected(Reason.KERNEL_UNUSED, f"never launched: {', '.join(idle)}")
+    operators = {_operator(name) for name in reply["operators"]}
+    declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
+    if hidden := sorted(operators - declared):
+        raise Rejected(Reason.KERNEL_UNUSED, f"computes outside its kernels with {', '.join(hidden)}")
+    outputs = len(reply["trials"][0]["strides"]) + len(reply["trials"][0]["mutated"])
+    if kept and (task.purity == Purity.PURE or len(kept) == outputs):
+        raise Rejected(Reason.KERNEL_UNUSED, f"outputs {kept} are right although no kernel ran")
+    return launches[0], names
+
+
+def check_launches_agree(reply: dict[str, Any], targets: Sequence[str], launches: list[Launch]) -> None:
+    """Every target compiled, and `forward` launched there what it launched in the interpreter.
+
+    Raises:
+        Rejected: a kernel does not compile, or the candidate behaves otherwise when it is compiled.
+    """
+    for target in targets:
+        found = reply.get(target)
+        if not isinstance(found, dict) or "error" in found:
+            raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
+        if _launches(found["launches"]) != launches:
+            raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {target} differ from those in the interpreter")
+
+
+def _launches(claimed: Any) -> list[Launch]:
+    return [(str(name), tuple(int(n) for n in (*grid, 1, 1)[:3])) for name, grid in claimed]
+
+
+def _operator(name: str) -> str:
+    """`convolution` for `aten.convolution`, `aten.convolution.out` and `extern_kernels.convolution`."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]

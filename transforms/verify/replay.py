@@ -1,0 +1,70 @@
+"""A published row, verified again from the row alone, beside the evidence that it carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.records import Pair, Verdict
+
+from .evidence import Rejected
+from .task import Task, VerifySettings, replan
+from .verify import judge_task
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The row's verdict and the one that was reached now; `rejected` says why if there is none."""
+
+    id: str
+    stored: Verdict
+    now: Verdict | None
+    rejected: str
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """What the row claims and the replay did not find. Errors may differ: other machines round otherwise."""
+        if self.now is None:
+            return (self.rejected,)
+        claims = ("tiers", "targets", "launches", "launched_kernels", "ghost_changed", "impostors")
+        found = [name for name in claims if getattr(self.stored, name) != getattr(self.now, name)]
+        if self.stored.deterministic and not self.now.deterministic:
+            found.append("deterministic")
+        if len(self.stored.trials) != len(self.now.trials):
+            found.append("trials")
+        return tuple(f"{name}: {getattr(self.stored, name)} stored, {getattr(self.now, name)} now" for name in found)
+
+    @property
+    def agrees(self) -> bool:
+        """The row holds: it passes again, and all that it claims was found again."""
+        return self.now is not None and not self.differences
+
+    @property
+    def identical(self) -> bool:
+        """Also the errors are the same to the last bit, as they are on the same kind of machine."""
+        return self.now is not None and self.stored.trials == self.now.trials
+
+    def render(self) -> str:
+        """For people: each trial with both errors, then the conclusion."""
+        lines = [f"{self.id}"]
+        if self.now is not None:
+            lines.append(f"{'workload':>8} {'seed':>4} {'values':<13}{'stored':>10} {'now':>10} {'allowed':>10}")
+            for old, new in zip(self.stored.trials, self.now.trials, strict=False):
+                errors = f"{old.error:>10.2e} {new.error:>10.2e} {new.tolerance:>10.2e}"
+                lines.append(f"{old.workload:>8} {old.seed:>4} {old.distribution:<13}{errors}")
+            lines.append(f"kernels {', '.join(self.now.launched_kernels)}; compiled for {', '.join(self.now.targets)}")
+            lines.append(f"impostors that failed: {', '.join(self.now.impostors)}")
+        lines += [f"differs: {difference}" for difference in self.differences]
+        exactly = " to the last bit" if self.identical else "; errors differ within what is allowed"
+        lines.append(f"verified again{exactly}" if self.agrees else "NOT verified")
+        return "\n".join(lines)
+
+
+def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = None) -> Replayed:
+    """Repeat the trials of the row's verdict, for the targets that it names."""
+    settings = settings or VerifySettings(targets=pair.verdict.targets)
+    try:
+        verdict = judge_task(Task.of_pair(pair), replan(pair.verdict.trials), sandbox, settings)
+    except Rejected as rejected:
+        return Replayed(pair.id, pair.verdict, None, f"{rejected.reason.value}: {rejected.evidence}")
+    return Replayed(pair.id, pair.verdict, verdict, "")

@@ -1,0 +1,140 @@
+"""What is verified, on what: the two sources, and the trials with their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelquarry.pipeline.sandbox import Limits
+from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Trial, Workload
+
+STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySettings:
+    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # every kernel is compiled for each
+    limits: Limits = field(default_factory=lambda: Limits(wall_s=60.0, cpu_s=60))  # of each of the three guests
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The part of a candidate, or of a published row, that verification needs."""
+
+    id: str
+    python_code: str
+    triton_code: str
+    init_args: str
+    workloads: tuple[Workload, ...]
+    state: tuple[StateSpec, ...]
+    kernels: tuple[str, ...]
+    purity: Purity
+    extern_ops: tuple[str, ...]
+    shape_general: bool
+
+    @classmethod
+    def of_candidate(cls, candidate: Candidate) -> Task:
+        probed = candidate.probed
+        return cls(
+            id=candidate.id,
+            python_code=probed.python_code,
+            triton_code=candidate.triton_code,
+            init_args=probed.init_args,
+            workloads=probed.workloads,
+            state=probed.state,
+            kernels=candidate.kernels,
+            purity=candidate.purity,
+            extern_ops=candidate.extern_ops,
+            shape_general=candidate.shape_general,
+        )
+
+    @classmethod
+    def of_pair(cls, pair: Pair) -> Task:
+        return cls(
+            id=pair.id,
+            python_code=pair.python_code,
+            triton_code=pair.triton_code,
+            init_args=pair.init_args,
+            workloads=pair.workloads,
+            state=pair.state,
+            kernels=pair.kernels,
+            purity=pair.purity,
+            extern_ops=pair.extern_ops,
+            shape_general=pair.shape_general,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
+    """One call: which workload, drawn how."""
+
+    workload: int
+    seed: int
+    distribution: str
+
+    @property
+    def state(self) -> str:
+        """Name of the set of weights."""
+        return str(self.seed % STATE_SETS)
+
+
+def plan(task: Task) -> tuple[PlannedTrial, ...]:
+    """Few trials that differ in everything: the interpreter is slow, and each must count.
+
+    The first workload is drawn at least twice, with other values and other weights in the same shapes.
+    Every other workload is drawn once if the candidate claims them.
+    """
+    others = list(range(1, len(task.workloads))) if task.shape_general else []
+    workloads = [0, 0, *(others or [0])]
+    kinds = ("normal", "scaled", "shifted", "heavy_tailed")
+    return tuple(PlannedTrial(w, seed, kinds[seed % len(kinds)]) for seed, w in enumerate(workloads))
+
+
+def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:
+    """The trials that a verdict reports."""
+    return tuple(PlannedTrial(trial.workload, trial.seed, trial.distribution) for trial in trials)
+
+
+def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
+    """All tensors of all trials, as the guests name them: `input.<trial>.<i>`, `state.<set>.<name>`."""
+    tensors: Tensors = {}
+    for index, trial in enumerate(trials):
+        inputs = draw_inputs(task.workloads[trial.workload], trial.distribution, trial.seed)
+        tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
+    for key in range(STATE_SETS):
+        tensors |= {f"state.{key}.{name}": value for name, value in draw_state(task.state, key).items()}
+    return tensors
+
+
+def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
+    """What every guest is told beside the source: constructor arguments and the calls to make."""
+    calls = []
+    for trial in trials:
+        workload = task.workloads[trial.workload]
+        call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
+        calls.append(call)
+    return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": calls}
+
+
+def terms(task: Task, trial: PlannedTrial, outputs: Sequence[Sequence[int]]) -> int:
+    """An estimate of how many terms are summed for one element of the outputs, given their shapes.
+
+    The largest of: input elements for each output element, the longest dimension of an input, and the
+    fan-in of a parameter.
+    """
+    shapes = [spec.shape for spec in task.workloads[trial.workload].tensors]
+    smallest = min((_size(shape) for shape in outputs), default=1)
+    estimates = [_size(shape) // max(1, smallest) for shape in shapes]
+    estimates += [size for shape in shapes for size in shape]
+    estimates += [_size(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1]
+    return max(1, *estimates, 1)
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

@@ -1,0 +1,186 @@
+"""From a candidate to a verdict. Each step either goes on or rejects with a reason and what shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
+from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bytes
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import (
+    CANDIDATE_ENTRY_POINT,
+    ENTRY_POINT,
+    Candidate,
+    Tier,
+    Trial,
+    Verdict,
+    Verified,
+)
+
+from .environment import environment
+from .evidence import Rejected, check_kernels, check_launches_agree
+from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms
+
+_NUDGED = ("nudged0", "nudged1")
+
+
+def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
+    """Kept with its verdict, or dropped with the first reason found."""
+    task = Task.of_candidate(candidate)
+    try:
+        verdict = judge_task(task, plan(task), sandbox, settings or VerifySettings())
+    except Rejected as rejected:
+        return Dropped(candidate.id, rejected.reason, rejected.evidence)
+    return Kept(Verified(candidate, verdict))
+
+
+def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verdict:
+    """The verdict on `task` after `trials`; those whose reference overflows are left out of it.
+
+    Raises:
+        Rejected: it is not verified, and why.
+    """
+    tensors, request = draw(task, trials), describe(task, trials)
+    reference = _Reference(task, trials, tensors, sandbox, settings)
+    tried = reference.check_impostors()
+    code = request | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+    report = sandbox.run(Job("interpret", code, tensors, settings.limits))
+    reply = _reply(report, Reason.DOES_NOT_RUN)
+    results, deterministic = reference.compare(reply, report.tensors)
+    launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
+    report = sandbox.run(Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits))
+    check_launches_agree(_reply(report, Reason.DOES_NOT_COMPILE), settings.targets, launches)
+    return Verdict(
+        tiers=(Tier.COMPILED, Tier.INTERPRETED),
+        targets=settings.targets,
+        trials=results,
+        launches=len(launches),
+        launched_kernels=kernels,
+        deterministic=deterministic,
+        ghost_changed=True,
+        impostors=tried,
+        environment=environment(sandbox),
+    )
+
+
+def _reply(report: Report, raised: Reason) -> dict[str, Any]:
+    """The guest's reply; `raised` is what an exception in it means."""
+    reasons = {
+        Status.RAISED: raised,
+        Status.TIMED_OUT: Reason.TIMED_OUT,
+        Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+        Status.CRASHED: Reason.CRASHED,
+    }
+    if report.reply is None:
+        raise Rejected(reasons[report.status], report.error)
+    return report.reply
+
+
+class _Reference:
+    """The reference's answers, and the comparison of a candidate's with them."""
+
+    def __init__(
+        self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
+    ) -> None:
+        request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
+        report = sandbox.run(Job("reference", request, tensors, settings.limits))
+        reply = _reply(report, Reason.ORACLE_FAILED)
+        self._task, self._trials, self._tensors = task, trials, tensors
+        try:
+            self._state = reply["state"]
+            runs = [
+                {name: read_observation(call, report.tensors, f"{index}.{name}") for name, call in calls.items()}
+                for index, calls in enumerate(reply["trials"])
+            ]
+            self._runs: list[dict[str, Observation]] = runs
+            self._yardsticks = [self._yardstick(trial, run) for trial, run in zip(trials, runs, strict=True)]
+        except (MalformedReply, KeyError, TypeError, ValueError) as error:
+            raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
+        finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
+        if 0 not in finite or len(finite) < min(2, len(trials)):
+            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(trials)}")
+        self._counted = finite
+
+    def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
+        eager, oracle = run["eager"], run["oracle"]
+        shapes = [tuple(value.shape) for value in eager.values]
+        if shapes != [tuple(value.shape) for value in oracle.values]:
+            raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
+        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(self._task, trial, shapes))
+
+    def check_impostors(self) -> tuple[str, ...]:
+        """The names of the impostors that were tried; each failed."""
+        eager = self._runs[0]["eager"]
+        stand_ins = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
+        if "other" in self._runs[0]:
+            stand_ins["other_parameters"] = self._runs[0]["other"]
+        inputs = [self._tensors[f"input.0.{i}"] for i in range(len(self._task.workloads[0].tensors))]
+        answers = impostors(eager, inputs, stand_ins)
+        for name, values in answers.items():
+            measure = self._yardsticks[0].measure(values)
+            if measure.passes:
+                evidence = f"{name}: error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
+                raise Rejected(Reason.IMPOSTOR_PASSES, evidence)
+        return tuple(sorted(answers))
+
+    def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
+        """The trials with their errors, and whether the repetition gave the same bytes."""
+        if "load_error" in reply:
+            raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
+        if reply.get("state") != self._state:
+            raise Rejected(Reason.STATE_DIFFERS, _state_difference(self._state, reply.get("state")))
+        try:
+            calls = expect(reply.get("trials"), list)
+            runs = [read_observation(call, tensors, str(index)) for index, call in enumerate(calls)]
+            repeat = read_observation(reply.get("repeat"), tensors, "repeat")
+        except (MalformedReply, ValueError) as error:
+            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
+        if len(runs) != len(self._trials):
+            raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self._trials)} trials")
+        results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
+        self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
+        return tuple(results), same_bytes(repeat, runs[0])
+
+    def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
+        planned = self._trials[index]
+        where = f"workload {planned.workload}, {planned.distribution}"
+        if difference := contract(self._runs[index]["eager"], observed):
+            raise Rejected(Reason.WRONG_CONTRACT, f"{where}: {difference}")
+        measure = self._yardsticks[index].measure(observed.values)
+        if not measure.passes:
+            evidence = f"{where}: error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
+            raise Rejected(wrong, evidence)
+        return Trial(
+            workload=planned.workload,
+            seed=planned.seed,
+            distribution=planned.distribution,
+            error=measure.error,
+            honest_error=measure.honest_error,
+            tolerance=measure.tolerance,
+        )
+
+    def ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
+        """The numbers of the values that are right although no kernel ran, views of inputs or state excepted."""
+        ghost, eager = reply.get("ghost"), self._runs[0]["eager"]
+        if isinstance(ghost, dict) and "raised" in ghost:
+            return []  # it could not go on without its kernels
+        try:
+            observed = read_observation(ghost, tensors, "ghost")
+        except (MalformedReply, ValueError) as error:
+            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
+        if contract(eager, observed):
+            return []
+        shared = [index for index, owner in enumerate(eager.shares) if owner]
+        return [index for index in self._yardsticks[0].unchanged(observed.values) if index not in shared]
+
+
+def _state_difference(reference: Any, candidate: Any) -> str:
+    """The first entries that differ, by name."""
+    if not isinstance(reference, dict) or not isinstance(candidate, dict):
+        return "no state was reported"
+    names = sorted(name for name in reference.keys() | candidate.keys() if reference.get(name) != candidate.get(name))
+    return f"{len(names)} entries differ: {', '.join(names[:5])}"
