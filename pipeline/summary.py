@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TypeAlias
 
+from kernelquarry.filters.triviality import base_name
+
 from .schema.ids import canonical
 from .schema.provenance import Environment
 from .schema.records import Pair, Purity
@@ -35,7 +37,7 @@ class Summary:
     splits: Tally
     licences: Tally
     packages: Tally
-    operators: Tally
+    operators: Tally  # aten operators without their overloads
     extern_operators: Tally
     generators: Tally  # "torch.inductor 2.13.0"
     tiers: Tally
@@ -58,7 +60,7 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
         splits=tally(pair.split for pair in pairs),
         licences=tally(pair.licence.spdx for pair in pairs),
         packages=tally(f"{pair.source.package} {pair.source.revision}" for pair in pairs),
-        operators=tally(operator for pair in pairs for operator in pair.operators),
+        operators=tally(name for pair in pairs for name in {base_name(operator) for operator in pair.operators}),
         extern_operators=tally(operator for pair in pairs for operator in pair.extern_ops),
         generators=tally(f"{pair.generator.name} {pair.generator.version}" for pair in pairs),
         tiers=tally(tier for pair in pairs for tier in pair.verdict.tiers),
@@ -92,8 +94,14 @@ def _error_bars(ratios: list[float]) -> tuple[Bar, ...]:
     """Bars of half a decade from 10^LOWEST_DECADE to 1; every accepted ratio is at most 1."""
     bars = -LOWEST_DECADE * BARS_PER_DECADE
     found = Counter(_error_bar(ratio, bars) for ratio in ratios)
-    edges = [f"{10 ** (LOWEST_DECADE + i / BARS_PER_DECADE):.1g}" for i in range(1, bars + 1)]
-    return tuple(Bar(f"≤ {edge}", found[i]) for i, edge in enumerate(edges))
+    return tuple(Bar(_edge(i + 1), found[i]) for i in range(bars))
+
+
+def _edge(halves: int) -> str:
+    """The upper edge of a bar: "10⁻³" for a decade, "3·10⁻⁴" for the half before it."""
+    decade, half = divmod(LOWEST_DECADE * BARS_PER_DECADE + halves, BARS_PER_DECADE)
+    power = "1" if decade == 0 else f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-decade]}"
+    return f"3·{power}" if half else power
 
 
 def _error_bar(ratio: float, bars: int) -> int:

@@ -13,7 +13,7 @@ def test_shares_and_tallies() -> None:
     summary = summarise(make_pairs(20, ("train", "test")))
     assert (summary.pairs, summary.pure, summary.shape_general) == (20, 0.8, 13 / 20)
     assert summary.licences == (("MIT", 10), ("Apache-2.0", 5), ("BSD-3-Clause", 5))
-    assert summary.operators[:2] == (("aten.add.Tensor", 20), ("aten.mul.Tensor", 20))
+    assert summary.operators[:2] == (("add", 20), ("mul", 20))
     assert summary.extern_operators == (("aten.convolution.default", 4),)
     assert [bar.count for bar in summary.kernels] == [5, 5, 5, 5, 0, 0, 0, 0, 0]
     assert len(summary.environments) == 1
@@ -26,7 +26,7 @@ def test_nothing_has_a_summary_too() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "label"),
-    [(0.0, "≤ 3e-06"), (1e-9, "≤ 3e-06"), (1e-3, "≤ 0.001"), (2e-3, "≤ 0.003"), (0.9, "≤ 1"), (1.0, "≤ 1")],
+    [(0.0, "3·10⁻⁶"), (1e-9, "3·10⁻⁶"), (1e-3, "10⁻³"), (2e-3, "3·10⁻³"), (0.9, "1"), (1.0, "1")],
 )
 def test_errors_fall_into_the_bar_of_their_size(ratio: float, label: str) -> None:
     bars = summarise([make_pair(verdict=make_verdict(ratio))]).errors
