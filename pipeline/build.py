@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +24,17 @@ import apache_beam as beam
 from kernelquarry.transforms.read import Corpus
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
+from .dataset import Build, write_dataset
 from .funnel import StageCounts
 from .graph import STAGES, Stage
 from .manifest import StageManifest, fingerprint
+from .report import write_report
 from .run import MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
+from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
+from .schema.loss import Loss
+from .schema.records import Pair
 
 log = logging.getLogger(__name__)
 
@@ -52,22 +57,67 @@ class Run:
         return StageManifest.read(self.directory(stage).path / MANIFEST)
 
 
-def claim(root: Path, corpus: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished run: where its products lie and what is in them."""
+
+    dataset: Path
+    report: Path
+    rows: dict[str, int]  # split -> number
+    funnel: tuple[StageCounts, ...]
+    ran: tuple[str, ...]  # stages that had something to do
+
+    def summary(self) -> str:
+        mined = next(count for count in self.funnel if count.stage == "mine")
+        splits = ", ".join(f"{n:,} {split}" for split, n in self.rows.items())
+        did = f"ran {', '.join(self.ran)}" if self.ran else "nothing to do"
+        return (
+            f"{sum(self.rows.values()):,} verified pairs ({splits}) of {mined.kept:,} modules mined; {did}\n"
+            f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
+            f"  report   {self.report}"
+        )
+
+
+def build(run: Run, watch: Watch) -> Built:
+    """Bring every stage up to date, then write the dataset and the report anew.
+
+    Writing takes seconds and gives the same bytes, so whatever happened to the products mends itself.
+
+    Raises: UserError, ConservationError.
+    """
+    ran = tuple(stage.name for stage in STAGES if run_stage(run, stage, watch)[1])
+    funnel, last = counts(run), STAGES[-1]
+    pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
+    dataset, report = run.root / "dataset", run.root / "report.html"
+    manifest = write_dataset(dataset, pairs, funnel, Build(run.corpus.name, run.corpus.digests(), {}))
+    write_report(report, run.corpus.name, pairs, funnel, lost(run))
+    return Built(dataset, report, manifest.rows, manifest.funnel, ran)
+
+
+def lost(run: Run) -> Iterator[Loss]:
+    """What was dropped or errored, stage by stage."""
+    for stage in STAGES:
+        path = run.directory(stage).lost
+        if path.exists():
+            yield from read_records(path, Loss)
+
+
+def claim(root: Path, corpus: str | None) -> str:
     """Remember which corpus the run directory is for, or say which it is for already. Raises: UserError."""
     path = root / "run.json"
     if path.exists():
         known = str(json.loads(path.read_text())["corpus"])
-        if corpus and corpus != known:
+        if corpus is not None and corpus != known:
             raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
         return known
-    if not corpus:
+    if corpus is None:
         raise UserError(f"{root} holds no run: start one with `kernelquarry dataset CORPUS --out {root}`")
     with replace_file(path) as stream:
         stream.write(json.dumps({"corpus": corpus}).encode())
     return corpus
 
 
-def funnel(run: Run) -> list[StageCounts]:
+def counts(run: Run) -> list[StageCounts]:
     """What entered each finished stage, and how it left."""
     manifests = [run.manifest(stage) for stage in STAGES]
     return [count for manifest in manifests if manifest is not None for count in manifest.counts]
@@ -81,7 +131,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
     finished = directory.finished(key, inputs)
     if finished is not None:
         return finished, False
-    with watch(stage, entered):
+    with watch(stage, entered if len(stage.units) == 1 else None):
         manifest = execute(
             _outcomes(run, stage, shards, key),
             stage=stage.name,

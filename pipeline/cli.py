@@ -152,13 +152,14 @@ def figures() -> None:
 
 def open_run(root: Path, corpus: str | None, cache: Path, workers: int, require: list[str] | None) -> Run:
     """The run directory `root`; `corpus` None takes the one that the directory was started with."""
+    from kernelquarry.transforms.read import open_corpus
     from kernelquarry.transforms.stage import Workplace
 
     from .build import Run, claim
     from .sandbox import SandboxSettings
 
     settings = SandboxSettings(workers=workers, require=tuple(require or ()))
-    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings, workers))
+    return Run(root, open_corpus(claim(root, corpus), cache), Workplace(root / "store", settings, workers))
 
 
 def set_up_logging(verbose: int) -> None:

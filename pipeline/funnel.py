@@ -67,7 +67,7 @@ def explain(code: str) -> str:
 def render_text(funnel: Sequence[StageCounts]) -> Table:
     """The funnel as a table for the terminal, each stage followed by its reasons of loss."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("stage")
+    table.add_column("stage", no_wrap=True)
     table.add_column("unit", style="dim")
     for name in ("entered", "kept", "dropped", "errored"):
         table.add_column(name, justify="right")

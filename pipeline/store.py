@@ -1,8 +1,9 @@
 """Results of expensive work, by content: what was paid for once is never paid for again.
 
 A result's key is made of the stage's name, a fingerprint of the code and versions that decide it, and
-the whole record that it was made from. Entries are written whole or not at all, so a killed run leaves no half result, and
-several runs may share one store. A stage's `Errored` is not kept: it is our fault and is tried again.
+the whole record that it was made from. Entries are written whole or not at all, so a killed run leaves
+no half result, and several runs may share one store. A stage's `Errored` is not kept: it is our fault
+and is tried again.
 """
 
 from __future__ import annotations

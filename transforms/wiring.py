@@ -10,11 +10,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Module, SourceFile
+from kernelquarry.pipeline.schema.records import Module, Pair, SourceFile
 
 from . import progress
+from .deduplicate.cluster import Components, links
+from .deduplicate.deduplicate import settle
+from .deduplicate.form import Form, form_of
 from .mine import mine_tree
 from .read import Corpus, read_tree
 
@@ -92,3 +95,54 @@ def keep_one(copies: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
 def _place(module: Module) -> str:
     source = module.source
     return f"{source.package}@{source.revision}/{source.path}:{module.name}"
+
+
+class DeduplicatePairs(beam.PTransform):
+    """Pairs -> an outcome for each: kept with its cluster, or dropped as a copy of the one that stays.
+
+    Sources are compared only with those that share a grouping key, each distinct source once; what must be in
+    one place are the links that were found, not the sources.
+    """
+
+    def expand(self, pairs: beam.PCollection) -> beam.PCollection:
+        formed = pairs | "Form" >> beam.Map(_with_form)
+        errors = formed | "Errors" >> beam.Filter(lambda item: isinstance(item, Errored))
+        members = formed | "Members" >> beam.Filter(lambda item: not isinstance(item, Errored))
+        component_of = (
+            members
+            | "By source" >> beam.MapTuple(lambda _, form: (form.exact, form))
+            | "Sources" >> beam.GroupByKey()
+            | "One each" >> beam.MapTuple(lambda _, forms: next(iter(forms)))
+            | "By key" >> beam.FlatMap(lambda form: [(key, form) for key in form.keys])
+            | "Neighbours" >> beam.GroupByKey()
+            | "Compare" >> beam.FlatMapTuple(lambda _, forms: links(forms))
+            | "All links" >> beam.combiners.ToList()
+            | "Connect" >> beam.Map(_connect)
+        )
+        settled = (
+            members
+            | "To component" >> beam.Map(_in_component, beam.pvalue.AsSingleton(component_of))
+            | "Clusters" >> beam.GroupByKey()
+            | "Settle" >> beam.FlatMapTuple(lambda _, cluster: settle(list(cluster)))
+        )
+        outcomes = (errors, settled) | beam.Flatten()
+        return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
+
+
+def _with_form(pair: Pair) -> tuple[Pair, Form] | Errored:
+    try:
+        return pair, form_of(pair.python_code)
+    except (SyntaxError, RecursionError) as error:
+        return Errored(pair.id, type(error).__name__, str(error))
+
+
+def _connect(links: list[tuple[str, str]]) -> dict[str, str]:
+    found = Components({exact for link in links for exact in link})
+    for a, b in links:
+        found.join(a, b)
+    return found.all()
+
+
+def _in_component(member: tuple[Pair, Form], component_of: dict[str, str]) -> tuple[str, tuple[Pair, Form]]:
+    exact = member[1].exact
+    return component_of.get(exact, exact), member
