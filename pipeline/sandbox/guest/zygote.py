@@ -157,7 +157,7 @@ class Zygote:
         for guest in self._guests.values():
             if guest.killed_by:
                 continue
-            pids = usage.tree(guest.pid)
+            pids = usage.tree(guest.pid, guest.limits.processes)
             if len(pids) > guest.limits.processes:
                 self._kill(guest, "processes")
             elif usage.exceeds(pids, guest.limits.memory_mb * 1024, self._baseline_kb):

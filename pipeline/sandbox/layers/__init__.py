@@ -11,14 +11,24 @@ import signal
 import sys
 from dataclasses import dataclass
 
-from . import landlock, linux, namespaces, seccomp, trial
+from . import landlock, linux, namespaces, seccomp, trial, usage
 from . import limits as _limits
 
-NAMES = ("user", "namespaces", "privileges", "landlock", "seccomp", "limits", "watch")
+COVERS = {
+    "user": "where the host is root: a guest is a user who owns nothing",
+    "namespaces": "no network and no foreign processes; all but the scratch folder is read-only; nothing outlives it",
+    "privileges": "no capabilities, and no program that gives any",
+    "landlock": "files: read the interpreter and its packages, write the scratch folder; signals stay inside",
+    "seccomp": "system calls: no sockets, sessions, tracing, mounts, keys, io_uring; no change of modes and owners",
+    "limits": "CPU time, memory and descriptors of a process, size of files, number of processes",
+    "watch": "memory and number of all processes of a guest together, looked at 20 times a second",
+}
+NAMES = tuple(COVERS)
 OFF = "off: "  # how the description of a layer that is not there starts
 
 _UNPRIVILEGED = 61_000  # first of the user ids that guests have where the host is root
 _SPREAD = 4_000  # how many
+_BACKSTOP = 8
 
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -39,6 +49,7 @@ class Layers:
     seccomp: bytes  # filter; b"" for none
     signals_stay_inside: bool  # by Landlock or a PID namespace
     readable: tuple[str, ...]  # folders of the interpreter, its packages, and the guests' code
+    others: int  # processes of the same user, where the kernel counts them with a guest's
 
     def confine(self, scratch: str, limits: _limits.Limits, data_kb: int) -> None:
         """Put the calling process, just forked and with one thread, under all layers, in its scratch folder.
@@ -50,7 +61,7 @@ class Layers:
         if self.namespaces:
             namespaces.enter_guest(scratch, limits.file_mb)
         os.chdir(scratch)
-        _limits.apply(limits, data_kb, count_processes=_kernel_counts_processes(self.namespaces))
+        _limits.apply(limits, data_kb, self._most_processes(limits))
         linux.drop_privileges()
         linux.adopt_orphans()
         linux.die_with_parent(signal.SIGKILL)
@@ -60,6 +71,10 @@ class Layers:
             landlock.restrict(self.landlock, self._rules(scratch))
         if self.seccomp:
             seccomp.restrict(self.seccomp if self.signals_stay_inside else seccomp.build(os.getpid()))
+
+    def _most_processes(self, limits: _limits.Limits) -> int:
+        """Without a user namespace it only keeps a fork bomb from starving the watch, which counts exactly."""
+        return limits.processes if self.namespaces else self.others + _BACKSTOP * limits.processes
 
     def _rules(self, scratch: str) -> list[tuple[str, int]]:
         own = f"/proc/{os.getpid()}"
@@ -92,8 +107,7 @@ def prepare(folder: str, code: str) -> Layers:
         "privileges": _described(trial.run(trial.privileges), "no capabilities, no new ones"),
         "landlock": described,
         "seccomp": _described(no_seccomp, "allow-list"),
-        "limits": "cpu, data, files, descriptors"
-        + (", processes" if _kernel_counts_processes(not no_namespaces) else ""),
+        "limits": "cpu, data, files, descriptors, processes",
         "watch": _described(trial.run(trial.watch), "memory, processes"),
     }
     linux.set_dumpable(False)  # no other process of the user may trace this one
@@ -103,6 +117,7 @@ def prepare(folder: str, code: str) -> Layers:
         landlock=abi,
         seccomp=b"" if no_seccomp else seccomp.build(),
         signals_stay_inside=scoped or not no_namespaces,
+        others=usage.of_user(os.getuid()) if no_namespaces else 0,
         readable=tuple(sorted({sys.prefix, sys.base_prefix, code, *filter(os.path.exists, sys.path)})),
     )
 
@@ -120,6 +135,10 @@ def _leave_root(folder: str, code: str) -> str:
         for path in (os.path.dirname(folder), folder):
             os.chown(path, user, user)
         trial.become(user)
+    else:
+        # Files are opened as root, without its capabilities. The kernel counts processes by the real user,
+        # and would exempt root.
+        os.setresuid(user, 0, 0)
     return _described(reason, "unprivileged")
 
 
@@ -133,8 +152,3 @@ def _landlock(folder: str) -> tuple[int, bool, str]:
         return 0, False, f"{OFF}{reason}"
     scoped = not trial.run(trial.landlock_signals, abi)
     return abi, scoped, f"ABI {abi}" if scoped else f"ABI {abi}, signals not covered"
-
-
-def _kernel_counts_processes(own_user_namespace: bool) -> bool:
-    """Elsewhere its limit counts all processes of a user on the machine, and root is exempt from it."""
-    return own_user_namespace and os.getuid() != 0

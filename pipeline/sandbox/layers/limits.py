@@ -21,15 +21,15 @@ class Limits:
     memory_mb: int = 4096  # above what it has from the warm process
     file_mb: int = 256  # of its scratch folder where namespaces give it one in memory; else of one file
     output_mb: int = 512  # of its reply
-    processes: int = 64  # threads too, where namespaces let the kernel count
+    processes: int = 64  # where namespaces let the kernel count them: processes and threads
 
 
-def apply(limits: Limits, data_kb: int, count_processes: bool) -> None:
+def apply(limits: Limits, data_kb: int, processes: int) -> None:
     """Limit this process and its descendants, for good.
 
     Args:
         data_kb: private memory that the process has from its parent, not counted as its own.
-        count_processes: whether the kernel counts this guest's processes and no other's.
+        processes: how many the kernel may count for the user before it refuses another.
     """
     hard = {
         resource.RLIMIT_CORE: 0,
@@ -38,9 +38,8 @@ def apply(limits: Limits, data_kb: int, count_processes: bool) -> None:
         resource.RLIMIT_DATA: data_kb * _KIBIBYTE + limits.memory_mb * _MEBIBYTE,
         resource.RLIMIT_MEMLOCK: _LOCKED_BYTES,
         resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_NPROC: processes,
     }
-    if count_processes:
-        hard[resource.RLIMIT_NPROC] = limits.processes
     for name, value in hard.items():
         _lower(name, value, value)
     _lower(resource.RLIMIT_CPU, limits.cpu_s, limits.cpu_s + _CPU_GRACE_S)

@@ -30,7 +30,7 @@ def enter(folder: str) -> None:
     The caller goes on in a new process, the first of its PID namespace; the old one waits for it and
     ends as it does.
     """
-    user, group = os.getuid(), os.getgid()
+    user, group = os.geteuid(), os.getegid()
     linux.unshare(
         linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWPID
     )
@@ -48,7 +48,7 @@ def enter(folder: str) -> None:
 
 def enter_guest(scratch: str, size_mb: int) -> None:
     """Give this process a user namespace and a bounded file system in memory for its scratch folder."""
-    user, group = os.getuid(), os.getgid()
+    user, group = os.geteuid(), os.getegid()
     linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWNS)
     _map_identity(user, group)
     linux.mount_tmpfs(scratch, size_mb, size_mb * _FILES_PER_MB)

@@ -134,7 +134,7 @@ def watch() -> None:
     if child == 0:
         signal.pause()
     try:
-        if child not in usage.tree(os.getpid()) or not usage.proportional_kb(child):
+        if child not in usage.children(os.getpid()) or not usage.proportional_kb(child):
             raise NotEffective("/proc does not show a process's children and its memory")
     finally:
         os.kill(child, signal.SIGKILL)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 
-_MOST_PROCESSES = 4096  # a fork bomb ends long before this
-
 
 def children(pid: int) -> set[int]:
     """Direct children, the dead ones that nobody waited for included."""
@@ -18,14 +16,20 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def tree(pid: int) -> list[int]:
-    """The process and all its descendants."""
+def tree(pid: int, most: int) -> list[int]:
+    """The process and its descendants; all of them, or more than `most`."""
     pids = [pid]
     for parent in pids:
-        if len(pids) > _MOST_PROCESSES:
+        if len(pids) > most:
             break
         pids.extend(children(parent))
     return pids
+
+
+def of_user(user: int) -> int:
+    """Processes and threads that the machine shows of a real user."""
+    counts = (_fields(f"/proc/{pid}/status", ("Uid:", "Threads:")) for pid in os.listdir("/proc") if pid.isdigit())
+    return sum(fields[1] for fields in counts if fields and fields[0] == user)
 
 
 def private_kb(pid: int) -> int:
