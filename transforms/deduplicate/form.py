@@ -1,4 +1,4 @@
-"""What is compared of a pair: digests of its normal forms, and its shingles with their MinHash bands."""
+"""What is compared of a pair: digests of its normal forms, and its shingles, with keys to find neighbours by."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ class Form:
     exact: str  # digest of the source up to formatting, comments, docstrings and annotations
     renamed: str  # digest of the source up to names, beyond that
     shingles: frozenset[int]  # checksums of all runs of SHINGLE tokens
-    bands: tuple[str, ...]  # keys: two sources that share one may be near-duplicates
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Grouping keys: forms that share none are no copies of each other."""
-        return (f"renamed:{self.renamed}", *self.bands)
+        """Grouping keys: forms that share none are no copies, but for the misses that BANDS and ROWS allow."""
+        sketch = RMinHash(num_perm=BANDS * ROWS, seed=_SEED)
+        sketch.update([f"{shingle:08x}" for shingle in self.shingles])
+        values = [f"{value:08x}" for value in sketch.digest()]
+        bands = ("".join(values[i * ROWS : (i + 1) * ROWS]) for i in range(BANDS))
+        return (f"renamed:{self.renamed}", *(f"band{i}:{band}" for i, band in enumerate(bands)))
 
 
 def form_of(python_code: str) -> Form:
     """Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply."""
     tree = normal.exact(python_code)
     text = ast.unparse(tree)
-    shingles = _shingles(text)
     return Form(
         exact=sha256(text),
         renamed=sha256(ast.unparse(normal.renamed(tree))),
-        shingles=frozenset(zlib.crc32(shingle.encode()) for shingle in shingles),
-        bands=_bands(shingles),
+        shingles=frozenset(zlib.crc32(shingle.encode()) for shingle in _shingles(text)),
     )
 
 
@@ -64,10 +65,3 @@ def _shingles(text: str) -> list[str]:
     tokens = [t.string for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type not in _LAYOUT]
     windows = range(max(1, len(tokens) - SHINGLE + 1))
     return [" ".join(tokens[i : i + SHINGLE]) for i in windows]
-
-
-def _bands(shingles: list[str]) -> tuple[str, ...]:
-    sketch = RMinHash(num_perm=BANDS * ROWS, seed=_SEED)
-    sketch.update(shingles)
-    values = [f"{value:08x}" for value in sketch.digest()]
-    return tuple(f"band{i}:{''.join(values[i * ROWS : (i + 1) * ROWS])}" for i in range(BANDS))

@@ -155,7 +155,7 @@ def test_components_are_what_joins_connect(nodes: list[str], data: st.DataObject
 
 @given(st.lists(st.frozensets(st.integers(0, 9), min_size=1), max_size=8, unique=True))
 def test_links_connect_what_copies_connect(sets: list[frozenset[int]]) -> None:
-    forms = {str(i): Form(str(i), str(i), shingles, ()) for i, shingles in enumerate(sets)}
+    forms = {str(i): Form(str(i), str(i), shingles) for i, shingles in enumerate(sets)}
     every = [(a, b) for a in forms for b in forms if a < b and are_copies(forms[a], forms[b])]
     found = links(forms.values())
     assert set(found) <= set(every)
