@@ -119,18 +119,29 @@ def show(row: RowArgument, dataset: DatasetOption = DATASET) -> None:
 
 
 @app.command()
-def replay(row: RowArgument, dataset: DatasetOption = DATASET, require: RequireOption = None) -> None:
-    """Verify one row again, from the row alone, and compare with its evidence. Exit status 1 if it fails."""
-    from kernelquarry.transforms.verify.replay import replay_pair
+def replay(
+    row: Annotated[str, typer.Argument(help="Id of a row, or the start of one; with --all, leave it out.")] = "",
+    dataset: DatasetOption = DATASET,
+    every: Annotated[bool, typer.Option("--all", help="Every row of the dataset.")] = False,
+    workers: WorkersOption = WORKERS,
+    require: RequireOption = None,
+) -> None:
+    """Verify a row again, from the row alone, and compare with its evidence. Exit status 1 if it does not hold."""
+    from .replay import replay_rows
+    from .rows import find_row, read_rows
+    from .sandbox import SandboxSettings
 
-    from .rows import find_row
-    from .sandbox import Sandbox, SandboxSettings
-
-    pair = find_row(dataset, row)
-    with Sandbox(SandboxSettings(workers=2, require=tuple(require or ()))) as sandbox:
-        replayed = replay_pair(pair, sandbox)
-    out.print(replayed.render())
-    if not replayed.agrees:
+    if every == bool(row):
+        raise UserError("name one row, or give --all")
+    pairs = list(read_rows(dataset)) if every else [find_row(dataset, row)]
+    held = 0
+    for replayed in replay_rows(pairs, SandboxSettings(workers=workers, require=tuple(require or ()))):
+        held += replayed.agrees
+        if not every or not replayed.agrees:
+            out.print(replayed.render(), highlight=False)
+    if every:
+        out.print(f"{held} of {len(pairs)} rows verified again", highlight=False)
+    if held < len(pairs):
         raise typer.Exit(1)
 
 

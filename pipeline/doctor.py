@@ -1,4 +1,4 @@
-"""What this machine offers a run: versions, cores, memory, and the layers of the sandbox."""
+"""What this machine offers a run: versions, cores, disk, and the layers of the sandbox, each shown to work."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ from rich.console import Group
 from rich.table import Table
 
 from .sandbox import Sandbox
+from .sandbox.doctor import attempt, describe
 
 _PACKAGES = ("torch", "triton", "apache-beam", "datasets", "pyarrow", "tree-sitter", "huggingface-hub")
 
 
 def render_doctor() -> Group:
-    """Starts a sandbox and says what it found, layer by layer."""
-    machine = Table(title="machine", title_justify="left", box=None, show_header=False)
-    machine.add_row("system", f"{platform.system()} {platform.release()} {platform.machine()}")
-    machine.add_row("python", platform.python_version())
-    machine.add_row("cores", str(os.cpu_count()))
-    machine.add_row("free disk", f"{shutil.disk_usage('.').free / 2**30:.1f} GiB here")
-    for package in _PACKAGES:
-        machine.add_row(package, importlib.metadata.version(package))
-    layers = Table(title="sandbox", title_justify="left", box=None, show_header=False)
+    """Starts a sandbox, says which layers are active, and what a guest that tried to get past them met."""
     with Sandbox() as sandbox:
-        for layer, state in sandbox.layers.items():
-            layers.add_row(layer, state)
-    return Group(machine, "", layers)
+        layers, attempts = describe(sandbox), attempt(sandbox)
+    return Group(
+        _table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
+        _table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
+        _table("what a guest tried, and what it met", list(attempts.items())),
+    )
+
+
+def _machine() -> list[tuple[str, str]]:
+    return [
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("python", platform.python_version()),
+        ("cores", str(os.cpu_count())),
+        ("free disk here", f"{shutil.disk_usage('.').free / 2**30:.1f} GiB"),
+    ]
+
+
+def _table(title: str, rows: list[tuple[str, ...]]) -> Table:
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, show_header=False)
+    for row in rows:
+        table.add_row(*row)
+    return table
