@@ -1,0 +1,53 @@
+"""The docs say what the code does, or a test fails."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.filters import FILTERS
+from kernelquarry.filters.secrets import PATTERNS
+from kernelquarry.pipeline.reasons_doc import render_reasons
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Pair, StateSpec, TensorSpec, Trial, Verdict, Workload
+
+DOCS = Path(__file__).parents[2] / "docs"
+RECORDS = (Pair, Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, Verdict, Trial, Environment, Loss)
+
+
+def sections(page: str) -> dict[str, str]:
+    """Heading -> the text below it."""
+    parts = re.split(r"^#+ (.+)$", (DOCS / page).read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_column_is_described_in_its_order(record: type) -> None:
+    described = re.findall(r"^\| `(\w+)` \| \S", sections("schema.md")[record.__name__], flags=re.MULTILINE)
+    assert described == [field.name for field in fields(record)]
+
+
+def test_the_page_of_reasons_is_up_to_date() -> None:
+    command = "python -m kernelquarry.pipeline.reasons_doc > docs/reasons.md"
+    assert (DOCS / "reasons.md").read_text() == render_reasons(), f"run: {command}"
+
+
+def test_every_reason_is_on_the_page() -> None:
+    assert all(f"| `{reason.value}` | {reason.why} |" in render_reasons() for reason in Reason)
+
+
+def test_every_filter_is_described() -> None:
+    named = re.findall(r"^\| `(\w+)\(", (DOCS / "stages/screen.md").read_text(), flags=re.MULTILINE)
+    assert named == [type(filter).__name__ for filter in FILTERS]
+    assert f"| {len(PATTERNS)} forms |" in (DOCS / "stages/screen.md").read_text()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+\.md)[^)]*\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(DOCS)} -> {target}"
