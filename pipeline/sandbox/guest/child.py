@@ -27,7 +27,8 @@ def main(
     """Become a guest, run the job, write the reply, exit. Called in the forked process."""
     try:
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         os.setsid()
         _take_descriptors(request, reply, output)
         _take_environment(job["scratch"])

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from .. import layers
-from ..layers import usage
+from ..layers import linux, usage
 from ..layers.limits import Limits
 
 _WATCH_S = 0.05  # between two looks at what the guests use
@@ -77,12 +77,14 @@ class _Folder:
     """Where this process and its guests write, held open from before the mounts became read-only."""
 
     def __init__(self, path: Path) -> None:
-        self._name, self._root = path.name, path.parent.name
+        self._path, self._name, self._root = str(path), path.name, path.parent.name
         self._in = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         self._above = os.open(path.parent.parent, os.O_RDONLY | os.O_DIRECTORY)
 
     def remove(self) -> None:
         """Remove it, and the folder of the whole sandbox if it was the last in there."""
+        with contextlib.suppress(OSError):  # without namespaces nothing is mounted there
+            linux.unmount(self._path)
         shutil.rmtree(self._name, ignore_errors=True, dir_fd=self._in)
         with contextlib.suppress(OSError):
             os.rmdir(self._root, dir_fd=self._above)
@@ -103,7 +105,8 @@ class Zygote:
         self._wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._poll.register(self._wakeup, select.POLLIN)
         signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
 
     def serve(self) -> None:
         """Start, watch and reap guests until the host closes the control socket or dies."""
@@ -112,9 +115,8 @@ class Zygote:
             ready = {fd for fd, _ in self._poll.poll(1000 * (_WATCH_S if self._guests else _IDLE_S))}
             if os.getppid() != self._parent:
                 return
-            if self._wakeup in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._wakeup, 4096)
+            if self._wakeup in ready and signal.SIGTERM in os.read(self._wakeup, 4096):
+                return
             self._reap()
             for guest in list(self._guests.values()):
                 if guest.channel.fileno() in ready:

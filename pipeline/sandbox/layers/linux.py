@@ -17,6 +17,8 @@ CLONE_NEWNET = 0x40000000
 
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
 
+_MNT_DETACH = 2
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
@@ -86,6 +88,11 @@ def mount_tmpfs(folder: str, size_mb: int, files: int) -> None:
     """A file system in memory, bounded in bytes and files, that is gone with this mount namespace."""
     options = f"size={size_mb}m,nr_inodes={files},mode=0700"
     _mount(b"tmpfs", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())
+
+
+def unmount(folder: str) -> None:
+    """Take a mount out of this namespace, also while it is in use."""
+    _checked(_LIBC.umount2(os.fsencode(folder), _MNT_DETACH), f"unmount {folder}")
 
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes) -> None:

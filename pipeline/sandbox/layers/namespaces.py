@@ -77,7 +77,7 @@ def _stand_by(pid: int) -> NoReturn:
         if ended:
             os._exit(os.waitstatus_to_exitcode(status) & 0x7F)
         signal.sigtimedwait({signal.SIGCHLD}, 1.0)
-        waited_s += os.getppid() != host
-        if waited_s > _GRACE_S:
+        if os.getppid() != host:
+            waited_s += 1.0
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGTERM if waited_s < _GRACE_S else signal.SIGKILL)
