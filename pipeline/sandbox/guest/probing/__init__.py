@@ -1,0 +1,1 @@
+"""How `guest/probe.py` finds constructor arguments and workloads, and what it checks."""

@@ -1,0 +1,75 @@
+"""What is kept of a module that runs: its state, its outputs, and the operators it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+
+class Census(TorchDispatchMode):
+    """Counts what runs inside: operators, elements that they write, floating-point operations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operators: set[str] = set()
+        self.elements = 0
+        self.flops = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        self.operators.add(func._schema.name.replace("::", "."))
+        if not func.is_view:
+            self.elements += sum(t.numel() for t in _tensors(result))
+        if counter := flop_registry.get(func.overloadpacket):
+            self.flops += counter(*args, **kwargs, out_val=result)
+        return result
+
+
+def _tensors(result: Any) -> Sequence[Tensor]:
+    if isinstance(result, Tensor):
+        return (result,)
+    return [t for t in result if isinstance(t, Tensor)] if isinstance(result, tuple | list) else ()
+
+
+def state_specs(module: nn.Module) -> list[dict[str, Any]]:
+    """One record for each entry of the `state_dict`, in its order."""
+    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
+    return [
+        {
+            "name": name,
+            "kind": "parameter" if name in parameters else "buffer",
+            "shape": list(value.shape),
+            "dtype": str(value.dtype).removeprefix("torch."),
+            **_statistics(value),
+        }
+        for name, value in module.state_dict().items()
+        if isinstance(value, Tensor)
+    ]
+
+
+def _statistics(value: Tensor) -> dict[str, float]:
+    """Of the finite elements; a mask may hold -inf."""
+    flat = value.detach().flatten()
+    flat = (flat.real if flat.is_complex() else flat).to(torch.float64)
+    flat = flat[flat.isfinite()]
+    if flat.numel() == 0:
+        return {"mean": 0.0, "std": 0.0, "minimum": 0.0}
+    return {"mean": flat.mean().item(), "std": flat.std(correction=0).item(), "minimum": flat.min().item()}
+
+
+def outputs(tree: Any, tensors: Sequence[Tensor]) -> Any:
+    """The tree of a result, with the shape and dtype of each tensor at its place."""
+    if isinstance(tree, list):
+        return [outputs(item, tensors) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if tree.keys() == {"tensor"}:
+        tensor = tensors[tree["tensor"]]
+        return {**tree, "shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
+    return {key: value if key == "value" else outputs(value, tensors) for key, value in tree.items()}

@@ -1,0 +1,168 @@
+"""A guess at the arguments of `forward`, with symbols for sizes: what is one dimension stays one in every workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+# Sizes of batch, channels, height, width, time and sequence length.
+# The first workload is ordinary, the second odd, the third another; inside each, sizes are pairwise distinct.
+SIZES: tuple[Mapping[str, int], ...] = (
+    {"B": 2, "C": 16, "H": 12, "W": 20, "T": 6, "L": 24},
+    {"B": 3, "C": 21, "H": 11, "W": 23, "T": 5, "L": 29},
+    {"B": 5, "C": 26, "H": 18, "W": 14, "T": 4, "L": 36},
+)
+LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
+    1: (("B",), ("L",), ("C",)),
+    2: (("B", "C"), ("B", "L"), ("L", "C")),
+    3: (("B", "L", "C"), ("B", "C", "L"), ("C", "H", "W")),
+    4: (("B", "C", "H", "W"), ("B", "H", "W", "C"), ("B", "T", "L", "C")),
+    5: (("B", "C", "T", "H", "W"), ("B", "T", "C", "H", "W"), ("B", "T", "H", "W", "C")),
+}
+MAX_ELEMENTS = 1 << 19  # of one input
+
+
+@dataclass(frozen=True, slots=True)
+class TensorArg:
+    """A tensor; each of its `dims` is a symbol, or a product of symbols: `"H*W"`."""
+
+    name: str
+    dims: tuple[str, ...]
+    dtype: str = "float32"
+    low: int = 0  # integers are drawn from [low, high)
+    high: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListArg:
+    items: tuple[TensorArg, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeArg:
+    """An integer that is a size: `forward(x, height, width)`."""
+
+    dim: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlainArg:
+    value: bool | int | float | str | None
+
+
+Arg: TypeAlias = TensorArg | ListArg | SizeArg | PlainArg
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One tensor of a workload, in numbers."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    low: int
+    high: int
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        dtype = getattr(torch, self.dtype)
+        if dtype.is_floating_point:
+            return torch.randn(self.shape, generator=generator, dtype=dtype)
+        if dtype is torch.bool:
+            return torch.rand(self.shape, generator=generator) < 0.5
+        return torch.randint(self.low, max(self.low + 1, self.high), self.shape, generator=generator, dtype=dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    args: tuple[Arg, ...]
+    sizes: tuple[tuple[str, int], ...]  # symbol -> size, sorted
+
+    def tensors(self) -> Iterator[tuple[int, int, TensorArg]]:
+        """(index of the argument, index in its list, tensor)"""
+        for index, arg in enumerate(self.args):
+            for item, tensor in enumerate(arg.items if isinstance(arg, ListArg) else (arg,)):
+                if isinstance(tensor, TensorArg):
+                    yield index, item, tensor
+
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that its arguments use, in order of appearance."""
+        dims = [dim for _, _, tensor in self.tensors() for dim in tensor.dims]
+        dims += [arg.dim for arg in self.args if isinstance(arg, SizeArg)]
+        return tuple(dict.fromkeys(symbol for dim in dims for symbol in dim.split("*")))
+
+    def size(self, dim: str) -> int:
+        sizes = dict(self.sizes)
+        return prod(sizes[symbol] for symbol in dim.split("*"))
+
+    def shape(self, tensor: TensorArg) -> tuple[int, ...]:
+        return tuple(self.size(dim) for dim in tensor.dims)
+
+    def specs(self) -> tuple[Spec, ...]:
+        return tuple(Spec(t.name, self.shape(t), t.dtype, t.low, t.high) for _, _, t in self.tensors())
+
+    def tree(self) -> list[Any]:
+        """Positional arguments, `{"tensor": i}` for the i-th spec."""
+        count = 0
+        tree: list[Any] = []
+        for arg in self.args:
+            match arg:
+                case TensorArg():
+                    tree.append({"tensor": count})
+                    count += 1
+                case ListArg(items):
+                    tree.append([{"tensor": count + i} for i in range(len(items))])
+                    count += len(items)
+                case SizeArg(dim):
+                    tree.append(self.size(dim))
+                case PlainArg(value):
+                    tree.append(value)
+        return tree
+
+    def key(self) -> tuple[Any, ...]:
+        """Equal for guesses that make the same call."""
+        return self.specs(), str(self.tree())
+
+    def resized(self, changes: Mapping[str, int]) -> Guess:
+        return replace(self, sizes=tuple(sorted({**dict(self.sizes), **changes}.items())))
+
+    def with_arg(self, index: int, arg: Arg) -> Guess:
+        return replace(self, args=(*self.args[:index], arg, *self.args[index + 1 :]))
+
+    def with_tensor(self, index: int, item: int, tensor: TensorArg) -> Guess:
+        arg = self.args[index]
+        if isinstance(arg, ListArg):
+            return self.with_arg(index, ListArg((*arg.items[:item], tensor, *arg.items[item + 1 :])))
+        return self.with_arg(index, tensor)
+
+    def merged(self, symbol: str, into: str) -> Guess:
+        """Both symbols become one."""
+
+        def renamed(dim: str) -> str:
+            return "*".join(into if s == symbol else s for s in dim.split("*"))
+
+        guess = self
+        for index, item, tensor in self.tensors():
+            guess = guess.with_tensor(index, item, replace(tensor, dims=tuple(map(renamed, tensor.dims))))
+        for index, arg in enumerate(guess.args):
+            if isinstance(arg, SizeArg):
+                guess = guess.with_arg(index, SizeArg(renamed(arg.dim)))
+        return guess
+
+    def split(self, index: int, item: int, axis: int, size: int) -> Guess:
+        """One axis of one tensor gets a symbol of its own."""
+        arg = self.args[index]
+        tensor = arg.items[item] if isinstance(arg, ListArg) else arg
+        assert isinstance(tensor, TensorArg)
+        symbol = f"{tensor.dims[axis][0]}{index}{item}{axis}"
+        dims = (*tensor.dims[:axis], symbol, *tensor.dims[axis + 1 :])
+        return self.with_tensor(index, item, replace(tensor, dims=dims)).resized({symbol: size})
+
+
+def draw(specs: tuple[Spec, ...], seed: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [spec.draw(generator) for spec in specs]

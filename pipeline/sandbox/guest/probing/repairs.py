@@ -1,0 +1,291 @@
+"""Better guesses from what a failed call said.
+
+Sizes are pairwise distinct, so a size that a message of torch or einops names is the size of one symbol,
+and what it should have been is mostly named too. Few patterns are tied to one operator.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .guess import LAYOUTS, Guess, ListArg, PlainArg, SizeArg, TensorArg
+from .trial import Failure
+
+_INT = r"(\d+)"
+# (pattern, index of the group with the size that was, index of the group with the size that was wanted)
+_PAIRS: tuple[tuple[str, int, int], ...] = (
+    (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", 1, 2),
+    (r"to have (\d+) channels, but got (\d+)", 2, 1),
+    (r"should contain (\d+) elements not (\d+)", 1, 2),
+    (r"normalized_shape=\[(?:[\d, ]+, )?(\d+)\].*size\[(?:[\d, ]+, )?(\d+)\]", 2, 1),
+    (r"Expected size (\d+) but got size (\d+)", 2, 1),
+    (r"Expected size (\d+) but got size (\d+)", 1, 2),
+    (r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", 1, 2),
+    (r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", 2, 1),
+    (r"[Ee]xpected (\d+),? (?:but )?got (\d+)", 2, 1),
+    (r"got (\d+),? (?:but )?expected (\d+)", 1, 2),
+    (r"dimension of (\d+),? but got (\d+)", 2, 1),
+    (r"to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", 2, 1),
+    (r"to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", 1, 2),
+    (r"to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]", 2, 1),
+    (r"to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]", 1, 2),
+    (r"num_features \((\d+)\), but got: (\d+)", 2, 1),
+    (r"parameter numbers = (\d+) and channel size = (\d+)", 2, 1),
+    (r"vector of size .*?weight of shape \[(\d+)\] and input of shape \[\d+, (\d+)", 2, 1),
+    (r"Shape mismatch, (\d+) != (\d+)", 1, 2),
+    (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 1, 2),
+    (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 2, 1),
+    (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", 2, 1),
+    (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", 1, 2),
+    (r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)", 2, 1),
+)
+_MULTIPLES = (
+    (r"axis of length (\d+) in chunks of (\d+)", 1, 2),
+    (r"input\.size\(-\d\)=(\d+) is not divisible by (\d+)", 1, 2),
+    (r"input of shape \[\d+, (\d+).*?num_groups=(\d+)", 1, 2),
+)
+# What the rank should be: groups are ranks, the last one first (batched after unbatched).
+_RANKS = (
+    r"Expected (\d)D \(unbatched\) or (\d)D",
+    r"expected (\d)D(?: or (\d)D)?(?: or (\d)D)? input",
+    r"expected (\d) dims\. Received",
+    r"is not equal to len\(dims\) = (\d)",
+    r"mode needs (\d)D",
+    r"to be (\d)D(?: or (\d)D)?",
+    r"must be an? (\d)-?D",
+    r"Expected an? (\d)-?D",
+    r"values to unpack \(expected (\d)",
+    r"subscripts in the equation \((\d)\)",
+    r"(\d)D or (\d)D \(batch mode\)",
+    r"[Oo]nly (?:supports? )?(\d)D(?:, (\d)D)?",
+    r"(\d)D or (\d)D input: padding size = 4",
+    r"(\d)-?(?:D|dim)",
+)
+_HIGHER_RANK = r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims|len\(\) of a 0-d|list index out"
+_WANTS_INT = (
+    r"scalar types: Long|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors|'(?:Float|Half)'|int64"
+    r"|same dtype, but got Float|integer type|Long but|integral"
+)
+_WANTS_BOOL = r"[Bb]oolean|Boolean-type|dtype to be bool|to be bool|Bool but|supports bool"
+_WANTS_FLOAT = r"got Long|\(long int\)|'Long'|'Bool'|\(bool\)|found Long|[Ff]loating|but got Bool|scalar type Float|to be float|complex"
+_WANTS_NUMBER = (
+    r"must be (?:int|Number|float|bool|tuple of ints|str|None)\b.*not Tensor|single element can be converted|cannot be interpreted as an integer"
+    r"|Boolean value of Tensor|invalid combination of arguments|only one element tensors|'Tensor' object is not callable"
+    r"|only integer tensors of a single|must be real number, not Tensor|argument must be|got Tensor|unhashable"
+)
+_WANTS_LIST = r"must be tuple of Tensors, not Tensor|Tensors, but got Tensor|expected a (?:list|tuple)|not list"
+_IMAGES = ({"H": 24, "W": 40, "L": 48, "T": 8}, {"H": 32, "W": 64, "L": 96, "T": 16}, {"H": 64, "W": 96, "L": 160, "T": 16},
+           {"H": 128, "W": 160, "L": 512, "T": 16})  # fmt: skip
+
+
+def repairs(guess: Guess, failure: Failure, optional: dict[str, int]) -> Iterator[Guess]:
+    """Guesses that may not fail so, best first. `optional`: name -> index of the parameters left to their defaults."""
+    message = failure.message
+    yield from _types(guess, failure)
+    if failure.kind in ("IndexError", "RuntimeError") and "index out of range" in message:
+        yield from _smaller_indices(guess)
+    yield from _ranks(guess, failure)
+    yield from _multiples(guess, message)
+    yield from _sizes(guess, message)
+    yield from _pooled(guess, message)
+    yield from _optional(guess, failure, optional)
+    yield from _larger(guess)
+    yield from _other_arguments(guess, failure)
+
+
+def _blamed(guess: Guess, failure: Failure) -> list[tuple[int, int, TensorArg]]:
+    """All tensors, those that the failing expression of `forward` names first."""
+    return sorted(guess.tensors(), key=lambda found: found[2].name not in failure.names)
+
+
+def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    message = failure.message
+    if re.search(_WANTS_LIST, message):
+        for index, _, tensor in _blamed(guess, failure):
+            if not isinstance(guess.args[index], ListArg):
+                yield from lists(guess, index, tensor)
+    if re.search(_WANTS_BOOL, message):
+        yield from _retyped(guess, failure, "bool")
+    if re.search(_WANTS_INT, message):
+        yield from _retyped(guess, failure, "int64")
+    if re.search(_WANTS_FLOAT, message):
+        yield from _retyped(guess, failure, "float32")
+    if re.search(_WANTS_NUMBER, message):
+        for index, _, tensor in _blamed(guess, failure):
+            if len(guess.args) > 1 and not isinstance(guess.args[index], ListArg):
+                yield from _numbers(guess, index, tensor.name)
+
+
+def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
+    """The tensor becomes a list of two, of three, of four like it."""
+    for count in (2, 3, 4):
+        items = tuple(replace(tensor, name=f"{tensor.name}{i}") for i in range(count))
+        yield guess.with_arg(index, ListArg(items))
+
+
+def _numbers(guess: Guess, index: int, name: str) -> Iterator[Guess]:
+    named = {"h": "H", "height": "H", "w": "W", "width": "W"}.get(name.lower())
+    if named:
+        yield guess.with_arg(index, SizeArg(named))
+    for value in (None, 2, 1, True, False, 0.5):
+        yield guess.with_arg(index, PlainArg(value))
+
+
+def _retyped(guess: Guess, failure: Failure, dtype: str) -> Iterator[Guess]:
+    for index, item, tensor in _blamed(guess, failure):
+        if tensor.dtype != dtype:
+            high = 8 if dtype == "int64" else 0
+            dims = tensor.dims
+            yield guess.with_tensor(index, item, replace(tensor, dtype=dtype, high=high))
+            if dtype == "int64" and len(dims) > 2:
+                yield guess.with_tensor(index, item, replace(tensor, dims=("B", "L"), dtype=dtype, high=high))
+
+
+def _smaller_indices(guess: Guess) -> Iterator[Guess]:
+    for index, item, tensor in guess.tensors():
+        if tensor.dtype == "int64" and tensor.high > 1:
+            for high in (tensor.high // 2, 2, 1):
+                if high < tensor.high:
+                    yield guess.with_tensor(index, item, replace(tensor, high=high))
+
+
+def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    wanted: list[int] = []
+    for pattern in _RANKS:
+        for match in re.finditer(pattern, failure.message):
+            wanted += [int(group) for group in reversed(match.groups()) if group and 1 <= int(group) <= 5]
+    higher = re.search(_HIGHER_RANK, failure.message) is not None
+    fewer = "too many values to unpack" in failure.message
+    if not wanted and not higher and not fewer:
+        return
+    for index, item, tensor in _blamed(guess, failure):
+        rank = len(tensor.dims)
+        ranks = [*wanted, *((rank + 1, rank + 2) if higher else ()), *((rank - 1,) if fewer else ())]
+        for other in dict.fromkeys(ranks):
+            if other != rank and other in LAYOUTS:
+                for layout in LAYOUTS[other]:
+                    yield guess.with_tensor(index, item, replace(tensor, dims=layout))
+
+
+def _multiples(guess: Guess, message: str) -> Iterator[Guess]:
+    for pattern, was, of in _MULTIPLES:
+        if match := re.search(pattern, message):
+            size, factor = int(match[was]), int(match[of])
+            up = -(-size // factor) * factor
+            yield from _changed(guess, size, up)
+            yield from _changed(guess, size, factor)
+
+
+def _sizes(guess: Guess, message: str) -> Iterator[Guess]:
+    pairs = []
+    for pattern, was, wanted in _PAIRS:
+        pairs += [(int(match[was]), int(match[wanted])) for match in re.finditer(pattern, message)]
+    if match := re.search(r"sum exactly to (\d+).*split_sizes=\[([\d, ]+)\]", message):
+        pairs.append((int(match[1]), sum(map(int, match[2].split(",")))))
+    for was, wanted in pairs:
+        yield from _changed(guess, was, wanted)
+    for was, wanted in pairs:
+        yield from _scaled(guess, was, wanted)
+    numbers = [int(text) for text in re.findall(r"\d+", message) if len(text) < 7]
+    if 2 <= len(numbers) <= 12:
+        sizes = {guess.size(dim) for _, _, tensor in guess.tensors() for dim in tensor.dims}
+        for was in dict.fromkeys(n for n in numbers if n in sizes):
+            for wanted in dict.fromkeys(numbers):
+                yield from _changed(guess, was, wanted)
+    if match := re.search(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", message):
+        yield from _reshaped(guess, [int(n) for n in match[1].split(",")], int(match[2]))
+
+
+def _changed(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
+    """What has the size `was` gets the size `wanted`, or becomes one with what has it."""
+    if was == wanted or wanted < 1:
+        return
+    sizes = dict(guess.sizes)
+    used = guess.symbols()
+    here = [symbol for symbol in used if sizes[symbol] == was]
+    there = [symbol for symbol in used if sizes[symbol] == wanted]
+    for symbol in here:
+        yield from (guess.merged(symbol, other) for other in there)
+        yield guess.resized({symbol: wanted})
+        holders = [(i, k, t) for i, k, t in guess.tensors() if symbol in t.dims]
+        if len(holders) > 1 or any(t.dims.count(symbol) > 1 for _, _, t in holders):
+            for index, item, tensor in holders:
+                yield guess.split(index, item, tensor.dims.index(symbol), wanted)
+
+
+def _scaled(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
+    """The size that was is a multiple or a fraction of a symbol's, or of a product of some."""
+    sizes = dict(guess.sizes)
+    for symbol in guess.symbols():
+        size = sizes[symbol]
+        if size > 1 and (was % size == 0 or size % was == 0) and (size * wanted) % was == 0:
+            yield guess.resized({symbol: size * wanted // was})
+    plane = sizes.get("H", 0) * sizes.get("W", 0)
+    if plane and "H" in guess.symbols() and plane * wanted % was == 0:
+        side = round((plane * wanted // was) ** 0.5)
+        if side * side * was == plane * wanted:
+            yield guess.resized({"H": side, "W": side})
+
+
+def _reshaped(guess: Guess, target: list[int], total: int) -> Iterator[Guess]:
+    known = 1
+    for size in target:
+        known *= max(size, 1)
+    if known and -1 not in target and known != total:
+        yield from _scaled(guess, total, known)
+    if "H" in guess.symbols() or "W" in guess.symbols():
+        return
+    for index, item, tensor in guess.tensors():  # (batch, height*width, channels)
+        if "L" in tensor.dims and any(isinstance(arg, SizeArg) for arg in guess.args):
+            yield guess.with_tensor(index, item, replace(tensor, dims=tuple("H*W" if d == "L" else d for d in tensor.dims)))
+
+
+def _pooled(guess: Guess, message: str) -> Iterator[Guess]:
+    """A pool with a fixed kernel gets exactly one window, as at the end of a classifier."""
+    match = re.search(r"input size: \(\d+x(\d+)x(\d+)\)\. Calculated output size: \(\d+x(-?\d+)x(-?\d+)\)", message)
+    sizes = dict(guess.sizes)
+    if match is None or not {"H", "W"} <= set(guess.symbols()):
+        return
+    height, width, pooled_height, _ = (int(group) for group in match.groups())
+    kernel = height - pooled_height + 1
+    if height > 0 and width > 0 and kernel > 0:
+        down = 1 << max(round(math.log2(sizes["W"] / width)), 0)
+        yield guess.resized({"H": kernel * down, "W": kernel * down - down // 2})
+        yield guess.resized({"H": kernel * down, "W": kernel * down})
+
+
+def _optional(guess: Guess, failure: Failure, optional: dict[str, int]) -> Iterator[Guess]:
+    """A parameter that was left to its default of None is needed after all."""
+    if "None" not in failure.message and failure.kind != "AssertionError":
+        return
+    named = [name for name in failure.names if name in optional] or sorted(optional)
+    for name in named[:3]:
+        index = optional[name]
+        missing = tuple(PlainArg(None) for _ in range(len(guess.args), index))
+        for layout in (LAYOUTS[3][0], LAYOUTS[2][0], LAYOUTS[4][0], LAYOUTS[1][0]):
+            yield replace(guess, args=(*guess.args, *missing, TensorArg(name, layout)))
+
+
+def _larger(guess: Guess) -> Iterator[Guess]:
+    sizes = dict(guess.sizes)
+    symbols = guess.symbols()
+    for image in _IMAGES:
+        changes = {s: size for s, size in image.items() if s in symbols and sizes[s] < size}
+        if changes:
+            yield guess.resized(changes)
+
+
+def _other_arguments(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Whatever else an argument may be; the first one last."""
+    for index, item, tensor in reversed(list(guess.tensors())):
+        for rank in (2, 3, 1, 4):
+            for layout in LAYOUTS[rank][:2]:
+                if tensor.dims != layout and len(tensor.dims) != rank:
+                    yield guess.with_tensor(index, item, replace(tensor, dims=layout))
+        if tensor.dtype == "float32" and re.search(r"index|Long|int", failure.message):
+            yield guess.with_tensor(index, item, replace(tensor, dtype="int64", high=8))
+        if index and not isinstance(guess.args[index], ListArg):
+            yield from _numbers(guess, index, tensor.name)

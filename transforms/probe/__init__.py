@@ -1,0 +1,5 @@
+"""Probe: constructor arguments and workloads for a module, found in a guest."""
+
+from .probe import probe
+
+__all__ = ["probe"]

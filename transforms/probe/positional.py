@@ -1,0 +1,99 @@
+"""Keyword-only parameters of the entry class become positional: `get_init_inputs()` is a list of positional arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelquarry.pipeline.schema.records import ENTRY_POINT
+
+_WIDTH = 110
+
+
+def positional(code: str) -> str:
+    """`code` with the `*` gone from the signatures of `__init__` and `forward` of `Model` and its bases.
+
+    Calls by keyword mean what they meant. A required parameter that came after defaults moves before
+    them, which is done to the entry class alone: nothing in the file calls its constructor. Code that
+    does not parse, before or after, is given back as it is.
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code
+    changed = code
+    for method in sorted(_methods(tree), key=lambda m: -m.lineno):  # from the end: what is before keeps its place
+        changed = _rewritten(changed, method)
+    try:
+        ast.parse(changed)
+    except SyntaxError:  # a default in parentheses of its own at the end of a signature
+        return code
+    return changed
+
+
+def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Those whose signatures have to change."""
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    names = [ENTRY_POINT]
+    for name in names:  # grows while it is read
+        node = classes.pop(name, None)
+        if node is None:
+            continue
+        names += [base.id for base in node.bases if isinstance(base, ast.Name)]
+        for method in node.body:
+            if not isinstance(method, ast.FunctionDef) or method.name not in ("__init__", "forward"):
+                continue
+            args = method.args
+            moves = bool(args.defaults) and None in args.kw_defaults
+            if args.kwonlyargs and args.vararg is None and not args.posonlyargs and (name == ENTRY_POINT or not moves):
+                yield method
+
+
+def _rewritten(code: str, method: ast.FunctionDef) -> str:
+    args = method.args
+    required = len(args.args) - len(args.defaults)
+    named = [(arg, None) for arg in args.args[:required]]
+    named += list(zip(args.args[required:], args.defaults, strict=True))
+    named += list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
+    ordered = [pair for pair in named if pair[1] is None] + [pair for pair in named if pair[1] is not None]
+    texts = [_parameter(code, arg, default) for arg, default in ordered]
+    if args.kwarg is not None:
+        texts.append(f"**{_segment(code, args.kwarg)}")
+    lines = code.splitlines(keepends=True)
+    first, last = args.args[0], _last(method)
+    before = "".join(lines[: first.lineno - 1]) + _head(lines[first.lineno - 1], first.col_offset)
+    after = _tail(lines[last.end_lineno - 1], last.end_col_offset) + "".join(lines[last.end_lineno :])  # type: ignore[operator,index,arg-type]
+    indent = " " * method.col_offset
+    joined = ", ".join(texts)
+    if "\n" in joined or len(before.rsplit("\n", 1)[-1]) + len(joined) > _WIDTH:
+        joined = "\n" + "".join(f"{indent}    {text},\n" for text in texts[:-1]) + f"{indent}    {texts[-1]}\n{indent}"
+        before, after = before.rstrip(), after.lstrip(" \n,")
+    return before + joined + after
+
+
+def _last(method: ast.FunctionDef) -> ast.expr | ast.arg:
+    """The node that ends the list of parameters."""
+    args = method.args
+    nodes: list[ast.expr | ast.arg] = [*args.args, *args.kwonlyargs, *args.defaults]
+    nodes += [node for node in args.kw_defaults if node is not None]
+    nodes += [args.kwarg] if args.kwarg is not None else []
+    return max(nodes, key=lambda node: (node.end_lineno, node.end_col_offset))
+
+
+def _parameter(code: str, arg: ast.arg, default: ast.expr | None) -> str:
+    text = _segment(code, arg)
+    if default is None:
+        return text
+    return f"{text}{' = ' if arg.annotation else '='}{_segment(code, default)}"
+
+
+def _segment(code: str, node: ast.AST) -> str:
+    return ast.get_source_segment(code, node) or ast.unparse(node)
+
+
+def _head(line: str, offset: int) -> str:
+    return line.encode()[:offset].decode()
+
+
+def _tail(line: str, offset: int) -> str:
+    return line.encode()[offset:].decode()
