@@ -1,0 +1,97 @@
+"""How `forward` reaches what the graph was given: its own arguments, and the module's state."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
+
+from .constructor import forward_signature
+from .raw import NotTidied
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A graph input: the expression that gives it in `forward`, and a short name for its role."""
+
+    expression: str
+    role: str
+    is_input: bool
+
+
+def signature(lowered: Lowered) -> ast.arguments:
+    """The reference's own signature of `forward`; where torch has it, one of the workload's tensors."""
+    found = forward_signature(lowered.probed.python_code)
+    if found is not None:
+        return found
+    workload = lowered.probed.workloads[0]
+    names = [re.sub(r"\W", "_", spec.name) or f"x{i}" for i, spec in enumerate(workload.tensors)]
+    if json.loads(workload.args) != [{"tensor": i} for i in range(len(names))] or json.loads(workload.kwargs):
+        raise NotTidied("a forward of torch's own with other arguments than tensors")
+    return ast.arguments([], [ast.arg("self"), *map(ast.arg, names)], None, [], [], None, [])
+
+
+def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
+    """Graph input -> how it is reached."""
+    paths = _paths(lowered.probed.workloads[0], forward)
+    return {binding.argument: _argument(binding, paths) for binding in lowered.bindings}
+
+
+def _argument(binding: Binding, paths: dict[int, str]) -> Argument:
+    if binding.source is Source.INPUT:
+        path = paths[int(binding.name)]
+        return Argument(path, re.sub(r"\W+", "_", path).strip("_"), True)
+    return Argument(f"self{_access(binding.name)}", binding.name, False)
+
+
+def _access(name: str) -> str:
+    """".proj.weight", ".layers[0].bias": how a qualified name is written."""
+    head, *subscripts = re.split(r"(?=\[)", name, maxsplit=1)
+    parts = [f"[{part}]" if part.isdigit() else f".{part}" for part in head.split(".")]
+    if not all(part.isdigit() or part.isidentifier() for part in head.split(".")):
+        raise NotTidied(f"state called {name}")
+    return "".join(parts) + "".join(subscripts)
+
+
+def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:
+    """Tensor index -> the expression of `forward`'s arguments that it is."""
+    found: dict[int, str] = {}
+    positional = [argument.arg for argument in [*forward.posonlyargs, *forward.args]][1:]
+
+    def walk(path: str, tree: object) -> None:
+        if isinstance(tree, dict) and tree.keys() == {"tensor"}:
+            found.setdefault(tree["tensor"], path)
+        elif isinstance(tree, dict):
+            for key, value in tree.items():
+                walk(f"{path}[{key!r}]", value)
+        elif isinstance(tree, list):
+            for position, value in enumerate(tree):
+                walk(f"{path}[{position}]", value)
+
+    for position, tree in enumerate(json.loads(workload.args)):
+        if position < len(positional):
+            walk(positional[position], tree)
+        elif forward.vararg is not None:
+            walk(f"{forward.vararg.arg}[{position - len(positional)}]", tree)
+        else:
+            raise NotTidied("more arguments than forward takes")
+    keywords = positional + [argument.arg for argument in forward.kwonlyargs]
+    for name, tree in json.loads(workload.kwargs).items():
+        if name not in keywords and forward.kwarg is None:
+            raise NotTidied(f"forward has no argument {name}")
+        walk(name if name in keywords else f"{forward.kwarg.arg}[{name!r}]", tree)  # type: ignore[union-attr]
+    return found
+
+
+def short_roles(roles: Sequence[str]) -> list[str]:
+    """The shortest endings of qualified names that tell them apart, as identifiers: "weight", "fc1_weight"."""
+    split = [re.findall(r"\w+", role) for role in roles]
+    for length in range(1, max((len(parts) for parts in split), default=1) + 1):
+        names = ["_".join(parts[-length:]) for parts in split]
+        if len(set(names)) == len(set(roles)):
+            break
+    return [name if not name[:1].isdigit() else f"_{name}" for name in names] if roles else []

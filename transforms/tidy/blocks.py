@@ -1,0 +1,91 @@
+"""Block sizes and launch options by one fixed rule: sound on any GPU, never the result of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .axes import Axis
+from .raw import NotTidied, RawKernel
+
+_POINTWISE = 1024  # elements of a block
+_TILE = 32  # rows and columns of a two-dimensional block
+_REDUCTION = 2048  # elements of a block of rows
+_COLUMNS = 1024  # of them in a row, where a row is walked in a loop
+_MATMUL = {"y": 64, "x": 64, "r0_": 32}
+_MIN_DOT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    blocks: dict[str, int]  # constexpr parameter -> size
+    names: dict[str, str]  # axis prefix -> its constexpr parameter
+    programs: tuple[str, ...]  # axis prefix of each dimension of the grid
+    warps: int
+
+
+def power_of_2(size: int) -> int:
+    """The smallest power of 2 that is not below `size`."""
+    return 1 << (size - 1).bit_length()
+
+
+def choose(
+    kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], is_matmul: bool
+) -> Launch:
+    sizes = {axis.prefix: _limit(axis, kernel) for axis in axes}
+    if is_matmul:
+        wanted = {p: max(_MIN_DOT, min(_MATMUL.get(p, 1), sizes[p])) for p in sizes if p != "z"}
+    elif any(axis.is_reduced for axis in axes):
+        wanted = _reduction(axes, sizes)
+    elif len(axes) == 1:
+        wanted = {"x": min(_POINTWISE, sizes["x"])}
+    else:
+        wanted = {prefix: min(_TILE, sizes[prefix]) if prefix != "z" else 1 for prefix in sizes}
+    for axis in axes:
+        if axis.block is not None and axis.prefix in wanted:
+            wanted[axis.prefix] = axis.block
+        elif not axis.masked and not axis.looped and axis.prefix in wanted:
+            wanted[axis.prefix] = min(wanted[axis.prefix], _divisor(axis))
+    names = {prefix: words[prefix][1] for prefix in wanted if not (prefix in "xyz" and _is_single(axes, prefix))}
+    elements = 1
+    for prefix in names:
+        elements *= wanted[prefix]
+    return Launch(
+        blocks={names[prefix]: wanted[prefix] for prefix in names},
+        names=names,
+        programs=_programs(axes),
+        warps=4 if is_matmul or elements >= 512 else 2 if elements >= 256 else 1,
+    )
+
+
+def _limit(axis: Axis, kernel: RawKernel) -> int:
+    return power_of_2(axis.size if axis.size is not None else kernel.hints.get(axis.prefix, 1 << 20))
+
+
+def _is_single(axes: Sequence[Axis], prefix: str) -> bool:
+    """Whether programs have one element each along the axis."""
+    return next(axis for axis in axes if axis.prefix == prefix).block == 1
+
+
+def _reduction(axes: Sequence[Axis], sizes: Mapping[str, int]) -> dict[str, int]:
+    reduced = axes[-1]
+    columns = reduced.block if reduced.block is not None else min(_COLUMNS, sizes[reduced.prefix])
+    wanted = {reduced.prefix: columns}
+    room = max(1, _REDUCTION // columns)
+    for axis in reversed(axes[:-1]):
+        wanted[axis.prefix] = min(room, sizes[axis.prefix])
+        room //= wanted[axis.prefix]
+    return wanted
+
+
+def _divisor(axis: Axis) -> int:
+    """The largest power of 2 that divides the size: blocks along the axis have no mask."""
+    if axis.size is None:
+        raise NotTidied("a run-time size without a mask")
+    return axis.size & -axis.size
+
+
+def _programs(axes: Sequence[Axis]) -> tuple[str, ...]:
+    """Innermost first; a size that is only known at run time before others, as only the first may be over 65535."""
+    programs = [axis for axis in reversed(axes) if not axis.is_reduced]
+    return tuple(axis.prefix for axis in sorted(programs, key=lambda axis: axis.size is not None))

@@ -1,0 +1,291 @@
+"""The reference's constructor without the rest: what `ModelNew` needs so that its state is the reference's.
+
+The same calls in the same order, so that the same seed gives the same state. Forward methods, annotations,
+docstrings, definitions that nothing needs and attributes that hold nothing go; imports other than torch's are
+rewritten where that is simple.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
+
+from .imports import Imports, NeedsImport
+from .raw import NotTidied
+
+__all__ = ["Constructor", "NeedsImport", "slice_constructor"]
+
+_HARNESS = ("get_inputs", "get_init_inputs")
+# Methods that torch or Python calls without naming them in the source.
+_IMPLICIT = frozenset(
+    "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ __contains__ "
+    "__hash__ __eq__ _load_from_state_dict _save_to_state_dict state_dict load_state_dict _register_state_dict_hook "
+    "get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ __set_name__ __get__ __set__".split()
+)
+_SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
+_INERT_MODULES = frozenset(
+    "ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Hardswish Hardsigmoid "
+    "Hardtanh Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity MaxPool1d MaxPool2d MaxPool3d AvgPool1d "
+    "AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+    "Flatten Unflatten Upsample PixelShuffle PixelUnshuffle ZeroPad2d ReflectionPad2d ReplicationPad2d "
+    "ConstantPad1d ConstantPad2d CosineSimilarity Softsign Tanhshrink Unfold Fold".split()
+)
+
+
+class Constructor:
+    """The slice: imports, definitions before the class, and the class without `forward`."""
+
+    def __init__(self, imports: list[ast.stmt], definitions: list[ast.stmt], entry: ast.ClassDef) -> None:
+        self.imports = imports
+        self.definitions = definitions
+        self.entry = entry
+
+
+def forward_signature(source: str) -> ast.arguments | None:
+    """The arguments of the entry point's `forward`, found through its bases in the source; None if torch has it."""
+    classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    name: str | None = ENTRY_POINT
+    seen: set[str] = set()
+    pending = [ENTRY_POINT]
+    while pending:
+        name = pending.pop(0)
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        for node in classes[name].body:
+            if isinstance(node, ast.FunctionDef) and node.name == "forward":
+                return _Plain().visit(node).args
+        pending += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+    return None
+
+
+def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterable[str]) -> Constructor:
+    """The slice of a reference. `state` are the qualified names of its state; `kept_attributes` stay as well.
+
+    Raises:
+        NeedsImport: it needs a package that is neither torch nor simple to do without.
+        NotTidied: the source has statements at its top that are no definitions.
+    """
+    module = ast.parse(source)
+    imports = Imports()
+    definitions: dict[str, ast.stmt] = {}
+    for node in module.body:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                imports.add(node)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                if name not in _HARNESS:
+                    definitions[name] = node
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    for part in ast.walk(target):
+                        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                            definitions[part.id] = node
+            case ast.AnnAssign(target=ast.Name(name), value=ast.expr()):
+                definitions[name] = node
+            case ast.Expr(value=ast.Constant()):
+                pass
+            case _:
+                raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
+    protected = {part for name in state for part in name.split(".")} | set(kept_attributes)
+    pruned = _Pruner(definitions, imports, protected).prune()
+    order = list(dict.fromkeys(id(node) for node in module.body))
+    unique = {id(definitions[name]): pruned[name] for name in pruned}
+    kept = [unique[key] for key in order if key in unique]
+    entry = next(node for node in kept if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT)
+    kept = [_renamed(node) for node in kept if node is not entry]
+    needed = imports.needed(_loaded([*kept, entry]))
+    return Constructor(needed, kept, _renamed(entry))
+
+
+def _renamed(node: ast.stmt) -> ast.stmt:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and child.id == ENTRY_POINT:
+            child.id = CANDIDATE_ENTRY_POINT
+    if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
+        node.name = CANDIDATE_ENTRY_POINT
+    return node
+
+
+def _loaded(nodes: Sequence[ast.AST]) -> set[str]:
+    return {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+
+
+def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names, attributes and short strings: whatever a method could be reached by."""
+    found: set[str] = set()
+    for node in nodes:
+        for child in ast.walk(node):
+            match child:
+                case ast.Name(name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                    found.add(name)
+    return found
+
+
+class _Pruner:
+    def __init__(self, definitions: dict[str, ast.stmt], imports: Imports, protected: set[str]) -> None:
+        self._definitions = definitions
+        self._imports = imports
+        self._protected = protected
+
+    def prune(self) -> dict[str, ast.stmt]:
+        """Definitions that constructing the entry point needs, with the methods that it needs, by name."""
+        cleaned = {id(node): self._imports.rewrite(_Plain().visit(node)) for node in self._definitions.values()}
+        definitions = {name: cleaned[id(node)] for name, node in self._definitions.items()}
+        entry = definitions[ENTRY_POINT]
+        assert isinstance(entry, ast.ClassDef)
+        runs_modules = self._runs_modules(definitions)
+        reached = {ENTRY_POINT}
+        methods: set[str] = set(_IMPLICIT) | ({"forward", "__call__"} if runs_modules else set())
+        while True:
+            kept = {name: self._reduced(definitions[name], methods) for name in reached}
+            mentioned = _mentioned(kept.values())
+            further = {name for name in definitions if name in _loaded(list(kept.values()))}
+            if further <= reached and mentioned - {"forward"} <= methods:
+                break
+            reached |= further
+            methods |= mentioned - {"forward"}
+        return self._without_dead_attributes(kept, runs_modules)
+
+    def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
+        if not isinstance(node, ast.ClassDef):
+            return node
+        body = [
+            child
+            for child in node.body
+            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or child.name in methods
+        ]
+        return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
+
+    def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:
+        """Whether a constructor calls a module that it holds, as some do to learn a shape."""
+        for node in definitions.values():
+            if not isinstance(node, ast.ClassDef):
+                continue
+            functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
+            if "__init__" not in functions:
+                continue
+            for child in ast.walk(functions["__init__"]):
+                match child:
+                    case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if (
+                        name not in functions and not hasattr_of_module(name)
+                    ):
+                        return True
+                    case ast.Call(func=ast.Name("self")):
+                        return True
+        return False
+
+    def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
+        if runs_modules:
+            return kept
+        read = {
+            child.attr
+            for node in kept.values()
+            for child in ast.walk(node)
+            if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load)
+        } | {
+            child.value
+            for node in kept.values()
+            for child in ast.walk(node)
+            if isinstance(child, ast.Constant) and isinstance(child.value, str)
+        }
+        return {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
+
+
+def hasattr_of_module(name: str) -> bool:
+    """Whether torch.nn.Module has a method of this name that constructors call."""
+    return name in (
+        "register_buffer", "register_parameter", "register_module", "add_module", "apply", "modules", "parameters",
+        "named_modules", "named_parameters", "children", "named_children", "buffers", "eval", "train", "requires_grad_",
+        "to", "float", "half", "double", "type", "cuda", "cpu", "state_dict", "register_forward_hook", "append",
+        "extend", "insert", "reset_parameters", "_reset_parameters", "_register_load_state_dict_pre_hook",
+        "register_state_dict_pre_hook", "register_load_state_dict_post_hook", "__setattr__", "setattr", "get_submodule",
+        "register_full_backward_hook", "zero_grad", "keys", "values", "items", "update", "__init__", "share_memory",
+    )  # fmt: skip
+
+
+class _Plain(ast.NodeTransformer):
+    """Without annotations, docstrings and messages."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        self.generic_visit(node)
+        node.body = self._body(node.body)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
+            return node
+        self.generic_visit(node)
+        node.body = self._body(node.body)
+        return node
+
+    def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        kept = [child for child in body if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))]
+        return kept or [ast.Pass()]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        self.generic_visit(node)
+        return ast.Assign([node.target], node.value, lineno=0) if node.value is not None else None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if isinstance(node.value, ast.Call):
+            root = ast.unparse(node.value.func).split(".")[0].split("(")[0]
+            if root in _SILENT:
+                return ast.Pass()
+        self.generic_visit(node)
+        return node
+
+
+class _DeadAttributes(ast.NodeTransformer):
+    """Without `self.x = ...` that holds neither state nor anything that is read."""
+
+    def __init__(self, read: set[str]) -> None:
+        self._read = read
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | None:
+        self.generic_visit(node)
+        if not node.body and not node.orelse and _is_inert(node.test):
+            return None
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        match node.targets:
+            case [ast.Attribute(value=ast.Name("self"), attr=name)] if name not in self._read and _is_inert(node.value):
+                return None
+        return node
+
+
+def _is_inert(node: ast.expr) -> bool:
+    """Whether evaluating it has no effect and gives nothing with state in it, whatever its names are bound to."""
+    match node:
+        case ast.Constant() | ast.Name():
+            return True
+        case ast.Attribute(value=value):
+            return _is_inert(value)
+        case ast.UnaryOp(operand=operand):
+            return _is_inert(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_inert(left) and _is_inert(right)
+        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            return all(map(_is_inert, values))
+        case ast.Compare(left=left, comparators=comparators):
+            return all(map(_is_inert, [left, *comparators]))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return all(map(_is_inert, [test, body, orelse]))
+        case ast.Call(func=ast.Name("int" | "float" | "bool" | "len" | "tuple" | "max" | "min"), args=args, keywords=[]):
+            return all(map(_is_inert, args))
+        case ast.Call(func=ast.Attribute(value=ast.Name("nn"), attr=name), args=args, keywords=keywords):
+            return name in _INERT_MODULES and all(map(_is_inert, [*args, *(keyword.value for keyword in keywords)]))
+    return False

@@ -1,0 +1,175 @@
+"""What Inductor calls its helpers, in Triton's own words.
+
+`translate` gives a replacement for one call. Where Triton has no function of the same meaning, the file gets a small
+`triton.jit` function from `LIBRARY`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from .raw import NotTidied
+
+# Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
+_TL = {
+    "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "sqrt": "sqrt", "rsqrt": "rsqrt", "sin": "sin",
+    "cos": "cos", "erf": "erf", "floor": "floor", "ceil": "ceil", "abs": "abs", "fabs": "abs", "fma": "fma",
+}  # fmt: skip
+
+# Functions that only libdevice has.
+LIBDEVICE = frozenset(
+    "acos acosh asin asinh atan atan2 atanh cosh erfc erfcinv erfinv expm1 fmod hypot ldexp lgamma log10 log1p "
+    "nearbyint nextafter pow rint round sinh tan tanh tgamma trunc copysign signbit isnan isinf isfinited finitef "
+    "cyl_bessel_i0 cyl_bessel_i1 j0 j1 y0 y1 erfcx normcdfinv ilogb frexp".split()
+)
+
+_NAN = "propagate_nan=tl.PropagateNan.ALL"
+
+LIBRARY = {
+    "nan_maximum": f'''
+@triton.jit
+def nan_maximum(a, b):
+    """The larger one, NaN if either is."""
+    return tl.maximum(a, b, {_NAN})
+''',
+    "nan_minimum": f'''
+@triton.jit
+def nan_minimum(a, b):
+    """The smaller one, NaN if either is."""
+    return tl.minimum(a, b, {_NAN})
+''',
+    "logical_or": '''
+@triton.jit
+def logical_or(a, b):
+    return a | b
+''',
+    "multiply": '''
+@triton.jit
+def multiply(a, b):
+    return a * b
+''',
+    "arg_maximum": '''
+@triton.jit
+def arg_maximum(a, index_a, b, index_b):
+    """The larger one and its index; NaN counts as largest, the first of equals wins."""
+    equal = (a == b) | ((a != a) & (b != b))
+    first = ((a > b) | ((a != a) & (b == b))) | (equal & (index_a < index_b))
+    return tl.where(first, a, b), tl.where(first, index_a, index_b)
+''',
+    "arg_minimum": '''
+@triton.jit
+def arg_minimum(a, index_a, b, index_b):
+    """The smaller one and its index; NaN counts as smallest, the first of equals wins."""
+    equal = (a == b) | ((a != a) & (b != b))
+    first = ((a < b) | ((a != a) & (b == b))) | (equal & (index_a < index_b))
+    return tl.where(first, a, b), tl.where(first, index_a, index_b)
+''',
+    "sort_with_index": '''
+@triton.jit
+def sort_with_index(x, index, n, descending: tl.constexpr):
+    """Sorts rows of float32 stably, NaN largest; the first `n` columns count. Gives the values and their indices."""
+    x = tl.where(x != x, float("nan"), x + 0.0)
+    bits = x.to(tl.int32, bitcast=True)
+    order = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    if descending:
+        order = ~order
+    key = (order.to(tl.int64) << 32) | index.to(tl.int64)
+    key = tl.sort(tl.where(index < n, key, 0x7FFFFFFFFFFFFFFF))
+    order = (key >> 32).to(tl.int32)
+    if descending:
+        order = ~order
+    bits = order ^ ((order >> 31) & 0x7FFFFFFF)
+    return bits.to(tl.float32, bitcast=True), (key & 0xFFFFFFFF).to(tl.int32)
+''',
+    "floor_divide": '''
+@triton.jit
+def floor_divide(a, b):
+    """Rounds down, where `//` on integers rounds towards zero."""
+    quotient = a // b
+    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
+''',
+    "floor_remainder": '''
+@triton.jit
+def floor_remainder(a, b):
+    """Has the sign of `b`, where `%` has that of `a`."""
+    remainder = a % b
+    return tl.where((remainder != 0) & ((remainder < 0) != (b < 0)), remainder + b, remainder)
+''',
+}
+
+
+def parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def call(function: str, *args: ast.expr | str, **keywords: str) -> ast.Call:
+    return ast.Call(
+        func=parsed(function),
+        args=[parsed(arg) if isinstance(arg, str) else arg for arg in args],
+        keywords=[ast.keyword(name, parsed(value)) for name, value in keywords.items()],
+    )
+
+
+def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.expr]) -> ast.expr | None:
+    """The replacement of a call of `libdevice.*`, `tl_math.*` or `triton_helpers.*`; None for any other function.
+
+    Raises:
+        NotTidied: it is one of Inductor's and not known.
+    """
+    module, _, function = name.rpartition(".")
+    if module in ("libdevice", "tl_math"):
+        return _math(function, args)
+    if module != "triton_helpers":
+        return None
+    match function:
+        case "promote_to_tensor":
+            return args[0]
+        case "maximum" | "minimum":
+            first, second = args
+            if isinstance(first, ast.Constant):  # "tl.maximum(x, 0.0)" rather than the other way round
+                first, second = second, first
+            return call(f"tl.{function}", first, second, propagate_nan="tl.PropagateNan.ALL")
+        case "max2" | "min2":
+            return call("tl.reduce", *args, f"nan_{'maximum' if function == 'max2' else 'minimum'}")
+        case "any":
+            return call("tl.reduce", *args, "logical_or")
+        case "prod":
+            return call("tl.reduce", *args, "multiply")
+        case "max_with_index" | "min_with_index":
+            value, index, axis = args
+            pair = ast.Tuple([value, index], ast.Load())
+            return call("tl.reduce", pair, axis, f"arg_{function[:3]}imum")
+        case "maximum_with_index" | "minimum_with_index":
+            return call(f"arg_{function[:7]}", *args)
+        case "sort_with_index":
+            value, index, size, _ = args
+            return call("sort_with_index", value, index, size, descending=ast.unparse(keywords["descending"]))
+        case "select_one":  # the value where the condition holds, which it does in one place
+            value, condition = args
+            return call("tl.sum", call("tl.where", condition, value, "0"), "1", keep_dims="True")
+        case "div_floor_integer":
+            return call("floor_divide", *args)
+        case "remainder_integer":
+            return call("floor_remainder", *args)
+    raise NotTidied(f"helper {name}")
+
+
+def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
+    if function in _TL:
+        return call(f"tl.{_TL[function]}", *args)
+    if function == "signbit" and isinstance(args[0], ast.Constant):
+        return ast.Constant(int(args[0].value < 0))
+    if function == "isnan":
+        return ast.Compare(args[0], [ast.NotEq()], [args[0]])
+    if function == "isinf":
+        return ast.Compare(call("tl.abs", args[0]), [ast.Eq()], [parsed('float("inf")')])
+    if function in LIBDEVICE:
+        return call(f"libdevice.{function}", *args)
+    raise NotTidied(f"function {function}")
+
+
+def library_calls(statements: Sequence[ast.stmt]) -> list[str]:
+    """Names of `LIBRARY` that the statements use, in its order."""
+    used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    return [name for name in LIBRARY if name in used]

@@ -1,0 +1,157 @@
+"""Imports of a reference's constructor: torch's stay, a few of the standard library's are said in plain Python."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+
+_PARAMETER_FREE = frozenset(("einops.layers.torch.Rearrange", "einops.layers.torch.Reduce"))
+_ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
+            "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil", "numpy.floor": "math.floor",
+            "numpy.inf": "math.inf"}  # fmt: skip
+
+
+class NeedsImport(Exception):
+    """The constructor needs these packages; the message names them."""
+
+
+class Imports:
+    """The imports of a source, by the name that each binds."""
+
+    def __init__(self) -> None:
+        self._bound: dict[str, tuple[str, ast.stmt]] = {}  # name -> (what it is, "torch.nn.functional"; its import)
+
+    def add(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                name = alias.asname or alias.name.split(".")[0]
+                what = alias.name if alias.asname else name
+                self._bound[name] = (what, ast.Import([alias]))
+            elif node.module != "__future__":
+                name = alias.asname or alias.name
+                self._bound[name] = (f"{node.module}.{alias.name}", ast.ImportFrom(node.module, [alias], 0))
+
+    def resolve(self, node: ast.expr) -> str:
+        """The full name of an expression that is a path from an import, "math.sqrt"; "" for any other."""
+        match node:
+            case ast.Name(name) if name in self._bound:
+                return self._bound[name][0]
+            case ast.Attribute(value=value, attr=name) if prefix := self.resolve(value):
+                return f"{prefix}.{name}"
+        return ""
+
+    def rewrite(self, node: ast.stmt) -> ast.stmt:
+        """`node` without the uses of the standard library that plain Python can say."""
+        return _PlainPython(self).visit(node)
+
+    def needed(self, names: set[str]) -> list[ast.stmt]:
+        """The imports that bind these names, `torch` and `torch.nn as nn` left out as every file has them.
+
+        Raises:
+            NeedsImport: one is not torch's.
+        """
+        found: dict[str, ast.stmt] = {}
+        foreign: set[str] = set()
+        for name in sorted(names & self._bound.keys()):
+            what, statement = self._bound[name]
+            if what.split(".")[0] != "torch":
+                foreign.add(what)
+            found[ast.unparse(statement)] = statement
+        if foreign:
+            raise NeedsImport(", ".join(sorted(foreign)))
+        given = ("import torch", "import torch.nn as nn", "from torch import nn")
+        return [found[text] for text in sorted(found) if text not in given]
+
+
+class _PlainPython(ast.NodeTransformer):
+    def __init__(self, imports: Imports) -> None:
+        self._imports = imports
+
+    def _name(self, node: ast.expr) -> str:
+        name = self._imports.resolve(node)
+        return _ALIASES.get(name, name)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.bases = [base for base in node.bases if self._name(base) not in ("abc.ABC", "typing.Protocol")]
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "metaclass"]
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.decorator_list = [
+            decorator
+            for decorator in node.decorator_list
+            if self._name(decorator) not in ("abc.abstractmethod", "functools.wraps", "typing.no_type_check")
+        ]
+        self.generic_visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match self._name(node):
+            case "math.pi" | "math.e" as name:
+                return ast.Constant(getattr(math, name.removeprefix("math.")))
+            case "math.inf":
+                return _expression('float("inf")')
+            case "math.nan":
+                return _expression('float("nan")')
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        match self._name(node):
+            case "collections.OrderedDict":
+                return _expression("nn.modules.container.OrderedDict")
+            case "math.pi":
+                return ast.Constant(math.pi)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = self._name(node.func)
+        if name in _PARAMETER_FREE:
+            return _expression("nn.Identity()")
+        self.generic_visit(node)
+        if name == "functools.partial":
+            return _partial(node)
+        if name == "collections.OrderedDict":
+            node.func = _expression("nn.modules.container.OrderedDict")
+        if name.startswith("math.") and not node.keywords:
+            return _number(name.removeprefix("math."), node)
+        return node
+
+
+def _number(function: str, node: ast.Call) -> ast.expr:
+    """A call of `math.*`: its value if the arguments are plain numbers, else the same in plain Python."""
+    known: Callable[..., float] | None = getattr(math, function, None)
+    try:
+        values = [ast.literal_eval(argument) for argument in node.args]
+        if known is not None:
+            return _expression(repr(known(*values)))
+    except (ValueError, TypeError, OverflowError):
+        pass
+    template = {
+        "sqrt": "({}) ** 0.5",
+        "floor": "int(({}) // 1)",
+        "ceil": "-int(-({}) // 1)",
+        "pow": "float({}) ** ({})",
+        "log": "torch.tensor({}, dtype=torch.float64).log().item()",
+        "log2": "torch.tensor({}, dtype=torch.float64).log2().item()",
+        "exp": "torch.tensor({}, dtype=torch.float64).exp().item()",
+    }.get(function)
+    if template is None or template.count("{}") != len(node.args):
+        return node
+    return _expression(template.format(*(ast.unparse(argument) for argument in node.args)))
+
+
+def _partial(node: ast.Call) -> ast.expr:
+    """`functools.partial(f, a, b=c)` as a lambda."""
+    function, *first = map(ast.unparse, node.args)
+    if not all(keyword.arg for keyword in node.keywords):
+        return node
+    given = ", ".join(f"{keyword.arg!r}: {ast.unparse(keyword.value)}" for keyword in node.keywords)
+    parts = [*first, "*args", f"**{{{given}, **kwargs}}" if given else "**kwargs"]
+    return _expression(f"(lambda *args, **kwargs: {function}({', '.join(parts)}))")
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body

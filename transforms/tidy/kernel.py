@@ -1,0 +1,125 @@
+"""One of Inductor's kernels as a plain `triton.jit` function, and how to launch it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import matmul, passes
+from .axes import Axis, split
+from .blocks import Launch, choose
+from .functions import parsed
+from .names import Names, operator_names
+from .raw import RawKernel
+from .simplify import Simplifier
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    function: ast.FunctionDef
+    parameters: tuple[str, ...]  # Inductor's, of those that are passed on, in order
+    launch: Launch
+
+
+# What the axes of a kernel are called, and the block sizes along them.
+_POINTWISE = {"x": ("offset", "BLOCK")}
+_GRID = {"z": ("plane", "BLOCK_PLANES"), "y": ("row", "BLOCK_ROWS"), "x": ("col", "BLOCK_COLS")}
+_REDUCTION = {
+    "z": ("plane", "BLOCK_PLANES"), "y": ("group", "BLOCK_GROUPS"), "x": ("row", "BLOCK_ROWS"),
+    "r0_": ("col", "BLOCK_COLS"),
+}  # fmt: skip
+_MATMUL = {"z": ("batch", ""), "y": ("m", "BLOCK_M"), "x": ("n", "BLOCK_N"), "r0_": ("k", "BLOCK_K")}
+
+
+def tidy_kernel(raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: Mapping[str, str]) -> Kernel:
+    """`pointers` and `sizes` name the parameters by their roles in the first launch."""
+    axes, body = split(raw)
+    simple = Simplifier(raw, axes, body)
+    body = passes.without_dead_code(simple.body)
+    if simple.is_matmul:
+        body = matmul.lay_out(body, axes[-1], simple.values)
+    body = passes.accumulate(body, simple.loads)
+    body = passes.without_dead_code(body)
+    assigned = {name: simple.assigned[name] for name in simple.assigned}
+    body = passes.inline(body, lambda other: assigned.get(other, 1))
+    words = _MATMUL if simple.is_matmul else _vocabulary(axes)
+    launch = choose(raw, axes, words, simple.is_matmul)
+    body = _with_loop_indices(body, axes, launch, simple.is_matmul)
+    preamble = _preamble(axes, words, launch, simple.is_matmul, passes.uses(body))
+    body = [*preamble, *body]
+    used = passes.uses(body)
+    parameters = [parameter for parameter in raw.parameters if used[parameter]]
+    names = Names(raw, axes, words, pointers, sizes, simple)
+    body = names.rename(body)
+    arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
+    arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
+    function = ast.FunctionDef(
+        name=name,
+        args=ast.arguments([], arguments, None, [], [], None, []),
+        body=[ast.Expr(ast.Constant(_docstring(raw))), *body],
+        decorator_list=[parsed("triton.jit")],
+        returns=None,
+        lineno=0,
+    )
+    return Kernel(function, tuple(parameters), launch)
+
+
+def _vocabulary(axes: Sequence[Axis]) -> Mapping[str, tuple[str, str]]:
+    if any(axis.is_reduced for axis in axes):
+        return _REDUCTION
+    return _POINTWISE if len(axes) == 1 else _GRID
+
+
+def _docstring(raw: RawKernel) -> str:
+    return ", ".join(operator_names(raw.operators)) or "copy"
+
+
+def _preamble(
+    axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], launch: Launch, is_matmul: bool, used: Mapping[str, int]
+) -> list[ast.stmt]:
+    lines: list[str] = []
+    for axis in axes:
+        shape = _shape(axis, is_matmul)
+        block = launch.names.get(axis.prefix, "")
+        span = f"tl.arange(0, {block})"
+        if axis.looped:
+            continue
+        if axis.is_reduced:
+            lines.append(f"{axis.index} = {span}{shape}")
+        elif not block:
+            lines.append(f"{axis.index} = tl.program_id({launch.programs.index(axis.prefix)})")
+        else:
+            start = f"tl.program_id({launch.programs.index(axis.prefix)}) * {block}"
+            lines.append(f"{axis.index} = {start} + {span}{shape}")
+        if used[axis.mask]:
+            size = axis.size if axis.size is not None else axis.numel
+            lines.append(f"{axis.mask} = {axis.index} < {size}")
+    return [statement for line in lines for statement in ast.parse(line).body]
+
+
+def _with_loop_indices(
+    body: Sequence[ast.stmt], axes: Sequence[Axis], launch: Launch, is_matmul: bool
+) -> list[ast.stmt]:
+    """Loops over the reduced axis, with the index and the mask that they start with."""
+    looped = [axis for axis in axes if axis.looped]
+    result: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.For):
+            (axis,) = looped
+            block = launch.names[axis.prefix]
+            lines = [f"{axis.index} = {axis.prefix}offset + tl.arange(0, {block}){_shape(axis, is_matmul)}"]
+            size = axis.size if axis.size is not None else axis.numel
+            if passes.uses(statement.body)[axis.mask]:
+                lines.append(f"{axis.mask} = {axis.index} < {size}")
+            inner = [*ast.parse("\n".join(lines)).body, *statement.body]
+            steps = parsed(f"range(0, {size}, {block})")
+            statement = ast.For(statement.target, steps, inner, [], lineno=0)
+        result.append(statement)
+    return result
+
+
+def _shape(axis: Axis, is_matmul: bool) -> str:
+    if is_matmul:
+        return {"y": "[:, None]", "x": "[None, :]"}.get(axis.prefix, "")
+    return "" if axis.shape == "[:]" else axis.shape

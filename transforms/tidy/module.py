@@ -1,0 +1,354 @@
+"""The whole file: imports, kernels, what the constructor needs, and `ModelNew`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered
+
+from .algebra import polynomial, render
+from .arguments import Argument, arguments, short_roles, signature
+from .constructor import slice_constructor
+from .functions import LIBRARY, library_calls
+from .kernel import Kernel, tidy_kernel
+from .names import free, kernel_name, operator_names
+from .raw import NotTidied, RawSource, parse
+from .render import file_text, function_text, wrapped
+from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
+
+_DIMS = {4: {2: "height", 3: "width"}, 5: {2: "depth", 3: "height", 4: "width"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    code: str
+    kernels: tuple[str, ...]
+    extern_operators: tuple[str, ...]
+
+
+def render_module(lowered: Lowered) -> Rendered:
+    """Raises NotTidied or NeedsImport, see `tidy`."""
+    raw = parse(lowered.inductor_code)
+    forward = _Forward(lowered, raw)
+    kept = [binding.name.split(".")[0].split("[")[0] for binding in lowered.bindings]
+    constructor = slice_constructor(
+        lowered.probed.python_code, [state.name for state in lowered.probed.state], kept
+    )
+    kernels = [kernel.function for kernel in forward.kernels.values()]
+    helpers = [helper for name in forward.kernels for helper in raw.kernels[name].helpers]
+    library = library_calls([*kernels, *helpers])
+    imports = ["import torch", "import torch.nn as nn", "import triton", "import triton.language as tl"]
+    if any("libdevice" in ast.unparse(kernel) for kernel in kernels):
+        imports.append("from triton.language.extra import libdevice")
+    imports += [ast.unparse(statement) for statement in constructor.imports]
+    entry = constructor.entry
+    texts = [
+        *(LIBRARY[name] for name in library),
+        *(function_text(helper) for helper in _unique(helpers)),
+        *(function_text(kernel) for kernel in kernels),
+        *(function_text(definition) for definition in constructor.definitions),
+        _entry_text(entry) + "\n\n" + forward.text,
+    ]
+    return Rendered(
+        code=file_text(imports, texts),
+        kernels=tuple(kernel.function.name for kernel in forward.kernels.values()),
+        extern_operators=tuple(sorted(forward.extern)),
+    )
+
+
+def _unique(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    return list({function.name: function for function in functions}.values())
+
+
+def _entry_text(entry: ast.ClassDef) -> str:
+    assert entry.name == CANDIDATE_ENTRY_POINT
+    if len(entry.body) == 1 and isinstance(entry.body[0], ast.Pass):
+        return function_text(entry).rsplit("\n", 1)[0]
+    return function_text(entry)
+
+
+class _Forward:
+    """The text of `forward`, and the kernels that it launches."""
+
+    def __init__(self, lowered: Lowered, raw: RawSource) -> None:
+        self._lowered = lowered
+        self._raw = raw
+        self._signature = signature(lowered)
+        self._arguments = arguments(lowered, self._signature)
+        self._steps = steps(raw.call)
+        self._taken = {"self", "torch", "triton", "tl", "nn", "libdevice"}
+        self._taken |= {argument.arg for argument in ast.walk(self._signature) if isinstance(argument, ast.arg)}
+        self._names: dict[str, str] = {}  # of the calling function -> expression in forward
+        self._roles: dict[str, str] = {}
+        self._defined: dict[str, ast.expr] = {}
+        self._buffers: dict[str, Allocate] = {}
+        self._device = ""
+        self._lines: list[str] = []
+        self.kernels: dict[str, Kernel] = {}
+        self.extern: set[str] = set()
+        self._kernel_names: set[str] = set(LIBRARY)
+        self._build()
+
+    @property
+    def text(self) -> str:
+        head = f"    def forward({ast.unparse(self._signature)}):"
+        return "\n".join([head, *(wrapped(line, 8) for line in self._lines)])
+
+    def _build(self) -> None:
+        self._bind_arguments()
+        self._name_buffers()
+        for step in self._steps:
+            self._step(step)
+
+    def _used(self) -> set[str]:
+        used: set[str] = set()
+        for step in self._steps:
+            match step:
+                case LaunchKernel(args=nodes) | Return(values=nodes):
+                    pass
+                case Bind(value=node) | Run(call=node):
+                    nodes = [node]
+                case Size(argument=name):
+                    used.add(name)
+                    continue
+                case _:
+                    continue
+            used |= {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+        return used
+
+    def _bind_arguments(self) -> None:
+        used = self._used()
+        for name, argument in self._arguments.items():
+            self._roles[name] = argument.role
+            self._names[name] = argument.expression
+            if argument.is_input and name in used:
+                local = argument.expression
+                if not local.isidentifier():
+                    local = free(argument.role, self._taken)
+                self._lines.append(f"{local} = {argument.expression}.contiguous()")
+                self._names[name] = local
+        inputs = [name for name, argument in self._arguments.items() if argument.is_input and name in used]
+        held = [name for name in self._arguments if name in used]
+        if not held:
+            raise NotTidied("nothing to take the device from")
+        self._device = f"{self._names[(inputs or held)[0]]}.device"
+        sizes = [step for step in self._steps if isinstance(step, Size)]
+        for step in sizes:
+            self._names[step.name] = free(self._size_name(step), self._taken)
+        for argument in dict.fromkeys(step.argument for step in sizes):
+            own = [step for step in sizes if step.argument == argument]
+            left = ", ".join(self._names[step.name] for step in own)
+            right = ", ".join(f"{self._names[argument]}.shape[{step.dim}]" for step in own)
+            self._lines.append(f"{left} = {right}")
+
+    def _size_name(self, size: Size) -> str:
+        index = int(next(b.name for b in self._lowered.bindings if b.argument == size.argument))
+        rank = len(self._lowered.probed.workloads[0].tensors[index].shape)
+        if size.dim == 0:
+            return "batch"
+        default = "length" if rank == 3 and size.dim == 2 or size.dim == 1 and rank in (2, 3) else f"dim{size.dim}"
+        return _DIMS.get(rank, {}).get(size.dim, default)
+
+    def _name_buffers(self) -> None:
+        """Results are `out`, other buffers are called after the last operator of the kernel that fills them."""
+        returned: list[str] = []
+        for step in self._steps:
+            if isinstance(step, Return):
+                roots = [_root(value) for value in step.values]
+                returned = [root for root in dict.fromkeys(roots) if root and root.startswith("buf")]
+        for name in returned:
+            self._names[name] = free("out", self._taken)
+        for step in self._steps:
+            if isinstance(step, LaunchKernel):
+                operators = operator_names(self._raw.kernels[step.kernel].operators)
+                for arg in step.args:
+                    if isinstance(arg, ast.Name) and arg.id.startswith("buf") and arg.id not in self._names:
+                        self._names[arg.id] = free(operators[-1] if operators else "buffer", self._taken)
+            elif isinstance(step, Bind | Allocate) and step.name.startswith("buf"):
+                pass
+        for step in self._steps:
+            if isinstance(step, Bind | Allocate) and step.name not in self._names:
+                self._names[step.name] = free("buffer", self._taken)
+
+    # Steps
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case Size():
+                pass
+            case Define(name=name, value=value):
+                self._defined[name] = self._expanded(value)
+            case Allocate():
+                self._allocate(step)
+            case Bind(name=name, value=value):
+                self._lines.append(f"{self._names[name]} = {self._value(value)}")
+            case Run(call=call):
+                self._lines.append(self._extern(call))
+            case LaunchKernel():
+                self._launch(step)
+            case Return(values=values):
+                texts = [self._value(value) for value in values]
+                self._lines.append(f"return {_result(json.loads(self._lowered.outputs), texts)}")
+
+    def _expanded(self, node: ast.expr) -> ast.expr:
+        """An expression of sizes, in the names of `forward`."""
+        return _Expansion(self._defined, self._names).visit(ast.parse(ast.unparse(node), mode="eval").body)
+
+    def _size(self, node: ast.expr) -> str:
+        return ast.unparse(render(polynomial(self._expanded(node)), lambda atom: True))
+
+    def _allocate(self, step: Allocate) -> None:
+        self._buffers[step.name] = step
+        shape = _tuple([self._size(size) for size in step.shape])
+        options = f"device={self._device}, dtype={step.dtype}"
+        if _is_contiguous(step.shape, step.stride):
+            self._lines.append(f"{self._names[step.name]} = torch.empty({shape}, {options})")
+        else:
+            stride = _tuple([self._size(size) for size in step.stride])
+            self._lines.append(f"{self._names[step.name]} = torch.empty_strided({shape}, {stride}, {options})")
+
+    def _value(self, node: ast.expr) -> str:
+        match node:
+            case ast.Name(name):
+                return self._names.get(name) or self._size(node)
+            case ast.Call(func=ast.Name("reinterpret_tensor"), args=[base, shape, stride, offset]):
+                return self._view(base, shape, stride, offset)
+            case ast.Subscript(value=value, slice=index):
+                return f"{self._value(value)}[{ast.unparse(index)}]"
+            case ast.Constant():
+                return repr(node.value)
+            case ast.Call():
+                return self._extern(node)
+        return self._size(node)
+
+    def _view(self, base: ast.expr, shape: ast.expr, stride: ast.expr, offset: ast.expr) -> str:
+        assert isinstance(shape, ast.Tuple) and isinstance(stride, ast.Tuple)
+        sizes = _tuple([self._size(size) for size in shape.elts])
+        whole = self._buffers.get(base.id) if isinstance(base, ast.Name) else None
+        start = polynomial(self._expanded(offset))
+        if whole and start.constant == 0 and _is_contiguous(shape.elts, stride.elts):
+            if _is_contiguous(whole.shape, whole.stride) and self._same_count(whole.shape, shape.elts):
+                return f"{self._value(base)}.view({sizes[1:-1].rstrip(',')})"
+        strides = _tuple([self._size(step) for step in stride.elts])
+        text = self._value(base)
+        if start.constant == 0:
+            return f"{text}.as_strided({sizes}, {strides})"
+        begin = self._size(offset)
+        return f"{text}.as_strided({sizes}, {strides}, {begin if whole else f'{text}.storage_offset() + {begin}'})"
+
+    def _same_count(self, a: list[ast.expr], b: list[ast.expr]) -> bool:
+        return _count([self._expanded(size) for size in a]) == _count([self._expanded(size) for size in b])
+
+    def _extern(self, call: ast.Call) -> str:
+        function = ast.unparse(call.func)
+        if function.startswith("extern_kernels."):
+            name = function.removeprefix("extern_kernels.")
+            function = f"torch.{name}"
+        elif function.startswith("torch.ops.aten."):
+            name = function.removeprefix("torch.ops.aten.").split(".")[0]
+        else:
+            raise NotTidied(f"call of {function}")
+        self.extern.add(name)
+        parts = [self._operand(argument) for argument in call.args]
+        parts += [f"{keyword.arg}={self._operand(keyword.value)}" for keyword in call.keywords]
+        return f"{function}({', '.join(parts)})"
+
+    def _operand(self, node: ast.expr) -> str:
+        match node:
+            case ast.Tuple(elts=items):
+                return _tuple([self._operand(item) for item in items])
+            case ast.List(elts=items):
+                return f"[{', '.join(self._operand(item) for item in items)}]"
+            case ast.Constant() | ast.UnaryOp(operand=ast.Constant()) | ast.Attribute():
+                return ast.unparse(node)
+        return self._value(node)
+
+    # Launches
+
+    def _launch(self, step: LaunchKernel) -> None:
+        raw = self._raw.kernels[step.kernel]
+        given = dict(zip(raw.parameters, step.args, strict=True))
+        if step.kernel not in self.kernels:
+            self.kernels[step.kernel] = self._tidied(step.kernel, given)
+        kernel = self.kernels[step.kernel]
+        texts = [self._value(given[parameter]) for parameter in kernel.parameters]
+        grid = []
+        for prefix in kernel.launch.programs:
+            size = self._size(given[f"{prefix}numel"])
+            name = kernel.launch.names.get(prefix)
+            grid.append(f"triton.cdiv({size}, {kernel.launch.blocks[name]})" if name else size)
+        options = [f"{name}={size}" for name, size in kernel.launch.blocks.items()]
+        options.append(f"num_warps={kernel.launch.warps}")
+        self._lines.append(f"{kernel.function.name}[{_tuple(grid)}]({', '.join([*texts, *options])})")
+
+    def _tidied(self, name: str, given: dict[str, ast.expr]) -> Kernel:
+        raw = self._raw.kernels[name]
+        pointers = {parameter: _root(given[parameter]) or "" for parameter, kind in raw.types.items() if kind[0] == "*"}
+        roles = [self._roles.get(argument) or self._names.get(argument, argument) for argument in pointers.values()]
+        sizes = {
+            parameter: self._names[value.id]
+            for parameter, value in given.items()
+            if isinstance(value, ast.Name) and parameter not in pointers and value.id in self._names
+        }
+        new = kernel_name(raw.operators, self._kernel_names)
+        return tidy_kernel(raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes)
+
+
+class _Expansion(ast.NodeTransformer):
+    def __init__(self, defined: dict[str, ast.expr], names: dict[str, str]) -> None:
+        self._defined, self._names = defined, names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self._defined:
+            return self._defined[node.id]
+        return ast.parse(self._names.get(node.id, node.id), mode="eval").body
+
+
+def _root(node: ast.expr) -> str | None:
+    """The buffer or argument that an expression is a view of."""
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Call(func=ast.Name("reinterpret_tensor"), args=[base, *_]):
+            return _root(base)
+    return None
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _count(sizes: list[ast.expr]) -> object:
+    result = polynomial(ast.Constant(1))
+    for size in sizes:
+        result = result * polynomial(size)
+    return result
+
+
+def _is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:
+    expected = polynomial(ast.Constant(1))
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        count = polynomial(size)
+        if count.constant != 1 and polynomial(step) != expected:
+            return False
+        expected = expected * count
+    return True
+
+
+def _result(tree: Any, values: list[str]) -> str:
+    """The expression of forward's result, see `Lowered.outputs`."""
+    ((kind, content),) = tree.items()
+    match kind:
+        case "output":
+            return values[content]
+        case "tuple":
+            return _tuple([_result(item, values) for item in content])
+        case "list":
+            return f"[{', '.join(_result(item, values) for item in content)}]"
+        case "dict":
+            return "{" + ", ".join(f"{key!r}: {_result(item, values)}" for key, item in content) + "}"
+    return repr(content)

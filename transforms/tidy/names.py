@@ -1,0 +1,129 @@
+"""Names: kernels after the operators that they fuse, parameters after their roles, values after what made them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+
+from .axes import Axis
+from .raw import RawKernel
+
+# Operators that only look at memory in another way.
+_VIEWS = frozenset(
+    "view _unsafe_view permute transpose t expand unsqueeze squeeze clone unbind select slice split split_with_sizes "
+    "reshape alias detach as_strided _reshape_alias copy lift_fresh_copy empty_like empty scalar_tensor full "
+    "unsafe_split unfold".split()
+)
+_SHORT = {
+    "addmm": "linear", "mm": "matmul", "bmm": "matmul", "baddbmm": "matmul", "convolution": "conv",
+    "_native_batch_norm_legit_no_training": "batch_norm", "native_layer_norm": "layer_norm",
+    "native_group_norm": "group_norm", "_native_batch_norm_legit": "batch_norm", "max_pool2d_with_indices": "max_pool2d",
+    "max_pool3d_with_indices": "max_pool3d", "_to_copy": "cast", "_unsafe_index": "index",
+    "_unsafe_index_put": "index_put", "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
+}  # fmt: skip
+_MADE_BY = {
+    "tl.sum": "total", "tl.exp": "exp", "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
+    "tl.dot": "product", "tl.where": "chosen", "tl.load": "value", "tl.maximum": "highest", "tl.minimum": "lowest",
+    "tl.cumsum": "running", "libdevice.tanh": "tanh", "tl.erf": "erf",
+}  # fmt: skip
+
+
+def operator_names(operators: Sequence[str]) -> list[str]:
+    """Short names of the operators, views left out unless there is nothing else."""
+    named = [_SHORT.get(name, name).strip("_") for name in operators if name not in _VIEWS]
+    return list(dict.fromkeys(named or [_SHORT.get(name, name).strip("_") for name in operators[-1:]]))
+
+
+def kernel_name(operators: Sequence[str], taken: set[str]) -> str:
+    """A free name such as `conv_batch_norm_relu_kernel`."""
+    names = operator_names(operators) or ["copy"]
+    base = "_".join(names if len(names) <= 4 else [*names[:2], *names[-2:]]) + "_kernel"
+    return free(base, taken)
+
+
+def free(base: str, taken: set[str]) -> str:
+    """`base`, numbered if it is taken; takes it."""
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+class Names:
+    """The new names of one kernel."""
+
+    def __init__(
+        self,
+        raw: RawKernel,
+        axes: Sequence[Axis],
+        words: Mapping[str, tuple[str, str]],
+        pointers: Mapping[str, str],
+        sizes: Mapping[str, str],
+        simple: object,
+    ) -> None:
+        self._taken: set[str] = {"tl", "triton", "torch", "libdevice", "float", "True", "False", "None", "range"}
+        self._names: dict[str, str] = {}
+        for axis in axes:
+            index, block = words[axis.prefix]
+            self._name(axis.index, index)
+            self._name(axis.mask, "mask" if index == "offset" else f"{index}_mask")
+            self._name(f"{axis.prefix}offset", f"{index}_start")
+            self._name(axis.numel, f"n_{'elements' if index == 'offset' else index + 's'}")
+            if block:
+                self._name(f"{axis.prefix.upper()}BLOCK", block)
+        for parameter, kind in raw.types.items():
+            if kind.startswith("*"):
+                self._name(parameter, f"{pointers.get(parameter, parameter)}_ptr")
+            elif parameter not in self._names and kind != "constexpr":
+                self._name(parameter, sizes.get(parameter, parameter))
+
+    def _name(self, old: str, new: str) -> None:
+        self._names[old] = free(new, self._taken)
+
+    def parameter(self, old: str) -> str:
+        return self._names[old]
+
+    def rename(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        for statement in body:
+            self._collect(statement)
+        return [_Renaming(self._names).visit(statement) for statement in body]
+
+    def _collect(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Assign(targets=[ast.Name(old)], value=value):
+                if old not in self._names:
+                    self._name(old, self._proposal(old, value))
+            case ast.Assign(targets=[ast.Tuple(elts=elements)]):
+                for element in elements:
+                    assert isinstance(element, ast.Name)
+                    if element.id not in self._names:
+                        self._name(element.id, "value")
+            case ast.For(body=inner):
+                for child in inner:
+                    self._collect(child)
+
+    def _proposal(self, old: str, value: ast.expr) -> str:
+        if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
+            return f"{self._names[f'{split[1]}index']}_part" if f"{split[1]}index" in self._names else "part"
+        if isinstance(value, ast.Call):
+            function = ast.unparse(value.func)
+            if function == "tl.load":
+                pointer = value.args[0].left if isinstance(value.args[0], ast.BinOp) else value.args[0]
+                return self._names[ast.unparse(pointer)].removesuffix("_ptr")
+            if function in ("tl.zeros", "tl.full"):
+                return "acc"
+            if function in _MADE_BY:
+                return _MADE_BY[function]
+        if isinstance(value, ast.Compare):
+            return "test"
+        return "value"
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._names.get(node.id, node.id), node.ctx)

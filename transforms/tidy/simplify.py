@@ -1,0 +1,450 @@
+"""One pass over a kernel's body, in order: every expression in plain Triton, nothing said twice.
+
+Copies and constants are put where they are used, broadcasts that Triton does by itself go, casts to the dtype that a
+value has go, masks that cannot be false go. What is left has the same meaning for every element that is stored.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from .algebra import polynomial, render
+from .axes import Axis
+from .functions import call, parsed, translate
+from .raw import NotTidied, RawKernel
+from .values import Value, combined, element, literal
+
+_REDUCTIONS = ("tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.argmax", "tl.argmin", "tl.xor_sum", "tl.reduce_or")
+_SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
+_ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
+_INDEX = re.compile(r"([xyz]|r\d_)\d+")
+
+
+class Simplifier:
+    """Rewrites the body of one kernel; `values` tells what is known of each name afterwards."""
+
+    def __init__(self, kernel: RawKernel, axes: Sequence[Axis], body: Sequence[ast.stmt]) -> None:
+        self.axes = {axis.prefix: axis for axis in axes}
+        self.types = kernel.types
+        self.copies: dict[str, ast.expr] = {}
+        self.loads: dict[str, ast.Call] = {}
+        self.depth = 0  # of loops
+        self.is_matmul = any(ast.unparse(call_.func) == "tl.dot" for call_ in _calls(body))
+        self.values: dict[str, Value] = self._given()
+        self.assigned = Counter(name for statement in body for name in _targets(statement))
+        self.body = self.statements(body)
+
+    def _given(self) -> dict[str, Value]:
+        values = {name: Value(dtype="int32") for name, kind in self.types.items() if kind.startswith("i")}
+        for axis in self.axes.values():
+            over = frozenset() if axis.prefix == "z" and self.is_matmul else frozenset({axis.prefix})
+            values[axis.index] = Value(over, "int32")
+            values[axis.mask] = Value(over, "int1")
+            values[f"{axis.prefix}offset"] = Value(dtype="int32")
+        return values
+
+    @property
+    def reduced(self) -> frozenset[str]:
+        return frozenset(prefix for prefix, axis in self.axes.items() if axis.is_reduced)
+
+    # Statements
+
+    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        return [new for statement in body for new in self.statement(statement)]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=value):
+                return self._assign(name, value)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                new, known = self.expression(value)
+                if len(targets) == 1 and isinstance(new, ast.Call) and ast.unparse(new.func) in ("tl.cumsum", "tl.cumprod"):
+                    self.values[ast.unparse(targets[0])] = known
+                    return [ast.Assign([targets[0]], new, lineno=0)]
+                for target in targets:
+                    assert isinstance(target, ast.Name)
+                    self.values[target.id] = Value(known.axes)
+                return [ast.Assign(node.targets, new, lineno=0)]
+            case ast.For(target=target, iter=steps, body=inner):
+                self.depth += 1
+                body = self.statements(inner)
+                self.depth -= 1
+                return [ast.For(target, self.expression(steps)[0], body, [], lineno=0)]
+            case ast.Expr(value=ast.Call(func=func, args=args)):
+                return self._effect(ast.unparse(func), args)
+        raise NotTidied(f"statement {ast.unparse(node)[:120]}")
+
+    def _assign(self, name: str, value: ast.expr) -> list[ast.stmt]:
+        new, known = self.expression(value)
+        self.values[name] = known if name not in self.values or not known.literal else self.values[name]
+        # What Inductor calls "x0" or "r0_1" is the same in every loop that says it again.
+        if self.assigned[name] == 1 or _INDEX.fullmatch(name):
+            if isinstance(new, ast.Name) and (self.assigned[new.id] <= 1 or not self.depth) or known.literal:
+                self.copies[name] = new
+                return []
+            if isinstance(new, ast.Call) and ast.unparse(new.func) == "tl.load":
+                self.loads[name] = new
+        return [ast.Assign([ast.Name(name, ast.Store())], new, lineno=0)]
+
+    def _effect(self, function: str, args: Sequence[ast.expr]) -> list[ast.stmt]:
+        if function == "tl.store" or function in _ATOMICS:
+            pointer, where = self._address(args[0], args[2:3])
+            value, known = self.expression(args[1])
+            if function in _ATOMICS and known.axes < where.axes | self._mask_axes(args[2:3]):
+                value = self._broadcast(value, self._store_axes(where, args[2:3]))
+            keywords = self._mask_keyword(args[2:3])
+            return [ast.Expr(ast.Call(parsed(function), [pointer, value], keywords))]
+        if function == "tl.debug_barrier":
+            return [ast.Expr(call(function))]
+        if function in ("tl.device_assert", "tl.static_assert"):
+            return []
+        raise NotTidied(f"call of {function}")
+
+    # Expressions
+
+    def expression(self, node: ast.expr) -> tuple[ast.expr, Value]:
+        """The expression in plain Triton, and what is known of it."""
+        if (known := literal(node)) is not None:
+            return node, known
+        match node:
+            case ast.Name(name):
+                return self._name(name)
+            case ast.BinOp(left=left, op=op, right=right):
+                new, known = self._binary(left, op, right)
+                return (self.index(new) if _is_index(new) and known.dtype == "int32" else new), known
+            case ast.UnaryOp(op=op, operand=operand):
+                new, known = self.expression(operand)
+                return ast.UnaryOp(op, new), known
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
+                return ast.Compare(a, [op], [b]), combined([known_a, known_b], "int1")
+            case ast.IfExp(body=body):  # "f(x) if x.dtype is tl.float32 else g(x)"
+                return self._by_dtype(node, body)
+            case ast.Subscript(value=value, slice=index):
+                return self._subscript(value, index)
+            case ast.Attribute(value=ast.Name("tl")) | ast.Constant():
+                return node, Value()
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                pairs = [self.expression(item) for item in items]
+                return type(node)([new for new, _ in pairs], ast.Load()), combined([known for _, known in pairs], "")
+            case ast.Call():
+                return self._call(node)
+        raise NotTidied(f"expression {ast.unparse(node)[:120]}")
+
+    def _name(self, name: str) -> tuple[ast.expr, Value]:
+        for axis in self.axes.values():
+            if name == axis.numel and axis.size is not None:
+                return ast.Constant(axis.size), Value(dtype="int32", literal=True)
+        if name.endswith("_base") and (prefix := name.removesuffix("base")) in self.axes:
+            index = ast.BinOp(ast.Name(f"{prefix}index", ast.Load()), ast.Sub(), ast.Name(f"{prefix}offset", ast.Load()))
+            return index, Value(frozenset({prefix}), "int32")
+        if name in self.copies:
+            copied = self.copies[name]
+            return copied, literal(copied) or self.values.get(ast.unparse(copied), self.values[name])
+        return ast.Name(name, ast.Load()), self.values.get(name, Value())
+
+    def _binary(self, left: ast.expr, op: ast.operator, right: ast.expr) -> tuple[ast.expr, Value]:
+        if isinstance(op, ast.BitAnd) and (kept := self._conjunction(ast.BinOp(left, op, right))) is not None:
+            return kept
+        (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
+        known = combined([known_a, known_b])
+        if isinstance(op, ast.Div) and not known.is_float:
+            known = combined([known_a, known_b], "float32")
+        if isinstance(op, ast.Mult) and known.is_float:
+            if _is_one(a):
+                return b, known_b
+            if _is_one(b):
+                return a, known_a
+        if known.literal and isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv) and not known.is_float:
+            value = polynomial(ast.BinOp(a, op, b))
+            if value.constant is not None:
+                return ast.Constant(value.constant), known
+        return ast.BinOp(a, op, b), known
+
+    def _by_dtype(self, node: ast.IfExp, body: ast.expr) -> tuple[ast.expr, Value]:
+        match node.test:
+            case ast.Compare(left=ast.Attribute(value=tested, attr="dtype"), comparators=[dtype]):
+                known = self.expression(tested)[1]
+                if known.dtype:
+                    return self.expression(node.body if ast.unparse(dtype) == f"tl.{known.dtype}" else node.orelse)
+        raise NotTidied(f"choice {ast.unparse(node)[:120]}")
+
+    def _subscript(self, value: ast.expr, index: ast.expr) -> tuple[ast.expr, Value]:
+        new, known = self.expression(value)
+        if self.is_matmul or not isinstance(new, ast.Call | ast.Name) or known.literal:
+            return new, known
+        return ast.Subscript(new, index, ast.Load()), known
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        function = ast.unparse(node.func)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
+            return self._cast(node.func.value, node.args[0])
+        handler = {
+            "tl.load": self._load, "tl.full": self._full, "tl.zeros": self._full, "tl.where": self._where,
+            "tl.broadcast_to": self._dropped_shape, "tl.reshape": self._dropped_shape, "tl.trans": self._dropped_shape,
+        }.get(function)  # fmt: skip
+        if handler is not None:
+            return handler(node)
+        pairs = [self.expression(argument) for argument in node.args]
+        args, known = [new for new, _ in pairs], [value for _, value in pairs]
+        if function == "tl.associative_scan" and (scan := _known_scan(node)) is not None:
+            function, args, known = scan, [args[0].elts[0], args[1]], known[:1]  # type: ignore[attr-defined]
+        options = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        replaced = translate(function, args, options)
+        if replaced is not None:
+            if not isinstance(replaced, ast.Call):
+                return replaced, combined(known, "int1") if isinstance(replaced, ast.Compare) else known[0]
+            function, keywords = ast.unparse(replaced.func), replaced.keywords
+            if function.startswith(("tl.reduce", "arg_", "tl.sum", "sort_")):
+                known = [known[0]]
+            args = list(replaced.args)
+            if function in ("tl.maximum", "tl.minimum") and combined(known).is_float:
+                args = [_plain_float(arg) for arg in args]
+        else:
+            keywords = [ast.keyword(keyword.arg, self.expression(keyword.value)[0]) for keyword in node.keywords]
+        return self._result(function, args, keywords, known)
+
+    def _result(
+        self, function: str, args: list[ast.expr], keywords: list[ast.keyword], known: list[Value]
+    ) -> tuple[ast.expr, Value]:
+        if function in _REDUCTIONS:
+            args[0] = self._spread(args[0], known[0])
+            result = Value(known[0].axes - self.reduced, known[0].dtype if function in ("tl.sum", "tl.reduce") else "")
+        elif function in _SCANS:
+            args[0] = self._spread(args[0], known[0])
+            result = Value(known[0].axes | self.reduced, known[0].dtype)
+        elif function == "tl.dot":
+            result = Value(frozenset("xy"), "float32")
+        elif function.startswith(("tl.", "libdevice.", "arg_", "floor_", "sort_")):
+            result = combined(known)
+        elif function.startswith("_triton_helper_fn"):
+            result = Value(combined(known).axes)
+        elif function == "float":
+            result = Value(dtype="float32", literal=True)
+        else:
+            raise NotTidied(f"call of {function}")
+        return ast.Call(parsed(function), args, keywords), result
+
+    def _cast(self, value: ast.expr, dtype: ast.expr) -> tuple[ast.expr, Value]:
+        new, known = self.expression(value)
+        wanted = ast.unparse(dtype).removeprefix("tl.")
+        if known.literal:
+            return _cast_literal(new, wanted), Value(dtype=wanted, literal=True)
+        if known.dtype == wanted:
+            return new, known
+        return ast.Call(ast.Attribute(new, "to", ast.Load()), [dtype], []), Value(known.axes, wanted)
+
+    def _full(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        shape, *rest = node.args
+        dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
+        filling = rest[0] if len(rest) == 2 else ast.Constant(0)
+        assert isinstance(shape, ast.List)
+        blocks = [ast.unparse(size) for size in shape.elts]
+        over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
+        if not over and literal(filling) is not None:
+            return _cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
+        sizes = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
+        listed = ast.Tuple(sizes, ast.Load())
+        typed = parsed(f"tl.{dtype}")
+        if isinstance(filling, ast.Constant) and filling.value == 0:
+            return call("tl.zeros", listed, typed), Value(over, dtype)
+        return call("tl.full", listed, filling, typed), Value(over, dtype)
+
+    def _dropped_shape(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        return self.expression(node.args[0])
+
+    def _where(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        condition, *branches = node.args
+        (a, known_a), (b, known_b) = (self.expression(branch) for branch in branches)
+        masks = self._masks(condition)
+        if masks is None:
+            test, known_test = self.expression(condition)
+            known = combined([known_a, known_b])
+            a, b = (_plain_float(branch) if known.is_float else branch for branch in (a, b))
+            return call("tl.where", test, a, b), Value(known.axes | known_test.axes, known.dtype)
+        # A block's mask: what lies over the end of a reduced axis must not count, the rest is never stored.
+        needed = [name for name in masks if any(axis.mask == name and axis.is_reduced for axis in self.axes.values())]
+        if not needed or self._is_padded(a, b, needed):
+            return a, known_a
+        over = frozenset(prefix for prefix in self.axes if self.axes[prefix].mask in needed)
+        known = combined([known_a, known_b])
+        a, b = (_plain_float(branch) if known.is_float else branch for branch in (a, b))
+        return call("tl.where", _join(needed), a, b), Value(known.axes | over, known.dtype)
+
+    def _is_padded(self, value: ast.expr, other: ast.expr, masks: Sequence[str]) -> bool:
+        """Whether `value` was loaded under these masks with `other` outside."""
+        load = self.loads.get(ast.unparse(value))
+        if load is None:
+            return False
+        keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in load.keywords}
+        covered = set(keywords.get("mask", "").split(" & ")) >= set(masks)
+        default = literal(other)
+        return covered and default is not None and float(keywords.get("other", "nan")) == _number(other)
+
+    # Memory
+
+    def _load(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        masks = node.args[1:2]
+        pointer, where = self._address(node.args[0], masks)
+        keywords = self._mask_keyword(masks)
+        other = next((keyword.value for keyword in node.keywords if keyword.arg == "other"), None)
+        if other is not None and keywords:
+            keywords.append(ast.keyword("other", self.expression(other)[0]))
+        base = node.args[0].left if isinstance(node.args[0], ast.BinOp) else node.args[0]
+        return ast.Call(parsed("tl.load"), [pointer], keywords), Value(where.axes, element(self.types[ast.unparse(base)]))
+
+    def _address(self, pointer: ast.expr, masks: Sequence[ast.expr]) -> tuple[ast.expr, Value]:
+        match pointer:
+            case ast.BinOp(left=ast.Name() as base, op=ast.Add(), right=offset):
+                new, known = self.expression(offset)
+                new = self.index(new)
+                if not self._mask_axes(masks) <= known.axes:
+                    known = Value(known.axes | self._mask_axes(masks), known.dtype)
+                    new = self._broadcast(new, known.axes)
+                if isinstance(new, ast.Constant) and new.value == 0:
+                    return base, known
+                return ast.BinOp(base, ast.Add(), new), known
+        raise NotTidied(f"address {ast.unparse(pointer)[:120]}")
+
+    def index(self, node: ast.expr) -> ast.expr:
+        """An index expression as a readable sum of products."""
+        return render(polynomial(node), lambda atom: atom.startswith("ks") or atom.endswith("numel"))
+
+    def _mask_axes(self, masks: Sequence[ast.expr]) -> frozenset[str]:
+        kept = self._conjunction(masks[0]) if masks else None
+        return kept[1].axes if kept else frozenset()
+
+    def _store_axes(self, where: Value, masks: Sequence[ast.expr]) -> frozenset[str]:
+        return where.axes | self._mask_axes(masks)
+
+    def _mask_keyword(self, masks: Sequence[ast.expr]) -> list[ast.keyword]:
+        kept = self._conjunction(masks[0]) if masks else None
+        return [ast.keyword("mask", kept[0])] if kept and not isinstance(kept[0], ast.Constant) else []
+
+    def _masks(self, node: ast.expr) -> list[str] | None:
+        """The names of the block masks that `node` joins; None if there is anything else in it."""
+        names = {axis.mask for axis in self.axes.values()}
+        parts = _conjuncts(node)
+        if all(isinstance(part, ast.Name) and part.id in names for part in parts):
+            return [part.id for part in parts if isinstance(part, ast.Name) and self._is_needed(part.id)]
+        return None
+
+    def _is_needed(self, mask: str) -> bool:
+        axis = next(axis for axis in self.axes.values() if axis.mask == mask)
+        return axis.masked and not (axis.prefix == "z" and self.is_matmul)
+
+    def _conjunction(self, node: ast.expr) -> tuple[ast.expr, Value] | None:
+        """`a & b & ...` without block masks that cannot be false, in the order of the axes."""
+        names = [axis.mask for axis in self.axes.values()]
+        parts: list[tuple[ast.expr, Value]] = []
+        for part in _conjuncts(node):
+            if isinstance(part, ast.Name) and part.id in names and not self._is_needed(part.id):
+                continue
+            if isinstance(part, ast.Constant) and part.value in (None, True):
+                continue
+            parts.append(self.expression(part))
+        if not parts:
+            return ast.Constant(True), Value(dtype="int1", literal=True)
+        ordered = sorted(parts, key=lambda part: (names + [""]).index(text) if (text := ast.unparse(part[0])) in names else -1)
+        joined = ordered[0][0]
+        for part, _ in ordered[1:]:
+            joined = ast.BinOp(joined, ast.BitAnd(), part)
+        return joined, combined([known for _, known in parts])
+
+    # Shapes
+
+    def _spread(self, node: ast.expr, known: Value) -> ast.expr:
+        """`node` over the reduced axis too: a reduction needs it there."""
+        if isinstance(node, ast.Tuple) or self.reduced <= known.axes:
+            return node
+        return self._broadcast(node, known.axes | self.reduced)
+
+    def _broadcast(self, node: ast.expr, over: frozenset[str]) -> ast.expr:
+        sizes = [f"{prefix.upper()}BLOCK" if prefix in over else "1" for prefix in self.order()]
+        return call("tl.broadcast_to", node, f"({', '.join(sizes)},)")
+
+    def order(self) -> list[str]:
+        """Axes in the order in which they lie in a block."""
+        return [prefix for prefix in self.axes if self.axes[prefix].shape or len(self.axes) == 1 or self.axes[prefix].block != 1]
+
+
+def _known_scan(node: ast.Call) -> str | None:
+    """Triton's own name for a scan of one value with a combine function that Inductor wrote."""
+    combine = ast.unparse(node.args[2])
+    one = isinstance(node.args[0], ast.Tuple) and len(node.args[0].elts) == 1
+    if one and combine.startswith("_triton_helper_fn_add"):
+        return "tl.cumsum"
+    if one and combine.startswith("_triton_helper_fn_mul"):
+        return "tl.cumprod"
+    return None
+
+
+def _calls(body: Sequence[ast.stmt]) -> list[ast.Call]:
+    return [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
+
+
+def _targets(statement: ast.stmt) -> list[str]:
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def _conjuncts(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+        return [*_conjuncts(node.left), *_conjuncts(node.right)]
+    return [node]
+
+
+def _join(names: Sequence[str]) -> ast.expr:
+    return parsed(" & ".join(names))
+
+
+def _is_index(node: ast.expr) -> bool:
+    """Whether it is integer arithmetic and nothing else."""
+    match node:
+        case ast.Name() | ast.Constant(value=int()):
+            return True
+        case ast.Subscript(value=value) | ast.UnaryOp(op=ast.USub(), operand=value):
+            return _is_index(value)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
+            return _is_index(left) and _is_index(right)
+        case ast.Call(func=ast.Name("floor_divide" | "floor_remainder"), args=args):
+            return all(map(_is_index, args))
+    return False
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value == 1.0
+
+
+def _number(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(operand)
+        case ast.Call(func=ast.Name("float"), args=[ast.Constant(value=str(text))]):
+            return float(text)
+    raise NotTidied(f"number {ast.unparse(node)}")
+
+
+def _cast_literal(node: ast.expr, dtype: str) -> ast.expr:
+    if isinstance(node, ast.Call):
+        return node
+    value = _number(node)
+    if dtype == "int1":
+        return ast.Constant(bool(value))
+    if dtype.startswith("int") or dtype.startswith("uint"):
+        assert not isinstance(node, ast.Call)
+        return parsed(repr(int(ast.literal_eval(node))))
+    return parsed(repr(value))
+
+
+def _plain_float(node: ast.expr) -> ast.expr:
+    """The integer literal 0 as 0.0 where it meets floats."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return ast.Constant(float(node.value))
+    return node

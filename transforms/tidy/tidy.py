@@ -1,0 +1,35 @@
+"""The tidy stage: Inductor's source for a module becomes a candidate."""
+
+from __future__ import annotations
+
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Candidate, Lowered, Purity
+
+from .constructor import NeedsImport
+from .module import render_module
+from .raw import NotTidied
+
+_EVIDENCE = 500  # characters
+
+
+def tidy(lowered: Lowered) -> Outcome[Candidate]:
+    """One self-contained file with the class `ModelNew`, which imports torch and triton only."""
+    try:
+        rendered = render_module(lowered)
+    except NeedsImport as refusal:
+        return Dropped(lowered.id, Reason.CONSTRUCTOR_NEEDS_IMPORT, str(refusal)[:_EVIDENCE])
+    except NotTidied as refusal:
+        return Dropped(lowered.id, Reason.NOT_TIDIED, str(refusal)[:_EVIDENCE])
+    return Kept(
+        Candidate(
+            probed=lowered.probed,
+            triton_code=rendered.code,
+            kernels=rendered.kernels,
+            purity=Purity.MIXED if rendered.extern_operators else Purity.PURE,
+            extern_ops=rendered.extern_operators,
+            shape_general=lowered.shape_general,
+            generator=lowered.generator,
+            inductor_code=lowered.inductor_code,
+        )
+    )

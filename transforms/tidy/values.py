@@ -1,0 +1,55 @@
+"""What is known of a value inside a kernel: the axes that it varies over, and its dtype."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_POINTERS = {
+    "*fp64": "float64", "*fp32": "float32", "*fp16": "float16", "*bf16": "bfloat16", "*i64": "int64", "*i32": "int32",
+    "*i16": "int16", "*i8": "int8", "*u8": "uint8", "*i1": "int1",
+}  # fmt: skip
+_ORDER = ("int1", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    axes: frozenset[str] = frozenset()  # prefixes of `axes.Axis`
+    dtype: str = ""  # as in `tl.float32`; "" if unknown
+    literal: bool = False  # a Python number, which takes the dtype of what it meets
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.startswith(("float", "bfloat"))
+
+
+def element(pointer_type: str) -> str:
+    """The dtype behind a pointer parameter of this type."""
+    return _POINTERS.get(pointer_type, "")
+
+
+def combined(values: Iterable[Value], dtype: str | None = None) -> Value:
+    """The value of an elementwise function of `values`, of the promoted dtype unless one is given."""
+    values = list(values)
+    axes = frozenset().union(*(value.axes for value in values))
+    if dtype is None:
+        typed = [value.dtype for value in values if not value.literal] or [value.dtype for value in values]
+        dtype = max(typed, key=_ORDER.index) if typed and all(typed) else ""
+    return Value(axes, dtype, bool(values) and all(value.literal for value in values))
+
+
+def literal(node: ast.expr) -> Value | None:
+    """The value of a Python number, `float("inf")` included."""
+    match node:
+        case ast.Constant(value=bool()):
+            return Value(dtype="int1", literal=True)
+        case ast.Constant(value=int()):
+            return Value(dtype="int32", literal=True)
+        case ast.Constant(value=float()):
+            return Value(dtype="float32", literal=True)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return literal(operand)
+        case ast.Call(func=ast.Name("float"), args=[ast.Constant(value=str())]):
+            return Value(dtype="float32", literal=True)
+    return None

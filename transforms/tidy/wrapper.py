@@ -1,0 +1,120 @@
+"""What Inductor's calling function does, as steps: sizes, buffers, views, launches, results."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .raw import NotTidied
+
+_IGNORED_CALLS = ("args.clear", "torch.cuda.set_device", "assert_size_stride", "assert_alignment")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A symbol and the dimension of an input that it is."""
+
+    name: str
+    argument: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """A number computed from sizes."""
+
+    name: str
+    value: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    name: str
+    shape: list[ast.expr]
+    stride: list[ast.expr]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A name for a view of a buffer, or for the result of an operator that is not Triton's."""
+
+    name: str
+    value: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An operator that is not Triton's, called for its effect."""
+
+    call: ast.Call
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchKernel:
+    kernel: str
+    args: list[ast.expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    values: list[ast.expr]
+
+
+Step = Size | Define | Allocate | Bind | Run | LaunchKernel | Return
+
+
+def steps(call: Sequence[ast.stmt]) -> list[Step]:
+    """The steps of the function's body.
+
+    Raises:
+        NotTidied: a statement has another form.
+    """
+    found: list[Step] = []
+    sizes: dict[str, str] = {}  # "arg0_1_size" -> "arg0_1"
+    for statement in _flat(call):
+        if (step := _step(statement, sizes)) is not None:
+            found.append(step)
+    return found
+
+
+def _flat(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    flat: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.With):
+            flat += _flat(statement.body)
+        else:
+            flat.append(statement)
+    return flat
+
+
+def _step(statement: ast.stmt, sizes: dict[str, str]) -> Step | None:
+    match statement:
+        case ast.Delete() | ast.Assign(targets=[ast.Tuple()], value=ast.Name("args")):
+            return None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(kernel), attr="run"), args=args)):
+            return LaunchKernel(kernel, list(args))
+        case ast.Expr(value=ast.Call(func=func) as call):
+            return None if ast.unparse(func) in _IGNORED_CALLS else Run(call)
+        case ast.Assign(targets=[ast.Name(name)], value=value):
+            return _assignment(name, value, sizes)
+        case ast.Return(value=ast.Tuple(elts=values)):
+            return Return(list(values))
+    raise NotTidied(f"statement {ast.unparse(statement)[:120]}")
+
+
+def _assignment(name: str, value: ast.expr, sizes: dict[str, str]) -> Step | None:
+    match value:
+        case ast.Call(func=ast.Name("get_raw_stream" | "copy_if_misaligned")):
+            return None
+        case ast.Call(func=ast.Attribute(value=ast.Name(argument), attr="size"), args=[]):
+            sizes[name] = argument
+            return None
+        case ast.Subscript(value=ast.Name(whole), slice=ast.Constant(value=int(dim))) if whole in sizes:
+            return Size(name, sizes[whole], dim)
+        case ast.Call(func=ast.Name("empty_strided_cuda"), args=[ast.Tuple(elts=shape), ast.Tuple(elts=stride), dtype]):
+            return Allocate(name, shape, stride, ast.unparse(dtype))
+    if name.startswith(("buf", "arg")):
+        return Bind(name, value)
+    return Define(name, value)
