@@ -10,6 +10,8 @@ from rich.text import Text
 
 from .schema.reasons import Reason
 
+_WHY = {reason.value: reason.why for reason in Reason}
+
 
 class ConservationError(Exception):
     """A stage did not account for every record that entered it."""
@@ -58,10 +60,7 @@ class StageCounts:
 
 def explain(code: str) -> str:
     """The sentence of a reason's code; for an exception's type, that the failure is ours."""
-    try:
-        return Reason(code).why
-    except ValueError:
-        return "our failure, not the record's: tried again by the next run"
+    return _WHY.get(code, "our failure, not the record's: tried again by the next run")
 
 
 def render_text(funnel: Sequence[StageCounts]) -> Table:

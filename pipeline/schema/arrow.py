@@ -20,7 +20,7 @@ from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,7 @@ from .files import replace_file
 from .records import SCHEMA_VERSION
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 ROWS_PER_GROUP = 1000  # tens of MB of code: a viewer reads one group for one page of rows
 
@@ -48,6 +49,11 @@ _FORMAT: dict[str, Any] = {
 }
 
 
+def _once(function: F) -> F:
+    """`functools.cache` that keeps the signature."""
+    return cast(F, cache(function))
+
+
 class SchemaError(UserError):
     """A table or file does not hold the records that were asked for."""
 
@@ -56,7 +62,7 @@ class SchemaError(UserError):
         self.place, self.problem, self.remedy = place, problem, remedy
 
 
-@cache
+@_once
 def schema_of(cls: type) -> pa.Schema:
     """The Arrow schema of a record type, with its name and version in the metadata."""
     metadata = {_RECORD: cls.__name__.encode(), _VERSION: str(SCHEMA_VERSION).encode()}
@@ -158,7 +164,7 @@ def _arrow_type(hint: Any) -> pa.DataType:
         return _SCALARS[hint]
     if (item := _item_hint(hint)) is not None:
         return pa.list_(pa.field("element", _arrow_type(item), nullable=False))
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return _struct(hint)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return pa.string()
@@ -177,7 +183,7 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-@cache
+@_once
 def _encoder(hint: Any) -> Callable[[Any], Any]:
     """A function from a value of type `hint` to plain dicts, lists and scalars."""
     if hint in _SCALARS:
@@ -185,13 +191,13 @@ def _encoder(hint: Any) -> Callable[[Any], Any]:
     if (item := _item_hint(hint)) is not None:
         encode = _encoder(item)
         return lambda values: [encode(value) for value in values]
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         parts = [(f.name, _encoder(get_type_hints(hint)[f.name])) for f in fields(hint)]
         return lambda record: {name: encode(getattr(record, name)) for name, encode in parts}
     return str
 
 
-@cache
+@_once
 def _decoder(hint: Any) -> Callable[[Any], Any]:
     """The inverse of `_encoder(hint)`."""
     if hint in _SCALARS:
@@ -199,7 +205,7 @@ def _decoder(hint: Any) -> Callable[[Any], Any]:
     if (item := _item_hint(hint)) is not None:
         decode = _decoder(item)
         return lambda values: tuple(decode(value) for value in values)
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         parts = [(f.name, _decoder(get_type_hints(hint)[f.name])) for f in fields(hint)]
         return lambda row: hint(**{name: decode(row[name]) for name, decode in parts})
     return hint

@@ -8,6 +8,8 @@ from enum import StrEnum
 from .outcome import Dropped, Errored
 from .reasons import Reason
 
+_REASONS = {reason.value: reason for reason in Reason}
+
 
 class Status(StrEnum):
     DROPPED = "dropped"
@@ -35,5 +37,5 @@ class Loss:
     @property
     def outcome(self) -> Dropped | Errored:
         if self.status is Status.DROPPED:
-            return Dropped(self.id, Reason(self.reason), self.evidence)
+            return Dropped(self.id, _REASONS[self.reason], self.evidence)
         return Errored(self.id, self.reason, self.evidence)

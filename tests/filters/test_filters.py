@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from factories import make_pair
+
 from kernelquarry.filters import FILTERS, Filter
 from kernelquarry.filters.length import Length
 from kernelquarry.filters.secrets import PATTERNS, Secrets

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
-from kernelquarry.pipeline.funnel import ConservationError, StageCounts, explain, render_text
 from rich.console import Console
+
+from kernelquarry.pipeline.funnel import ConservationError, StageCounts, explain, render_text
 
 PROBE = StageCounts("probe", "module", 10, 6, {"no_workload": 2, "import_failed": 1}, {"OSError": 1})
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kernelquarry.pipeline.schema import arrow
 from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_shard
 from kernelquarry.pipeline.schema.loss import Loss, Status

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from factories import make_candidate, make_probed, make_verified
+
 from kernelquarry.filters.length import Length
 from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.ids import pair_id
