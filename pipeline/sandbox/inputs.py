@@ -57,15 +57,13 @@ def _spread(spec: StateSpec) -> float:
 
 def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
     size = math.prod(spec.shape)
-    if _spread(spec):
-        values = spec.mean + max(_spread(spec), _LEAST_STD) * stream.normal(size)
-    elif abs(spec.mean) >= 0.1:
+    if not _spread(spec) and abs(spec.mean) >= 0.1:
         values = spec.mean * (0.5 + stream.uniform(size))  # a scale of 1 becomes one in [0.5, 1.5)
-    else:
-        values = spec.mean + 0.5 * stream.normal(size)  # a bias of 0 becomes anything
-    positive = spec.minimum > 0 or (spec.minimum == 0 and (_spread(spec) > 0 or spec.kind == "buffer"))
-    if positive:  # variances, probabilities, temperatures
-        values = spec.minimum + np.abs(values - spec.minimum)
+        return _tensor(values, spec.shape, spec.dtype)
+    deviation = max(_spread(spec), _LEAST_STD) if _spread(spec) else 0.5  # a bias of 0 becomes anything
+    values = spec.mean + deviation * stream.normal(size)
+    if spec.minimum > 0 or (spec.minimum == 0 and (_spread(spec) or spec.kind == "buffer")):
+        values = spec.minimum + np.abs(values - spec.minimum)  # probabilities, variances
     return _tensor(values, spec.shape, spec.dtype)
 
 
@@ -103,13 +101,13 @@ def _normal(stream: _Stream, size: int) -> Array:
 
 
 def _scaled(stream: _Stream, size: int) -> Array:
-    """Eight times as large: saturates tanh, overflows a naive softmax, and is no fixed point of a normalisation."""
-    return 8 * stream.normal(size)
+    """32 times as large: overflows the exponential of a naive softmax, and is no fixed point of a normalisation."""
+    return 32 * stream.normal(size)
 
 
 def _shifted(stream: _Stream, size: int) -> Array:
-    """A mean of 4: cancellation shows, as in a variance computed as E[x^2] - E[x]^2."""
-    return 4 + stream.normal(size)
+    """A mean of 32: cancellation shows, as in a variance computed as E[x^2] - E[x]^2."""
+    return 32 + stream.normal(size)
 
 
 def _heavy_tailed(stream: _Stream, size: int) -> Array:

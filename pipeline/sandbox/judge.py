@@ -26,6 +26,7 @@ from .observation import Observation
 FACTOR = 8.0
 _BULK = 0.9  # share of the elements that must be within their own bound
 _BULK_LEAST = 64  # elements, below which that share says nothing
+_TINY = 1e-30  # a tolerance for where nothing is allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +143,11 @@ class _Floating:
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
         roundoff = torch.finfo(self._dtype).eps / 2
         self._floor = roundoff * math.sqrt(max(1, terms))
-        self._least = roundoff * self._rms(self._exact, None)  # one roundoff at the tensor's own scale
+        self._least = max(roundoff * float(self._rms(self._exact, None)), _TINY)  # one roundoff at the tensor's scale
         self._slices = [self._slice_bounds(axis) for axis in self._axes()]
-        typical = self._exact.abs().median() if exact.numel() else torch.tensor(0.0)
+        self._typical = float(self._exact.abs().median()) if exact.numel() else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
-        self._own_bound = FACTOR * torch.clamp(own, min=float(roundoff * typical))
+        self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
 
     @property
     def comparable(self) -> float:
@@ -176,11 +177,10 @@ class _Floating:
         """Axis, scale, honest error and tolerance of its slices, the latter two relative to the scale."""
         if not self._exact.numel():
             return axis, torch.ones(1), torch.zeros(1), torch.ones(1)
-        scale = self._rms(self._exact, axis).clamp(min=float(self._least)).reshape(-1)
-        scale = torch.where(scale > 0, scale, 1.0)  # all zero: absolute
+        scale = self._rms(self._exact, axis).clamp(min=self._least).reshape(-1)
         honest = self._largest(self._spread, axis).reshape(-1) / scale
         honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
-        tolerance = FACTOR * honest.clamp(min=self._floor) + float(self._least) / scale
+        tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
         return axis, scale, honest, tolerance
 
     def measure(self, value: Tensor) -> Measure:
@@ -215,10 +215,11 @@ class _Floating:
         """The element that nine in ten do better than, by its own bound."""
         ratio = torch.where(error == 0, 0.0, error / self._own_bound).reshape(-1)
         at = int(ratio.kthvalue(math.ceil(_BULK * len(ratio))).indices)
-        scale = max(self._exact.reshape(-1)[at].abs().item(), float(self._least)) or 1.0
-        bound = self._own_bound.reshape(-1)[at].item() or math.ulp(0.0)
-        deviation, honest = error.reshape(-1)[at].item(), self._spread.reshape(-1)[at].item()
-        return Measure(deviation / scale, honest / scale, bound / scale, "nine elements in ten")
+        deviation, honest, bound, exact = (
+            float(value.reshape(-1)[at]) for value in (error, self._spread, self._own_bound, self._exact)
+        )
+        scale = max(abs(exact), self._typical, self._least)
+        return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")
 
 
 def impostors(

@@ -84,13 +84,14 @@ class PlannedTrial:
 def plan(task: Task) -> tuple[PlannedTrial, ...]:
     """Few trials that differ in everything: the interpreter is slow, and each must count.
 
-    The first workload is drawn at least twice, with other values and other weights in the same shapes.
-    Every other workload is drawn once if the candidate claims them.
+    The first workload is drawn three times, with other values and other weights in the same shapes.
+    Every other workload is drawn once if the candidate claims them, from values that saturate nothing:
+    there, a wrong address must show.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
-    workloads = [0, 0, *(others or [0])]
-    kinds = ("normal", "scaled", "shifted", "heavy_tailed")
-    return tuple(PlannedTrial(w, seed, kinds[seed % len(kinds)]) for seed, w in enumerate(workloads))
+    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted")]
+    drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
+    return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
 
 
 def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from triton.runtime.autotuner import Autotuner
 
 from .verifying import subject
-from .verifying.driver import CompileOnlyDriver, Recorder
+from .verifying.driver import CompileOnlyDriver, Recorder, ScratchCache
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
 _MESSAGE = 2000  # characters
@@ -21,6 +21,7 @@ def warm() -> None:
     """A first compile for each backend takes most of a second, all later ones little."""
     triton.knobs.compilation.disable_line_info = True
     triton.knobs.compilation.store_binary_only = True
+    triton.knobs.cache.manager_class = ScratchCache
     Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]  # no timing: the first config is taken
     _forward_for(_WARM_TARGETS, lambda: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
     Recorder.take()

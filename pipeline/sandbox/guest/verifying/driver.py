@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from triton.backends.compiler import GPUTarget
+from triton.runtime.cache import CacheManager
 
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
 _SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
@@ -60,6 +62,28 @@ class Recorder:
         }
         cls.binaries, cls.launches = {}, []
         return seen
+
+
+class ScratchCache(CacheManager):
+    """Keeps what a compile writes for as long as the guest lives; nobody else can see it, so no care is taken."""
+
+    def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        self._folder = Path(key)
+        self._folder.mkdir(exist_ok=True)
+
+    def put(self, data: Any, filename: str, binary: bool = True) -> str:
+        path = self._folder / filename
+        path.write_bytes(data if isinstance(data, bytes) else str(data).encode())
+        return str(path)
+
+    def get_file(self, filename: str) -> str | None:
+        return None
+
+    def get_group(self, filename: str) -> dict[str, str] | None:
+        return None
+
+    def put_group(self, filename: str, group: dict[str, str]) -> None:
+        return None
 
 
 class _Utils:

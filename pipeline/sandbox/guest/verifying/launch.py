@@ -140,10 +140,16 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
 
 
 def _together(function: Any, arguments: dict[str, Any], programs: Array) -> None:
-    """One program first, which tells how large the blocks are, then as many at once as fit a pass."""
+    """One program first, which tells how large the blocks are, then as many at once as fit a pass.
+
+    Programs of one pass run in step, which hides that one relies on another; in reverse order there are at
+    least three passes more, of which a later one undoes what an earlier one needed.
+    """
     builder.largest, builder.programs = 1, programs[:1]
     function(**arguments)
     step = max(1, PASS_ELEMENTS // builder.largest)
+    if session.reverse:
+        step = min(step, max(1, len(programs) // 3))
     for start in range(1, len(programs), step):
         builder.programs = programs[start : start + step]
         function(**arguments)

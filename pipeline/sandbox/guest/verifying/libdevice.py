@@ -37,8 +37,10 @@ def _from_torch(function: Callable[..., torch.Tensor]) -> Function:
     """`function` of PyTorch in float64; the census of the candidate's operators does not see it."""
 
     def call(*args: Array) -> Array:
+        result = np.empty(args[0].shape)
         with _disable_current_modes():
-            return function(*(torch.from_numpy(np.ascontiguousarray(a)) for a in args)).numpy()
+            torch.from_numpy(result).copy_(function(*(torch.from_numpy(np.ascontiguousarray(a)) for a in args)))
+        return result
 
     return _rounded(call)
 

@@ -1,0 +1,155 @@
+"""Trials are drawn from a seed: the same bytes everywhere, away from what hides mistakes."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_inputs, draw_state
+from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
+
+
+def workload(*specs: TensorSpec) -> Workload:
+    return Workload(tensors=specs, args="[]")
+
+
+def floats(*shape: int, dtype: str = "float32") -> TensorSpec:
+    return TensorSpec("x", shape, dtype)
+
+
+def digest(tensors: list[torch.Tensor]) -> str:
+    return hashlib.sha256(b"".join(t.contiguous().view(torch.uint8).numpy().tobytes() for t in tensors)).hexdigest()[
+        :16
+    ]
+
+
+def test_bytes_are_the_same_on_every_machine() -> None:
+    spec = workload(floats(7, 5), TensorSpec("i", (11,), "int64", 3, 9), TensorSpec("b", (13,), "bool"))
+    drawn = {name: digest(draw_inputs(spec, name, 5)) for name in DISTRIBUTIONS}
+    assert drawn == {
+        "normal": "cbc3ca03ce452de3",
+        "scaled": "eeb4d9576ef95ee8",
+        "shifted": "deb4e31bfb4e2c3a",
+        "heavy_tailed": "777fa4c1f2e99c3f",
+    }
+
+
+def test_a_tensor_does_not_depend_on_its_neighbours() -> None:
+    (alone,) = draw_inputs(workload(floats(6)), "normal", 1)
+    first, second = draw_inputs(workload(floats(6), floats(6)), "normal", 1)
+    assert torch.equal(alone, first)
+    assert not torch.equal(first, second)
+
+
+@given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
+def test_seeds_decide(seed: int, other: int) -> None:
+    left, right = (draw_inputs(workload(floats(32)), "normal", s)[0] for s in (seed, other))
+    assert torch.equal(left, right) == (seed == other)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "mean", "deviation"), [("normal", 0, 1), ("scaled", 0, 32), ("shifted", 32, 1)]
+)
+def test_moments(distribution: str, mean: float, deviation: float) -> None:
+    (x,) = draw_inputs(workload(floats(200, 100)), distribution, 0)
+    assert abs(x.mean().item() - mean) < 0.03 * deviation
+    assert abs(x.std().item() / deviation - 1) < 0.02
+
+
+def test_few_values_dominate_a_heavy_tail() -> None:
+    (x,) = draw_inputs(workload(floats(10000)), "heavy_tailed", 0)
+    squares = x.square().sort(descending=True).values
+    assert squares[:1000].sum() > 0.7 * squares.sum()
+
+
+def test_sums_have_to_round() -> None:
+    """Values with few bits would add up exactly, and a sum in lower precision would look right."""
+    (x,) = draw_inputs(workload(floats(1000)), "normal", 0)
+    assert x.sum().double() != x.double().sum()
+
+
+@given(low=st.integers(-5, 5), size=st.integers(1, 40), distribution=st.sampled_from(sorted(DISTRIBUTIONS)))
+def test_integers_stay_in_their_range(low: int, size: int, distribution: str) -> None:
+    (x,) = draw_inputs(workload(TensorSpec("i", (300,), "int64", low, low + size)), distribution, 0)
+    assert x.dtype == torch.int64
+    assert low <= x.min() and x.max() < low + size
+    assert size == 1 or len(x.unique()) > 1
+
+
+def test_booleans_take_both_values() -> None:
+    (x,) = draw_inputs(workload(TensorSpec("b", (40,), "bool")), "normal", 0)
+    assert 5 < x.sum() < 35
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_other_floating_dtypes(dtype: str) -> None:
+    (x,) = draw_inputs(workload(floats(4, dtype=dtype)), "normal", 0)
+    assert x.dtype == getattr(torch, dtype)
+
+
+def test_what_cannot_be_drawn_is_refused() -> None:
+    with pytest.raises(ValueError, match="complex64"):
+        draw_inputs(workload(floats(4, dtype="complex64")), "normal", 0)
+    with pytest.raises(ValueError, match="uniform"):
+        draw_inputs(workload(floats(4)), "uniform", 0)
+
+
+def entry(
+    kind: str = "parameter", dtype: str = "float32", mean: float = 0.0, std: float = 0.0, low: float = 0.0
+) -> StateSpec:
+    return StateSpec("s", kind, (1000,), dtype, mean, std, low)
+
+
+def redrawn(spec: StateSpec) -> torch.Tensor:
+    return draw_state((spec,), 0)["s"]
+
+
+def test_a_weight_keeps_its_scale() -> None:
+    values = redrawn(entry(mean=0.1, std=0.3, low=-0.5))
+    assert abs(values.mean() - 0.1) < 0.05 and abs(values.std() - 0.3) < 0.03
+
+
+def test_a_tiny_weight_is_made_to_count() -> None:
+    assert redrawn(entry(std=1e-5, low=-1e-5)).std() > 0.01
+
+
+def test_a_scale_of_one_becomes_many() -> None:
+    values = redrawn(entry(mean=1.0, low=1.0))
+    assert values.min() >= 0.5 and values.max() <= 1.5 and values.std() > 0.2
+
+
+def test_a_bias_of_zero_takes_both_signs() -> None:
+    values = redrawn(entry())
+    assert values.min() < -0.5 and values.max() > 0.5
+
+
+@pytest.mark.parametrize(
+    "spec", [entry("buffer", mean=1.0, low=1.0), entry("buffer"), entry(mean=0.5, std=0.3, low=0.01)]
+)
+def test_what_was_positive_stays_so(spec: StateSpec) -> None:
+    values = redrawn(spec)
+    assert values.min() >= 0 and values.std() > 0.05
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        entry("buffer", "int64"),
+        entry("buffer", "bool"),
+        entry("buffer", mean=0.3, std=0.4),  # a table or a mask
+        entry("buffer", mean=float("-inf"), low=float("-inf")),
+        entry(mean=float("nan")),
+    ],
+)
+def test_tables_masks_and_counters_keep_the_constructors_values(spec: StateSpec) -> None:
+    assert draw_state((spec,), 0) == {}
+
+
+def test_a_single_value_has_no_deviation() -> None:
+    spec = StateSpec("temperature", "parameter", (), "float32", 4.6, float("nan"), 4.6)
+    value = draw_state((spec,), 0)["temperature"]
+    assert value.shape == () and 2.3 <= value.item() < 6.9

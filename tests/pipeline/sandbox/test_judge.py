@@ -1,0 +1,245 @@
+"""The judge tells honest rounding from mistakes, however the mistakes hide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bytes
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, read_observation
+
+
+def observed(*outputs: torch.Tensor, **overrides: object) -> Observation:
+    fields = dict(
+        tree='{"tensor":0}',
+        outputs=outputs,
+        strides=tuple(output.stride() for output in outputs),
+        shares=("",) * len(outputs),
+        mutated={},
+        changed=(),
+    )
+    return Observation(**{**fields, **overrides})  # type: ignore[arg-type]
+
+
+def randn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def yardstick(exact: torch.Tensor, terms: int = 1) -> Yardstick:
+    """Of a reference whose float32 runs are off by rounding alone."""
+    runs = [exact.float(), (exact * (1 + 2**-24)).float(), (exact * (1 - 2**-24)).float()]
+    return Yardstick(observed(exact), [observed(run) for run in runs], terms)
+
+
+shapes = st.lists(st.integers(1, 7), min_size=0, max_size=4).map(tuple)
+
+
+@given(shape=shapes, seed=st.integers(0, 99))
+def test_rounding_passes(shape: tuple[int, ...], seed: int) -> None:
+    exact = randn(*shape, seed=seed)
+    measure = yardstick(exact).measure([exact.float()])
+    assert measure.passes and measure.ratio < 0.5
+
+
+@given(shape=shapes, seed=st.integers(0, 99), place=st.integers(0, 10**6), size=st.floats(1e-5, 1e6))
+def test_one_wrong_element_fails(shape: tuple[int, ...], seed: int, place: int, size: float) -> None:
+    exact = randn(*shape, seed=seed)
+    wrong = exact.float().reshape(-1)
+    wrong[place % len(wrong)] += size * exact.square().mean().sqrt()
+    assert not yardstick(exact).measure([wrong.reshape(shape)]).passes
+
+
+@given(seed=st.integers(0, 99), power=st.integers(-40, 40))
+def test_the_unit_of_the_values_does_not_matter(seed: int, power: int) -> None:
+    exact, factor = randn(6, 5, seed=seed), 2.0**power
+    off = exact * 1.00001
+    here, there = yardstick(exact).measure([off.float()]), yardstick(exact * factor).measure([(off * factor).float()])
+    assert math.isclose(here.ratio, there.ratio, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_wrong_small_slice_does_not_hide_behind_a_large_one(axis: int) -> None:
+    exact = randn(5, 6, 7)
+    exact.select(axis, 2).mul_(1e-4)
+    wrong = exact.clone()
+    wrong.select(axis, 2).mul_(1.001)
+    found = yardstick(exact).measure([wrong.float()])
+    assert not found.passes
+    assert f"slice 2 of axis {axis}" in found.where or "nine" in found.where
+
+
+def test_lost_precision_does_not_hide_behind_one_huge_value() -> None:
+    exact = randn(400)
+    exact[7] = 1e9
+    assert not yardstick(exact).measure([exact.half().float().where(exact < 1e8, exact.float())]).passes
+
+
+def test_half_precision_fails() -> None:
+    exact = randn(30, 50)
+    assert not yardstick(exact, terms=50).measure([exact.half().float()]).passes
+
+
+def test_an_ill_conditioned_reference_earns_a_wider_tolerance() -> None:
+    exact = randn(64, 8)
+    loose = [observed((exact * (1 + off)).float()) for off in (0.0, 1e-4, -1e-4)]
+    candidate = [(exact * (1 + 2e-4)).float()]
+    assert Yardstick(observed(exact), loose, 1).measure(candidate).passes
+    assert not yardstick(exact).measure(candidate).passes
+
+
+def test_long_sums_may_round_more() -> None:
+    exact = randn(64)
+    off = [(exact * (1 + 2e-6)).float()]
+    assert not yardstick(exact, terms=1).measure(off).passes
+    assert yardstick(exact, terms=10_000).measure(off).passes
+
+
+def test_zeros_must_be_zeros() -> None:
+    exact = torch.zeros(5, 5, dtype=torch.float64)
+    assert yardstick(exact).measure([torch.zeros(5, 5)]).passes
+    assert not yardstick(exact).measure([torch.full((5, 5), 1e-6)]).passes
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+def test_special_values_stand_where_the_reference_has_them(special: float) -> None:
+    exact = randn(9)
+    with_special = exact.clone()
+    with_special[3] = special
+    assert yardstick(with_special).measure([with_special.float()]).passes
+    assert not yardstick(with_special).measure([exact.float()]).passes
+    assert not yardstick(exact).measure([with_special.float()]).passes
+    assert not yardstick(with_special).measure([with_special.float().roll(1)]).passes
+
+
+def test_infinities_have_a_sign() -> None:
+    exact = torch.tensor([1.0, math.inf], dtype=torch.float64)
+    assert not yardstick(exact).measure([torch.tensor([1.0, -math.inf])]).passes
+
+
+def test_overflow_of_float32_is_no_fault_of_the_candidate() -> None:
+    exact = torch.tensor([1.0, 1e39], dtype=torch.float64)
+    assert yardstick(exact).measure([exact.float()]).passes
+
+
+def test_a_reference_that_is_mostly_not_finite_measures_nothing() -> None:
+    exact = randn(10)
+    assert yardstick(exact).is_finite
+    exact[2:5] = math.nan
+    assert not yardstick(exact).is_finite
+
+
+def test_integers_are_right_or_wrong() -> None:
+    exact = torch.arange(12).reshape(3, 4)
+    gauge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
+    assert gauge.measure([exact]).passes
+    assert not gauge.measure([exact.clone().fill_diagonal_(1)]).passes
+
+
+def test_ties_that_rounding_decides_may_fall_either_way() -> None:
+    first, second = torch.tensor([3, 5]), torch.tensor([3, 6])
+    gauge = Yardstick(observed(first), [observed(first), observed(second), observed(first)], 1)
+    assert gauge.measure([second]).passes
+    assert not gauge.measure([torch.tensor([4, 5])]).passes
+
+
+def test_the_worst_output_decides() -> None:
+    exact = (randn(8, seed=1), randn(8, seed=2))
+    gauge = Yardstick(observed(*exact), [observed(*(e.float() for e in exact))] * 3, 1)
+    found = gauge.measure([exact[0].float(), exact[1].float() + 1])
+    assert not found.passes and found.where.startswith("output 1")
+    assert gauge.unchanged([exact[0].float(), exact[1].float() + 1]) == [0]
+
+
+def test_an_empty_output_is_right() -> None:
+    assert yardstick(randn(0, 3)).measure([torch.empty(0, 3)]).passes
+
+
+PLAIN = observed(torch.zeros(4, 3))
+DIFFERENCES: list[tuple[str, Callable[[], Observation], str]] = [
+    ("structure", lambda: replace(PLAIN, tree='{"list":[{"tensor":0}]}'), "returns"),
+    ("shape", lambda: observed(torch.zeros(3, 4)), "shape"),
+    ("dtype", lambda: observed(torch.zeros(4, 3, dtype=torch.float64)), "float64"),
+    ("strides", lambda: replace(PLAIN, strides=((1, 4),)), "strides"),
+    ("alias", lambda: replace(PLAIN, shares=("input 0",)), "shares memory"),
+    ("mutation", lambda: replace(PLAIN, mutated={0: torch.zeros(1)}), "changes inputs"),
+    ("state", lambda: replace(PLAIN, changed=("running_mean",)), "changes state"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"), [case[1:] for case in DIFFERENCES], ids=[case[0] for case in DIFFERENCES]
+)
+def test_contract_names_what_differs(changed: Callable[[], Observation], words: str) -> None:
+    assert contract(PLAIN, PLAIN) == ""
+    assert words in contract(PLAIN, changed())
+
+
+def test_a_candidate_may_be_denser_and_share_less_than_the_reference() -> None:
+    view = replace(PLAIN, strides=((1, 4),), shares=("input 0",))
+    assert contract(view, PLAIN) == ""
+    assert contract(view, view) == ""
+
+
+def test_dimensions_of_size_one_have_no_layout() -> None:
+    flat = observed(torch.zeros(4, 1))
+    assert contract(flat, replace(flat, strides=((1, 77),))) == ""
+
+
+def test_impostors_are_other_answers_of_the_same_shape() -> None:
+    eager, given_input = observed(randn(6, 4).float()), randn(6, 4, seed=1).float()
+    other, dead, larger = (
+        observed(randn(6, 4, seed=2).float()),
+        observed(eager.outputs[0].clone()),
+        observed(randn(9, 4)),
+    )
+    stand_ins = {"other_inputs": other, "other_parameters": dead, "other_workload": larger}
+    answers = impostors(eager, [given_input], stand_ins)
+    assert sorted(answers) == ["batch_mean", "constant", "input", "other_inputs", "zeros"]
+    assert answers["input"][0] is given_input
+    assert answers["constant"][0].unique().numel() == 1
+    assert torch.allclose(answers["batch_mean"][0][0], eager.outputs[0].mean(0))
+
+
+def test_an_impostor_answers_all_outputs() -> None:
+    eager = observed(randn(6, 4).float(), randn(3).float())
+    assert "input" not in impostors(eager, [randn(6, 4).float()], {})
+
+
+def test_bytes_tell_zeros_apart_and_not_nan_from_nan() -> None:
+    assert same_bytes(observed(torch.tensor([math.nan])), observed(torch.tensor([math.nan])))
+    assert not same_bytes(observed(torch.tensor([0.0])), observed(torch.tensor([-0.0])))
+
+
+DESCRIPTION = {"tree": {"tensor": 0}, "strides": [[3, 1]], "shares": [""], "mutated": [], "changed": []}
+
+
+def test_a_reply_becomes_an_observation() -> None:
+    tensors = {"0.output.0": torch.ones(2, 3), "0.mutated.0": torch.zeros(1)}
+    observation = read_observation({**DESCRIPTION, "mutated": [1]}, tensors, "0")
+    assert observation.values == (tensors["0.output.0"], tensors["0.mutated.0"])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        None,
+        [],
+        {},
+        {**DESCRIPTION, "strides": [[3]]},
+        {**DESCRIPTION, "strides": [["3", 1]]},
+        {**DESCRIPTION, "strides": [[3, 1], [1]]},
+        {**DESCRIPTION, "shares": []},
+        {**DESCRIPTION, "mutated": [0]},
+        {**DESCRIPTION, "mutated": [True]},
+        {**DESCRIPTION, "changed": "all"},
+    ],
+)
+def test_a_malformed_reply_is_refused(broken: object) -> None:
+    with pytest.raises(MalformedReply):
+        read_observation(broken, {"0.output.0": torch.ones(2, 3)}, "0")

@@ -1,0 +1,12 @@
+"""Softmax over the last axis."""
+
+import torch
+import torch.nn as nn
+
+INIT_ARGS = "[]"
+WORKLOADS = [[[30, 50]], [[41, 23]], [[17, 90]]]
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)

@@ -1,0 +1,131 @@
+"""Honest candidates are kept with their evidence, evil ones are dropped for the reason that each is made for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from corpus import HERE, Case, load_case, load_cases
+from factories import make_pair
+
+from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Candidate, Pair, Tier, Verified
+from kernelquarry.transforms.screen.screen import flatten
+from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
+
+SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        yield sandbox
+
+
+def by_name(case: Case) -> str:
+    return case.name
+
+
+@pytest.mark.parametrize("case", load_cases("honest"), ids=by_name)
+def test_honest(case: Case, sandbox: Sandbox) -> None:
+    outcome = verify(case.candidate, sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+    verdict = outcome.record.verdict
+    assert verdict.tiers == (Tier.COMPILED, Tier.INTERPRETED)
+    assert verdict.targets == SETTINGS.targets
+    assert set(verdict.launched_kernels) == set(case.candidate.kernels)
+    assert verdict.deterministic == case.deterministic
+    assert {trial.workload for trial in verdict.trials} == set(range(len(case.candidate.probed.workloads)))
+    assert verdict.worst_ratio < 0.5, "honest kernels keep a distance from the limit"
+    assert {"zeros", "constant", "other_inputs"} <= set(verdict.impostors)
+
+
+@pytest.mark.parametrize("case", load_cases("evil"), ids=by_name)
+def test_evil(case: Case, sandbox: Sandbox) -> None:
+    outcome = verify(case.candidate, sandbox, SETTINGS)
+    assert isinstance(outcome, Dropped), outcome
+    assert outcome.reason in case.reasons, outcome
+    assert case.evidence in outcome.evidence
+
+
+@pytest.fixture(scope="module")
+def softmax() -> Candidate:
+    return load_case(HERE / "honest" / "softmax").candidate
+
+
+@pytest.fixture(scope="module")
+def row(softmax: Candidate, sandbox: Sandbox) -> Pair:
+    outcome = verify(softmax, sandbox, SETTINGS)
+    assert isinstance(outcome, Kept)
+    return flatten(Verified(softmax, outcome.record.verdict))
+
+
+def with_reference(candidate: Candidate, code: str) -> Candidate:
+    return replace(candidate, probed=replace(candidate.probed, python_code=code))
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        ("x * 0.0 + 1e-3", Reason.IMPOSTOR_PASSES),
+        ("x", Reason.IMPOSTOR_PASSES),
+        ("x / (x - x)", Reason.ORACLE_FAILED),
+        ("x.no_such_method()", Reason.ORACLE_FAILED),
+        ("__import__('os')._exit(0)", Reason.CRASHED),
+    ],
+)
+def test_a_reference_that_proves_nothing(forward: str, reason: Reason, softmax: Candidate, sandbox: Sandbox) -> None:
+    code = f"from torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n        return {forward}\n"
+    outcome = verify(with_reference(softmax, code), sandbox, SETTINGS)
+    assert isinstance(outcome, Dropped) and outcome.reason is reason, outcome
+
+
+def test_the_oracle_is_in_float64_whatever_the_reference_asks_for(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n" + (
+        "        scale = torch.ones(x.shape[-1], x.shape[-1], dtype=torch.float32).diagonal().diag()\n"
+        "        return torch.softmax(x.float() @ scale, dim=-1, dtype=torch.float32)\n"
+    )
+    outcome = verify(with_reference(softmax, code), sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+
+
+def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox: Sandbox) -> None:
+    case = load_case(HERE / "evil" / "hard_coded_shape")
+    outcome = verify(replace(case.candidate, shape_general=False), sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+    assert {trial.workload for trial in outcome.record.verdict.trials} == {0}
+
+
+def test_the_environment_is_recorded(row: Pair, sandbox: Sandbox) -> None:
+    environment = row.verdict.environment
+    assert environment.device == "cpu-interpreter"
+    assert json.loads(environment.sandbox) == dict(sandbox.layers)
+
+
+def test_a_row_is_verified_again_from_the_row_alone(row: Pair, sandbox: Sandbox) -> None:
+    replayed = replay_pair(row, sandbox, SETTINGS)
+    assert replayed.agrees and replayed.identical
+    assert "to the last bit" in replayed.render()
+
+
+def test_a_row_that_was_tampered_with_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+    changed = replace(row, triton_code=row.triton_code.replace("tl.max(x, axis=0)", "tl.min(x, axis=0)"))
+    replayed = replay_pair(changed, sandbox, SETTINGS)
+    assert not replayed.agrees
+    assert "wrong_values" in replayed.render() and "NOT verified" in replayed.render()
+
+
+def test_a_row_that_claims_too_much_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+    claimed = replace(row, verdict=replace(row.verdict, launches=7))
+    assert any("launches" in difference for difference in replay_pair(claimed, sandbox, SETTINGS).differences)
+
+
+def test_the_rows_of_the_factories_are_true(sandbox: Sandbox) -> None:
+    """Other tests build on this row; its code should at least be right."""
+    pair = make_pair()
+    replayed = replay_pair(pair, sandbox, SETTINGS)
+    assert replayed.now is not None, replayed.rejected
