@@ -1,4 +1,4 @@
-"""Finds copies, and decides which one of them stays.
+"""Finds copies, and decides which of them stay.
 
 In steps that a distributed engine can take one by one: each source's `form_of` gives grouping keys; each
 group is compared in full for its `links`; linked forms make `clusters`; each cluster is settled alone
@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair, Purity
 
 from .cluster import Components, links
-from .form import Form, form_of, similarity
+from .form import Form, are_copies, form_of, similarity
 
 
 def deduplicate(pairs: Iterable[Pair]) -> list[Outcome[Pair]]:
@@ -56,16 +56,22 @@ def clusters(forms: Mapping[str, Form]) -> dict[str, str]:
 
 
 def settle(cluster: Sequence[tuple[Pair, Form]]) -> list[Outcome[Pair]]:
-    """Keep the best pair of a cluster, and drop the others with their likeness to it.
+    """Keep the best pairs of a cluster that are no copies of each other, drop those that copy one of them.
 
-    A cluster is what a chain of copies connects, so a likeness may be under the threshold.
+    A chain of copies may connect what is not alike, so that more than one pair may stay. They keep the
+    cluster's name, and with it one split.
     """
     name = cluster_id([pair.id for pair, _ in cluster])
-    (best, best_form), *others = sorted(cluster, key=lambda member: rank(member[0]))
-    outcomes: list[Outcome[Pair]] = [Kept(replace(best, cluster=name))]
-    for pair, form in others:
-        evidence = f"{best.id}, similarity {similarity(form, best_form):.3f}"
-        outcomes.append(Dropped(pair.id, _relation(form, best_form), evidence))
+    stay: list[tuple[Pair, Form]] = []
+    outcomes: list[Outcome[Pair]] = []
+    for pair, form in sorted(cluster, key=lambda member: rank(member[0])):
+        original = next(((other, like) for other, like in stay if are_copies(form, like)), None)
+        if original is None:
+            stay.append((pair, form))
+            outcomes.append(Kept(replace(pair, cluster=name)))
+        else:
+            evidence = f"{original[0].id}, similarity {similarity(form, original[1]):.3f}"
+            outcomes.append(Dropped(pair.id, _relation(form, original[1]), evidence))
     return outcomes
 
 

@@ -17,14 +17,14 @@ def exact(code: str) -> ast.Module:
     """The tree without what does not run. Raises: SyntaxError if `code` does not parse."""
     tree = ast.parse(code)
     tree.body = [node for node in tree.body if not (isinstance(node, ast.FunctionDef) and node.name in OUR_FUNCTIONS)]
-    return ast.fix_missing_locations(_Strip().visit(tree))
+    return _Strip().visit(tree)
 
 
 def renamed(tree: ast.Module) -> ast.Module:
     """The tree of `exact` with names numbered in order of appearance. `tree` is consumed."""
     imports = _Imports()
     tree = imports.visit(tree)
-    return ast.fix_missing_locations(_Rename(tree, imports.paths).visit(tree))
+    return _Rename(tree, imports.paths).visit(tree)
 
 
 class _Strip(ast.NodeTransformer):
@@ -45,7 +45,7 @@ class _Strip(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         if node.value is None:
             return None
-        return self.visit(ast.Assign(targets=[node.target], value=node.value))
+        return self.visit(ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node))
 
     def _without_docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef) -> ast.AST:
         if ast.get_docstring(node, clean=False) is not None:

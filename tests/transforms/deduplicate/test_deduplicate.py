@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from factories import GET_INPUTS, LICENCE, MODULE_CODE, SOURCE, make_pair
@@ -81,12 +82,26 @@ def test_the_cluster_is_named_after_all_members() -> None:
     assert survivor.cluster == cluster_id([pair.id for pair in pairs])
 
 
-def test_a_chain_of_copies_is_one_cluster() -> None:
+def test_a_chain_keeps_what_is_not_alike_in_one_cluster() -> None:
     codes = [LONG]
     for operator in OPERATORS[:6]:
         codes.append(codes[-1].replace(f"torch.{operator}(", "torch.special.ndtr(", 2))
     assert similarity(form_of(codes[0]), form_of(codes[-1])) < THRESHOLD
-    assert len(kept(deduplicate(make_pair(python_code=code) for code in codes))) == 1
+    outcomes = deduplicate(make_pair(python_code=code) for code in codes)
+    assert len(kept(outcomes)) > 1 and dropped(outcomes)
+    assert len({pair.cluster for pair in kept(outcomes)}) == 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(OPERATORS[:3]), min_size=12, max_size=14), max_size=8))
+def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[str]]) -> None:
+    pairs = {pair.id: pair for pair in (make_pair(python_code=chain(*operators)) for operators in modules)}
+    outcomes = deduplicate(pairs.values())
+    stay = {pair.id: form_of(pair.python_code) for pair in kept(outcomes)}
+    assert not any(are_copies(a, b) for a, b in combinations(stay.values(), 2))
+    for loss in dropped(outcomes):
+        original = loss.evidence.partition(",")[0]
+        assert are_copies(form_of(pairs[loss.id].python_code), stay[original])
 
 
 def test_the_same_pair_from_two_places_stays_once() -> None:
