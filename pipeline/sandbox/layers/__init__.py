@@ -130,11 +130,11 @@ def _leave_root(folder: str, code: str) -> str:
     if os.getuid() != 0:
         return f"{OFF}the host is not root"
     user = _UNPRIVILEGED + os.getppid() % _SPREAD  # one for all guests of a host
-    reason = trial.run(trial.user, user, code)
+    reason = trial.run(trial.user, user, folder, code)
     if not reason:
         for path in (os.path.dirname(folder), folder):
             os.chown(path, user, user)
-        trial.become(user)
+        linux.become_user(user)
     else:
         # Files are opened as root, without its capabilities. The kernel counts processes by the real user,
         # and would exempt root.

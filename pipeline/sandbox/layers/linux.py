@@ -56,6 +56,14 @@ def set_dumpable(dumpable: bool) -> None:
     prctl(_PR_SET_DUMPABLE, int(dumpable))
 
 
+def become_user(user: int) -> None:
+    """Change from root to a user, with the group of the same number and no other, for good."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    set_dumpable(True)  # which the change took away
+
+
 def adopt_orphans() -> None:
     """Become the parent of descendants whose parent ends."""
     prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -54,19 +54,13 @@ def _forbidden(what: str) -> Any:
     raise NotEffective(f"did not forbid {what}")
 
 
-def become(user: int) -> None:
-    """Change to a user and group without any other group, for good."""
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
-
-
-def user(user_id: int, source: str) -> None:
-    """Another user can run this interpreter and read its packages and the guests' code."""
-    needed = sorted(filter(os.path.exists, {sys.executable, os.__file__, source, *sys.path}))
-    become(user_id)
+def user(user_id: int, folder: str, code: str) -> None:
+    """Another user can run this interpreter, read its packages and the guests' code, and get to the folder."""
+    above = os.path.dirname(os.path.dirname(folder))  # what is below will belong to that user
+    needed = sorted(filter(os.path.exists, {sys.executable, os.__file__, code, above, *sys.path}))
+    linux.become_user(user_id)
     for path in needed:
-        if not os.access(path, os.R_OK):
+        if not os.access(path, os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK):
             raise NotEffective(f"other users cannot read {path}")
 
 
