@@ -37,7 +37,7 @@ class Summary:
     splits: Tally
     licences: Tally
     packages: Tally
-    operators: Tally  # aten operators without their overloads
+    operators: Tally  # without their namespace
     extern_operators: Tally
     generators: Tally  # "torch.inductor 2.13.0"
     tiers: Tally

@@ -122,7 +122,7 @@ def make_probed(module: Module | None = None, **overrides: Any) -> Probed:
             StateSpec("bias", "parameter", (8,), "float32", mean=0.0, std=0.0, minimum=0.0),
         ),
         outputs='{"dtype":"float32","shape":[5,8],"tensor":0}',
-        operators=("aten.add.Tensor", "aten.mul.Tensor", "aten.relu.default"),
+        operators=("aten.add", "aten.mul", "aten.relu"),
         python_code=module.code + GET_INPUTS,
     )
     return Probed(**{**fields, **overrides})
@@ -185,10 +185,10 @@ def make_pairs(number: int, splits: Sequence[str] = ("train",)) -> list[Pair]:
             module_name=f"Scale{i}",
             source=replace(SOURCE, package=f"layers{i % 7}", path=f"layers/scale_{i}.py"),
             licence=replace(LICENCE, spdx=licences[i % 4]),
-            operators=("aten.add.Tensor", "aten.mul.Tensor", f"aten.{ACTIVATIONS[i % 10]}.default"),
+            operators=("aten.add", "aten.mul", f"aten.{ACTIVATIONS[i % 10]}"),
             kernels=tuple(f"kernel_{k}" for k in range(1 + i % 4)),
             purity=Purity.MIXED if i % 5 == 4 else Purity.PURE,
-            extern_ops=("aten.convolution.default",) if i % 5 == 4 else (),
+            extern_ops=("aten.convolution",) if i % 5 == 4 else (),
             shape_general=i % 3 != 0,
             verdict=make_verdict(ratio=10.0 ** (-(i % 40) / 10)),
             cluster=ids.cluster_id([str(i)]),
