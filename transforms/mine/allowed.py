@@ -6,8 +6,8 @@ THIRD_PARTY = frozenset({"einops", "numpy", "torch", "typing_extensions"})
 
 STANDARD = frozenset(
     """
-    __future__ abc bisect cmath collections colorsys contextlib copy dataclasses decimal enum fractions functools
-    hashlib heapq inspect itertools json keyword logging math numbers operator pprint random re statistics
+    __future__ abc bisect cmath collections colorsys contextlib copy dataclasses decimal difflib enum fractions
+    functools hashlib heapq inspect itertools json keyword logging math numbers operator pprint random re statistics
     string struct textwrap time types typing unicodedata warnings weakref
     """.split()  # noqa: SIM905
 )

@@ -67,7 +67,8 @@ class Classes:
         last = self._tree.index(target.path).definitions(target.name)[-1]
         if syntax.undecorated(last.node).type == CLASS:
             return [last]
-        alias = _assigned(last.node)
+        value = syntax.assigned(last.node)
+        alias = syntax.dotted(value) if value is not None else None
         return self._class(target.path, alias, depth + 1) if alias and depth < 8 else []
 
     def objection(self, definition: Definition) -> tuple[Reason, str] | None:
@@ -84,7 +85,7 @@ class Classes:
             return Reason.NO_FORWARD, "bases: " + ", ".join(inherited)
         if syntax.undecorated(forward).type == FUNCTION and _only_raises(syntax.undecorated(forward)):
             return Reason.ABSTRACT, "forward has no body"
-        abstract = _abstract_members(classes)
+        abstract = _abstract_members(classes) if any(map(_forbids_abstract, order)) else []
         return (Reason.ABSTRACT, ", ".join(abstract)) if abstract else None
 
 
@@ -93,13 +94,6 @@ def _is_torch_module(dotted: str) -> bool:
     if name in _NO_MODULES or package.startswith(("torch.nn.functional", "torch.nn.init", "torch.nn.utils")):
         return False
     return (package == "torch.nn" or package.startswith("torch.nn.modules")) and name.lstrip("_")[:1].isupper()
-
-
-def _assigned(statement: Node) -> tuple[str, ...] | None:
-    """`a.b` of the statement `x = a.b`."""
-    inner = statement.named_children[0] if statement.type == "expression_statement" else None
-    right = inner.child_by_field_name("right") if inner is not None and inner.type == "assignment" else None
-    return syntax.dotted(right) if right is not None else None
 
 
 def _members(definition: Definition) -> Iterator[Node]:
@@ -141,6 +135,14 @@ def _abstract_members(classes: list[Definition]) -> list[str]:
         for member in _members(definition):
             first.setdefault(_member_name(member), _is_abstract(member))
     return sorted(name for name, abstract in first.items() if abstract and name)
+
+
+def _forbids_abstract(base: Definition | External) -> bool:
+    """Whether a class with abstract members and this base cannot be constructed; without, the mark means nothing."""
+    if isinstance(base, External):
+        return base.dotted == "abc.ABC"
+    superclasses = syntax.undecorated(base.node).child_by_field_name("superclasses")
+    return superclasses is not None and b"ABCMeta" in (superclasses.text or b"")
 
 
 def _is_abstract(member: Node) -> bool:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from . import syntax
+from . import facts, syntax
+from .analyse import analyse
 from .syntax import CLASS, DECORATED, FUNCTION, IMPORTS, text
-from .usage import Usage, analyse
+from .usage import DefinitionUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,10 @@ class Definition:
     path: str
     node: Node
     names: tuple[str, ...]
-    _usage: Usage | None = None
+    _usage: DefinitionUsage | None = None
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> DefinitionUsage:
         if self._usage is None:
             self._usage = analyse(self.node)
         return self._usage
@@ -57,6 +58,7 @@ class FileIndex:
     mutations: dict[str, list[Definition]] = field(default_factory=dict)  # statements that change a name's value
     unavailable: dict[str, str] = field(default_factory=dict)  # name -> package whose guarded import fails
     classes: list[Definition] = field(default_factory=list)
+    has_error: bool = False
 
     def definitions(self, name: str) -> list[Definition]:
         """The statements that together give `name` its final value, in source order."""
@@ -77,7 +79,7 @@ def build(path: str, source: bytes, root: Node, fails: Callable[[Import], str | 
         fails: the package that an import needs and that is not to be had, or None if the import works.
     """
     flattener = _Flattener(fails)
-    index = FileIndex(path, source, unavailable=flattener.unavailable)
+    index = FileIndex(path, source, unavailable=flattener.unavailable, has_error=root.has_error)
     for statement in flattener.flatten(syntax.statements(root)):
         _add(index, statement)
     # What is imported for types only is at hand where nothing else has the name: packages that load lazily
@@ -195,7 +197,7 @@ class _Flattener:
 
     def _try(self, node: Node) -> Iterator[Node]:
         body = syntax.field(node, "body")
-        clauses = {"except_clause": [], "else_clause": [], "finally_clause": []}  # type: dict[str, list[Node]]
+        clauses: dict[str, list[Node]] = {"except_clause": [], "else_clause": [], "finally_clause": []}
         for clause in node.named_children:
             if clause.type in clauses:
                 clauses[clause.type].extend(child for child in clause.named_children if child.type == "block")
@@ -208,15 +210,17 @@ class _Flattener:
             yield from self._merge(node, [body, *handlers, *otherwise, *always])
 
     def _if(self, node: Node) -> Iterator[Node]:
-        condition = text(syntax.field(node, "condition"))
-        blocks = [syntax.field(node, "consequence")]
-        for clause in node.children_by_field_name("alternative"):
-            blocks.append(syntax.field(clause, "consequence" if clause.type == "elif_clause" else "body"))
-        if "__main__" in condition:
-            blocks = blocks[1:]
-        elif "TYPE_CHECKING" in condition:
-            self.for_types.append(blocks[0])
-            blocks = blocks[1:]
+        blocks = []
+        for clause in (node, *node.children_by_field_name("alternative")):
+            condition = clause.child_by_field_name("condition")
+            block = syntax.field(clause, "consequence" if condition is not None else "body")
+            certain = facts.truth(condition) if condition is not None else None
+            if condition is not None and "TYPE_CHECKING" in text(condition):
+                self.for_types.append(block)
+            elif certain is not False and (condition is None or "__main__" not in text(condition)):
+                blocks.append(block)
+            if certain:
+                break
         yield from self._merge(node, [block for block in blocks if not self._missing(block)])
 
     def _missing(self, block: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections import Counter
@@ -9,18 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.ids import module_id
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 
 from . import syntax
 from .classes import Classes
-from .closure import Resolver
+from .closure import Closure, Resolver
 from .index import Definition
 from .naming import NameConflict
 from .render import render
 from .tree import SourceTree
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000
 _EVIDENCE = 300  # characters
@@ -74,41 +77,48 @@ class _Miner:
             return Dropped(file.id, Reason.NO_MODULE, "")
         try:
             found = self._classes.modules(path)
-        except (RecursionError, ValueError) as error:
+        except (syntax.Malformed, RecursionError) as error:
             return Dropped(file.id, Reason.UNPARSABLE, f"{type(error).__name__}: {error}"[:_EVIDENCE])
         if found:
             return found
-        if syntax.parse(source).has_error:
+        if self._tree.index(path).has_error:
             return Dropped(file.id, Reason.UNPARSABLE, "syntax error")
         return Dropped(file.id, Reason.NO_MODULE, "")
 
     def mine(self, file: SourceFile, found: list[Definition]) -> Iterator[Outcome[Module]]:
+        """An outcome for each class that `scan` found in the file."""
         times = Counter(definition.names[0] for definition in found)
         for definition in found:
             name = definition.names[0]
             line = f"@{definition.node.start_point.row + 1}" if times[name] > 1 else ""
-            yield self._mine_class(file, definition, f"{file.id}:{name}{line}")
+            unit = f"{file.id}:{name}{line}"
+            try:
+                yield self._mine_class(file, definition, unit)
+            except Exception as error:
+                log.debug("mine %s", unit, exc_info=error)
+                yield Errored(unit, type(error).__name__, str(error)[:_EVIDENCE])
 
     def _mine_class(self, file: SourceFile, definition: Definition, unit: str) -> Outcome[Module]:
-        def drop(reason: Reason, evidence: str) -> Dropped:
-            return Dropped(unit, reason, evidence[:_EVIDENCE])
+        objection = self._classes.objection(definition)
+        if objection is None:
+            try:
+                closure = self._resolver.close(definition)
+                objection = closure.failure
+                if objection is None:
+                    code = render(self._resolver, closure)
+                    _compile(code)
+                    return Kept(self._module(file, definition, code, closure))
+            except NameConflict as error:
+                objection = Reason.NAME_CONFLICT, str(error)
+            except (syntax.Malformed, SyntaxError, RecursionError, MemoryError) as error:
+                objection = Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error}"
+        reason, evidence = objection
+        return Dropped(unit, reason, evidence[:_EVIDENCE])
 
-        try:
-            objection = self._classes.objection(definition)
-            if objection is not None:
-                return drop(*objection)
-            closure = self._resolver.close(definition)
-            if closure.failure is not None:
-                return drop(*closure.failure)
-            code = render(self._resolver, closure)
-            _compile(code)
-        except NameConflict as error:
-            return drop(Reason.NAME_CONFLICT, str(error))
-        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
-            return drop(Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error}")
+    def _module(self, file: SourceFile, definition: Definition, code: str, closure: Closure) -> Module:
         others = sorted({d.path for d in closure.definitions} - {file.source.path})
         licence = _joint_licence([file.licence, *(self._files[path].licence for path in others)])
-        return Kept(Module(module_id(code), definition.names[0], code, file.source, licence, tuple(others)))
+        return Module(module_id(code), definition.names[0], code, file.source, licence, tuple(others))
 
 
 def _normalised(text: str) -> bytes:
@@ -117,7 +127,9 @@ def _normalised(text: str) -> bytes:
 
 
 def _compile(code: str) -> None:
-    """Raises SyntaxError where the code is no Python 3; nothing of it runs."""
+    """Nothing of the code runs. Raises: SyntaxError: it is no Python 3."""
+    if "\0" in code:
+        raise SyntaxError("null byte")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compile(code, "<mined>", "exec", dont_inherit=True)

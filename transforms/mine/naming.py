@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
 
-from .closure import Closure, Resolver, Use
+from .closure import Closure, Resolver
 from .index import Definition
 from .tree import Builtin, External, Symbol, Target
+from .usage import Reference
 
 # Names that the benchmark's format gives a meaning, besides the entry point itself.
 _RESERVED = frozenset({CANDIDATE_ENTRY_POINT, "get_inputs", "get_init_inputs"})
@@ -39,13 +40,25 @@ class Names:
                 return None
 
 
-def written_uses(resolver: Resolver, closure: Closure, definition: Definition) -> Iterator[Use]:
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A reference and what it means."""
+
+    reference: Reference
+    target: Target
+    consumed: int  # attributes of the reference that the target stands for
+
+
+def resolve_all(resolver: Resolver, path: str, references: Iterable[Reference]) -> list[Use]:
+    resolved = [(reference, resolver.resolve(path, reference)) for reference in references]
+    return [Use(reference, found.target, found.consumed) for reference, found in resolved]
+
+
+def written_uses(resolver: Resolver, closure: Closure, definition: Definition) -> list[Use]:
     """The uses that stay in the text, annotations apart."""
-    uses = resolver.uses(definition)
-    yield from uses.required
-    for node, optional in uses.optional:
-        if node.id in closure.kept:
-            yield from optional
+    return [
+        use for usage in closure.usages(definition) for use in resolve_all(resolver, definition.path, usage.references)
+    ]
 
 
 def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) -> Names:
@@ -55,11 +68,9 @@ def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) 
         NameConflict: the entry point's name is taken where the class is used.
     """
     ordered = list(ordered)
-    written = {d: list(written_uses(resolver, closure, d)) for d in ordered}
-    builtins = {
-        u.resolved.target.name for uses in written.values() for u in uses if isinstance(u.resolved.target, Builtin)
-    }
-    captured = _captured(resolver, ordered, written)
+    written = {d: written_uses(resolver, closure, d) for d in ordered}
+    builtins = {u.target.name for uses in written.values() for u in uses if isinstance(u.target, Builtin)}
+    captured = _captured(written)
     local = set().union(*(d.usage.locals for d in ordered))
     taken = builtins | _RESERVED | {ENTRY_POINT}
     names = Names()
@@ -75,9 +86,10 @@ def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) 
     if entry.name != ENTRY_POINT and ENTRY_POINT in captured.get(entry, ()):
         raise NameConflict(f"{ENTRY_POINT} is a local name where {entry.name} is used")
     names.symbols[entry] = ENTRY_POINT
-    for external in _externals(resolver, ordered, written):
-        if external.dotted not in names.externals:
-            names.externals[external.dotted] = give(external.local, captured.get(external.dotted, set()))
+    for definition in ordered:
+        for external in _externals(resolver, closure, definition, written[definition]):
+            if external.dotted not in names.externals:
+                names.externals[external.dotted] = give(external.local, captured.get(external.dotted, set()))
     for definition in ordered:
         for name in definition.names:
             symbol = Symbol(definition.path, name)
@@ -86,30 +98,27 @@ def choose(resolver: Resolver, closure: Closure, ordered: Iterable[Definition]) 
     return names
 
 
-def _externals(
-    resolver: Resolver, ordered: list[Definition], written: dict[Definition, list[Use]]
-) -> Iterator[External]:
+def _externals(resolver: Resolver, closure: Closure, definition: Definition, written: list[Use]) -> Iterator[External]:
     """What the text needs from outside, and what its annotations may have from there as well."""
-    for definition in ordered:
-        annotations = [uses for _, uses in resolver.uses(definition).annotations]
-        light = [uses for uses in annotations if all(isinstance(u.resolved.target, External | Builtin) for u in uses)]
-        for use in (*written[definition], *(use for uses in light for use in uses)):
-            if isinstance(use.resolved.target, External):
-                yield use.resolved.target
+    annotated = (
+        resolve_all(resolver, definition.path, annotation.references)
+        for usage in closure.usages(definition)
+        for annotation in usage.annotations
+    )
+    light = [uses for uses in annotated if all(isinstance(use.target, External | Builtin) for use in uses)]
+    for use in (*written, *(use for uses in light for use in uses)):
+        if isinstance(use.target, External):
+            yield use.target
 
 
-def _captured(
-    resolver: Resolver, ordered: list[Definition], written: dict[Definition, list[Use]]
-) -> dict[Symbol | str, set[str]]:
+def _captured(written: dict[Definition, list[Use]]) -> dict[Symbol | str, set[str]]:
     """Names that would mean something local where a target is used under another name than its own."""
     found: dict[Symbol | str, set[str]] = {}
-    for definition in ordered:
+    for definition, uses in written.items():
         local = definition.usage.locals
-        for use in written[definition]:
-            target = use.resolved.target
-            if isinstance(target, Symbol | External):
-                key = target if isinstance(target, Symbol) else target.dotted
-                found.setdefault(key, set()).update(
-                    local - {use.reference.name} if not use.resolved.consumed else local
-                )
+        for use in uses:
+            if isinstance(use.target, Symbol | External):
+                key = use.target if isinstance(use.target, Symbol) else use.target.dotted
+                written_as = set() if use.consumed else {use.reference.name}
+                found.setdefault(key, set()).update(local - written_as)
     return found

@@ -27,11 +27,15 @@ def text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
+class Malformed(Exception):
+    """The text is not Python, where that matters."""
+
+
 def field(node: Node, name: str) -> Node:
-    """The child that the grammar guarantees; an empty stand-in never occurs in a tree without errors."""
+    """The child that the grammar guarantees. Raises: Malformed: the text has a syntax error here."""
     child = node.child_by_field_name(name)
     if child is None:
-        raise ValueError(f"{node.type} without {name} at byte {node.start_byte}")
+        raise Malformed(f"{node.type} without {name} on line {node.start_point.row + 1}")
     return child
 
 
@@ -40,7 +44,8 @@ def undecorated(node: Node) -> Node:
 
 
 def statements(block: Node) -> list[Node]:
-    return [child for child in block.named_children if child.type != "comment"]
+    """Statements of a block, or parts of an expression."""
+    return [child for child in block.named_children if child.type not in ("comment", "line_continuation")]
 
 
 def dotted(node: Node) -> tuple[str, ...] | None:
@@ -50,6 +55,12 @@ def dotted(node: Node) -> tuple[str, ...] | None:
         names.append(text(field(node, "attribute")))
         node = field(node, "object")
     return (text(node), *reversed(names)) if node.type == "identifier" else None
+
+
+def assigned(statement: Node) -> Node | None:
+    """The right side of `x = ...`."""
+    inner = statement.named_children[0] if statement.type == "expression_statement" else None
+    return inner.child_by_field_name("right") if inner is not None and inner.type == "assignment" else None
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -1,0 +1,383 @@
+"""Finds out what a definition uses: one walk over its syntax tree, with Python's rules of scope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from . import facts, syntax
+from .syntax import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
+from .usage import Annotation, DefinitionUsage, Kind, Part, Reference, Usage
+
+_LOG_METHODS = frozenset(
+    """
+    critical debug error exception info info_once log success trace warn warn_once warning warning_once
+    """.split()  # noqa: SIM905
+)
+_LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
+_WRAPPERS = frozenset({"compile", "script"})
+_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_FLAGS = frozenset({"identifier", "not_operator", "boolean_operator", "parenthesized_expression", "true", "false"})
+
+
+@dataclass(slots=True)
+class _Scope:
+    kind: str  # "function", "class" or "comprehension"
+    bound: set[str]
+    globals: set[str] = field(default_factory=set)
+
+
+def analyse(definition: Node) -> DefinitionUsage:
+    """What one module-level statement uses and binds.
+
+    Raises:
+        RecursionError: the statement is nested too deeply.
+    """
+    analyser = _Analyser()
+    analyser.visit(definition)
+    return analyser.result
+
+
+class _Analyser:
+    def __init__(self) -> None:
+        self.result = DefinitionUsage()
+        self._usage = self.result.usage  # of the piece that is being visited
+        self._scopes: list[_Scope] = []
+        self._deferred = 0  # depth of function bodies
+
+    def visit(self, node: Node) -> None:
+        handler = _HANDLERS.get(node.type)
+        if handler is not None:
+            handler(self, node)
+        else:
+            self.visit_all(node.named_children)
+
+    def visit_all(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def _apart(self, nodes: Sequence[Node]) -> Usage:
+        """What some nodes use, kept apart from the rest."""
+        outer, self._usage = self._usage, Usage()
+        self.visit_all(nodes)
+        found, self._usage = self._usage, outer
+        return found
+
+    # names
+
+    def _is_local(self, name: str) -> bool:
+        innermost = True  # class scopes are seen from their own statements only
+        for scope in reversed(self._scopes):
+            if name in scope.globals:
+                return False
+            if name in scope.bound and (scope.kind != "class" or innermost):
+                if scope.kind == "class":
+                    self._usage.attributes.add(name)
+                return True
+            innermost = innermost and scope.kind == "comprehension"
+        return False
+
+    def _refer(self, parts: list[Node]) -> None:
+        name, *attributes = map(text, parts)
+        self._usage.attributes.update(attributes)
+        if not self._is_local(name):
+            ends = tuple(part.end_byte for part in parts)
+            eager = self._deferred == 0
+            self._usage.references.append(Reference(name, tuple(attributes), parts[0].start_byte, ends, eager))
+
+    def _store(self, identifier: Node) -> None:
+        name = text(identifier)
+        scope = next((scope for scope in reversed(self._scopes) if scope.kind != "comprehension"), None)
+        if scope is None or name in scope.globals:
+            self.result.stores.append(identifier)
+        else:
+            scope.bound.add(name)  # already there in a function; class bodies bind as they run
+            self.result.locals.add(name)
+
+    def _target(self, node: Node) -> None:
+        if node.type == "identifier":
+            self._store(node)
+        elif node.type in ("attribute", "subscript"):
+            self.visit(node)
+        else:
+            for child in node.named_children:
+                self._target(child)
+
+    def _annotate(self, start: int, node: Node, required: bool) -> None:
+        references = tuple(self._apart(node.named_children).references)
+        quoted = frozenset[str]() if b"Literal[" in (node.text or b"") else frozenset(_quoted_names(node))
+        self._usage.annotations.append(Annotation(start, node, required, references, quoted))
+
+    # expressions
+
+    def identifier(self, node: Node) -> None:
+        self._refer([node])
+
+    def attribute(self, node: Node) -> None:
+        parts: list[Node] = []
+        while node.type == "attribute":
+            parts.append(syntax.field(node, "attribute"))
+            node = syntax.field(node, "object")
+        if node.type == "identifier":
+            self._refer([node, *reversed(parts)])
+        else:
+            self._usage.attributes.update(map(text, parts))
+            self.visit(node)
+
+    def keyword_argument(self, node: Node) -> None:
+        self.visit(syntax.field(node, "value"))
+
+    def named_expression(self, node: Node) -> None:
+        self.visit(syntax.field(node, "value"))
+        self._store(syntax.field(node, "name"))
+
+    def comprehension(self, node: Node) -> None:
+        clauses = [child for child in node.named_children if child.type == "for_in_clause"]
+        self.visit(syntax.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
+        bound = {text(name) for clause in clauses for name in syntax.targets(syntax.field(clause, "left"))}
+        self.result.locals |= bound
+        self._scopes.append(_Scope("comprehension", bound))
+        for child in node.named_children:
+            if child.type != "for_in_clause":
+                self.visit(child)
+            elif child != clauses[0]:
+                self.visit(syntax.field(child, "right"))
+        self._scopes.pop()
+
+    def call(self, node: Node) -> None:
+        name = syntax.dotted(syntax.field(node, "function"))
+        arguments = syntax.statements(syntax.field(node, "arguments"))
+        if name is not None and name[-1] in _WRAPPERS and len(arguments) == 1 and arguments[0].type == "identifier":
+            self._replaceable(Kind.WRAPPER, node, arguments[0])
+        else:
+            self.decidable(node)
+
+    def decidable(self, node: Node) -> None:
+        """A comparison, call or conditional whose value is certain may be replaced by it."""
+        instead: Node | str | None = None
+        if node.type == "conditional_expression":
+            value, condition, otherwise = syntax.statements(node)
+            decided = facts.truth(condition)
+            if decided is not None:
+                instead = value if decided else otherwise
+        else:
+            decided = facts.truth(node)
+            instead = None if decided is None else str(decided)
+            if instead is None and node.type == "call":
+                instead = facts.environment_default(node)
+        if instead is None:
+            self.visit_all(node.named_children)
+        else:
+            self._replaceable(Kind.FOLD, node, instead)
+
+    def _replaceable(self, kind: Kind, node: Node, instead: Node | str) -> None:
+        fallback = Usage() if isinstance(instead, str) else self._apart([instead])
+        self._usage.parts.append(Part(kind, node, self._apart(node.named_children), instead, fallback))
+
+    # functions and classes
+
+    def function(self, node: Node) -> None:
+        if node.type == FUNCTION:
+            self._store(syntax.field(node, "name"))
+        parameters = node.child_by_field_name("parameters")
+        bound = self._parameters(parameters) if parameters is not None else set()
+        returns = node.child_by_field_name("return_type")
+        if returns is not None and parameters is not None:
+            self._annotate(parameters.end_byte, returns, required=False)
+        body = syntax.field(node, "body")
+        scope = _Scope("function", bound | _type_parameters(node))
+        if node.type == FUNCTION:
+            scope.globals, outer = _declared(body)
+            scope.bound |= {text(name) for name in syntax.bindings(body.named_children)} - scope.globals - outer
+        self.result.locals |= scope.bound
+        self._scopes.append(scope)
+        self._deferred += 1
+        self.visit(body)
+        self._deferred -= 1
+        self._scopes.pop()
+
+    def _parameters(self, node: Node) -> set[str]:
+        """Names of the parameters; defaults are visited, annotations noted."""
+        bound: set[str] = set()
+        for parameter in node.named_children:
+            kind = parameter.type
+            if kind in ("default_parameter", "typed_default_parameter"):
+                name = syntax.field(parameter, "name")
+                self.visit(syntax.field(parameter, "value"))
+            elif kind == "typed_parameter":
+                name = parameter.named_children[0]
+            else:
+                name = parameter
+            bound |= {text(identifier) for identifier in syntax.targets(name)}
+            annotation = parameter.child_by_field_name("type")
+            if annotation is not None:
+                self._annotate(name.end_byte, annotation, required=False)
+        return bound
+
+    def class_(self, node: Node) -> None:
+        self._store(syntax.field(node, "name"))
+        superclasses = node.child_by_field_name("superclasses")
+        if superclasses is not None:
+            self.visit(superclasses)
+        self._scopes.append(_Scope("class", _type_parameters(node)))
+        for statement in syntax.statements(syntax.field(node, "body")):
+            if syntax.undecorated(statement).type == FUNCTION:
+                self._usage.parts.append(Part(Kind.METHOD, statement, self._apart([statement])))
+            else:
+                self.visit(statement)
+        self._scopes.pop()
+
+    def decorated(self, node: Node) -> None:
+        for decorator in node.named_children:
+            if decorator.type == "decorator":
+                usage = self._apart(decorator.named_children)
+                if usage.references:
+                    self._usage.parts.append(Part(Kind.DECORATOR, decorator, usage))
+        self.visit(syntax.undecorated(node))
+
+    # statements
+
+    def assignment(self, node: Node) -> None:
+        left, right, annotation = (node.child_by_field_name(name) for name in ("left", "right", "type"))
+        if right is not None:
+            self.visit(right)
+        if left is not None:
+            if annotation is not None:
+                in_function = bool(self._scopes) and self._scopes[-1].kind == "function"
+                self._annotate(left.end_byte, annotation, required=right is None or not in_function)
+            self._target(left)
+
+    def augmented_assignment(self, node: Node) -> None:
+        self.visit(syntax.field(node, "right"))
+        self.visit(syntax.field(node, "left"))
+        self._target(syntax.field(node, "left"))
+
+    def for_statement(self, node: Node) -> None:
+        for child in node.named_children:
+            if child == syntax.field(node, "left"):
+                self._target(child)
+            else:
+                self.visit(child)
+
+    def if_statement(self, node: Node) -> None:
+        """Branches are parts where flags or certainties decide about them."""
+        conditions: list[Node] = []
+        for clause in (node, *node.children_by_field_name("alternative")):
+            condition = clause.child_by_field_name("condition")
+            if condition is not None:
+                conditions.append(condition)
+            pieces = [condition] if condition is not None else []
+            pieces.append(syntax.field(clause, "body" if clause.type == "else_clause" else "consequence"))
+            if any(map(_may_be_certain, conditions)):
+                self._usage.parts.append(Part(Kind.BRANCH, clause, self._apart(pieces), conditions=tuple(conditions)))
+            else:
+                self.visit_all(pieces)
+
+    def as_pattern(self, node: Node) -> None:
+        self.visit(node.named_children[0])
+        self._target(node.named_children[-1])
+
+    def case_clause(self, node: Node) -> None:
+        for child in node.named_children:
+            if child.type == "case_pattern":
+                for identifier in syntax.captures(child):
+                    self._store(identifier)
+                for inner in syntax.walk(child):
+                    if inner.type == "dotted_name" and (inner.named_child_count > 1 or _is_class_of(inner)):
+                        self._refer(inner.named_children)
+            else:
+                self.visit(child)
+
+    def expression_statement(self, node: Node) -> None:
+        call = node.named_children[0]
+        function = call.child_by_field_name("function") if call.type == "call" else None
+        name = syntax.dotted(function) if function is not None else None
+        if name is not None and _is_log(name):
+            self._usage.parts.append(Part(Kind.LOG, node, self._apart([call])))
+        else:
+            self.visit_all(node.named_children)
+
+    def import_(self, node: Node) -> None:
+        self._usage.imports.append(node)
+        for identifier in syntax.imported_identifiers(node):
+            self._store(identifier)
+
+    def global_(self, node: Node) -> None:
+        self.result.stores.extend(child for child in node.named_children if child.type == "identifier")
+
+    def type_alias(self, node: Node) -> None:
+        self._deferred += 1
+        self.visit(syntax.field(node, "right"))
+        self._deferred -= 1
+
+    def nothing(self, node: Node) -> None:
+        """Holds identifiers that are no references."""
+
+
+def _is_log(name: tuple[str, ...]) -> bool:
+    return name[-1] in _LOG_METHODS if len(name) > 1 else bool(_LOG_FUNCTIONS.fullmatch(name[0]))
+
+
+def _may_be_certain(condition: Node) -> bool:
+    return condition.type in _FLAGS or facts.truth(condition) is not None
+
+
+def _quoted_names(node: Node) -> Iterator[str]:
+    for inner in syntax.walk(node):
+        if inner.type == "string_content":
+            yield from _NAME.findall(text(inner))
+
+
+def _declared(body: Node) -> tuple[set[str], set[str]]:
+    """Names of the `global` and `nonlocal` statements of a function, nested functions apart."""
+    found: dict[str, set[str]] = {"global_statement": set(), "nonlocal_statement": set()}
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if node.type in found:
+            found[node.type] |= {text(child) for child in node.named_children}
+        elif node.type not in (FUNCTION, CLASS, "lambda"):
+            stack.extend(node.named_children)
+    return found["global_statement"], found["nonlocal_statement"]
+
+
+def _type_parameters(node: Node) -> set[str]:
+    parameters = node.child_by_field_name("type_parameters")
+    if parameters is None:
+        return set()
+    return {text(inner) for inner in syntax.walk(parameters) if inner.type == "identifier"}
+
+
+def _is_class_of(name: Node) -> bool:
+    return name.parent is not None and name.parent.type == "class_pattern" and name.parent.named_children[0] == name
+
+
+_HANDLERS: dict[str, Callable[[_Analyser, Node], None]] = {
+    "identifier": _Analyser.identifier,
+    "attribute": _Analyser.attribute,
+    "keyword_argument": _Analyser.keyword_argument,
+    "named_expression": _Analyser.named_expression,
+    **{kind: _Analyser.comprehension for kind in COMPREHENSIONS},
+    "call": _Analyser.call,
+    "comparison_operator": _Analyser.decidable,
+    "conditional_expression": _Analyser.decidable,
+    FUNCTION: _Analyser.function,
+    "lambda": _Analyser.function,
+    CLASS: _Analyser.class_,
+    DECORATED: _Analyser.decorated,
+    "assignment": _Analyser.assignment,
+    "augmented_assignment": _Analyser.augmented_assignment,
+    "for_statement": _Analyser.for_statement,
+    "if_statement": _Analyser.if_statement,
+    "as_pattern": _Analyser.as_pattern,
+    "case_clause": _Analyser.case_clause,
+    "expression_statement": _Analyser.expression_statement,
+    **{kind: _Analyser.import_ for kind in IMPORTS},
+    "future_import_statement": _Analyser.nothing,
+    "global_statement": _Analyser.global_,
+    "nonlocal_statement": _Analyser.nothing,
+    "type_alias_statement": _Analyser.type_alias,
+}
