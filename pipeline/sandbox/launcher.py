@@ -28,6 +28,7 @@ _ENVIRONMENT = {
     "USER": "guest",
     "LOGNAME": "guest",
     "PYTHONHASHSEED": "0",  # sets have one order, in every run
+    "PYTHONUNBUFFERED": "1",  # what was printed before a crash is seen
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

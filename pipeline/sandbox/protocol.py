@@ -78,9 +78,7 @@ def _check_keys(value: Any) -> None:
 def loads(data: bytes) -> Any:
     """Parse strict JSON: no duplicate keys, no NaN or infinity, whatever their spelling."""
     try:
-        return json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
-        )
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
     except ProtocolError:
         raise
     except (ValueError, RecursionError) as error:
@@ -184,7 +182,7 @@ def read(fd: int, nonce: bytes) -> tuple[dict[str, Any], Tensors]:
 def _unpacked(header: bytes) -> tuple[bytes, bytes, int, int, int]:
     if len(header) != _HEADER.size:
         raise ProtocolError("no complete message")
-    return _HEADER.unpack(header)  # type: ignore[return-value]
+    return _HEADER.unpack(header)
 
 
 def _envelope(text: bytes, count: int) -> tuple[dict[str, Any], list[str]]:

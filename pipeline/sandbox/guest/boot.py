@@ -22,9 +22,7 @@ _SHARED = (f"{_SANDBOX}.guest", f"{_SANDBOX}.protocol", f"{_SANDBOX}.layers")
 class _GuestFinder(MetaPathFinder):
     """Answers for `kernelquarry` alone, before any other finder does."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name.partition(".")[0] != "kernelquarry":
             return None
         if any(name == shared or name.startswith(f"{shared}.") for shared in _SHARED):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import sys
 import tempfile
 import traceback
-from types import ModuleType
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
 
 from .. import protocol
 from ..layers import Layers
 from ..layers.limits import Limits
+from ..protocol import Tensors
+
+Run: TypeAlias = Callable[[dict[str, Any], Tensors], tuple[dict[str, Any], Tensors]]
 
 _MAX_ERROR = 4096  # characters
 _MAX_TRACEBACK = 16384
@@ -22,7 +24,7 @@ _CACHES = ("TRITON_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_C
 
 
 def main(
-    module: ModuleType, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
+    run: Run, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
 ) -> NoReturn:
     """Become a guest, run the job, write the reply, exit. Called in the forked process."""
     try:
@@ -33,13 +35,10 @@ def main(
         _take_descriptors(request, reply, output)
         _take_environment(job["scratch"])
         layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
-        _answer(module, job, request, reply)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _answer(run, job, request, reply)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
-        sys.stderr.flush()
         raise
     finally:
         os._exit(1)
@@ -62,12 +61,12 @@ def _take_environment(scratch: str) -> None:
     tempfile.tempdir = None  # the warm process may have asked for it
 
 
-def _answer(module: ModuleType, job: dict[str, Any], request: int, reply: int) -> None:
+def _answer(run: Run, job: dict[str, Any], request: int, reply: int) -> None:
     nonce = bytes.fromhex(job["nonce"])
     capacity = os.fstat(reply).st_size
     arguments, inputs = protocol.read(request, nonce)
     try:
-        result, tensors = module.run(arguments, inputs)
+        result, tensors = run(arguments, inputs)
         body = {"reply": result}
     except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
         body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}

@@ -65,7 +65,7 @@ def main(control: socket.socket) -> NoReturn:
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
         control.send(json.dumps({"ready": confinement.report}).encode())
     data_kb = usage.data_kb(os.getpid())
-    zygote = Zygote(control, functools.partial(child.main, module, confinement, data_kb))
+    zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
     zygote.serve()
     zygote.kill_all()
     folder.remove()

@@ -124,3 +124,8 @@ def test_a_deadline_does_not_wait_for_the_guest(run: Run) -> None:
 
 def test_limits_are_checked_against_nothing_by_default() -> None:
     assert Job("script", {}).limits == Limits()
+
+
+def test_a_module_that_is_no_guest_is_named(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxError, match="has no attribute 'run'"):
+        sandbox.run(Job("load", {}))
