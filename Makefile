@@ -3,7 +3,9 @@ CORPUS  ?= tiny
 WORKERS ?= $(shell nproc)
 TORCH   ?= 2.13.0
 OUT     ?= out/$(CORPUS)
-PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do command -v $$p; done))
+# The first that runs and is new enough; `make PYTHON=...` names another.
+PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do \
+             $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p; done))
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -19,13 +21,11 @@ setup: $(VENV)/ready  ## make the environment in .venv
 # The lock has a hash for every package. torch comes apart, because its CPU and CUDA builds share a
 # version and not a hash; its own needs are in the lock too, so that it brings nothing else unhashed.
 $(VENV)/ready: requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or 3.12 is needed: apt install python3 python3-venv"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' \
-	  || { echo "make: $(PYTHON) is not Python 3.11 or 3.12: name one with make PYTHON=..."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or 3.12 is needed: install one, or name it with make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "make: $(PYTHON) has no venv: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==$(TORCH)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

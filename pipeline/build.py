@@ -89,8 +89,8 @@ def build(run: Run, watch: Watch) -> Built:
     funnel, last = counts(run), STAGES[-1]
     pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
     dataset, report = run.root / "dataset", run.root / "report.html"
+    write_report(report, run.corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
     manifest = write_dataset(dataset, pairs, funnel, Build(run.corpus.name, run.corpus.digests(), {}))
-    write_report(report, run.corpus.name, pairs, funnel, lost(run))
     return Built(dataset, report, manifest.rows, manifest.funnel, ran)
 
 
@@ -173,4 +173,4 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
     if stage.work is None:
         assert stage.wiring is not None
         return records | stage.wiring()
-    return records | ApplyStage(stage.name, stage.work, stage.gives, key, run.workplace) | tag_as(stage.name)
+    return records | ApplyStage(stage.work, key, run.workplace) | tag_as(stage.name)

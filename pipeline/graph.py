@@ -8,14 +8,22 @@ records one by one: a function `(record, sandbox) -> Outcome` in `transforms/<st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 
-from kernelquarry.transforms import lower, probe, screen, split, tidy, verify
-from kernelquarry.transforms.stage import Work
+from kernelquarry.transforms.lower import lower
+from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.screen import screen
+from kernelquarry.transforms.split import split
+from kernelquarry.transforms.stage import Where, Work
+from kernelquarry.transforms.tidy import tidy
+from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.wiring import DeduplicatePairs, MineTrees, ReadCorpus
 
+from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, Verified
 
 GUEST = "pipeline.sandbox.guest"
@@ -35,11 +43,19 @@ class Stage:
     wiring: type[beam.PTransform] | None = None  # for the others
 
 
-def _each(name: str, takes: type, gives: type, work: Work, *guests: str) -> Stage:
-    """A stage that treats its records one by one, in guests of the given kinds."""
-    code = (f"transforms.{name}", *(f"{GUEST}.{guest}" for guest in guests))
-    packages = ("torch", "triton", "numpy") if guests else ()
-    return Stage(name, takes, gives, ((name, "module"),), code, packages, work)
+def _each(
+    takes: type,
+    gives: type,
+    function: Callable[..., Outcome[Any]],
+    where: Where,
+    *guest_code: str,
+    unit: str = "module",
+) -> Stage:
+    """A stage that treats its records one by one; it is named after its function."""
+    name = function.__name__
+    code = (f"transforms.{name}", *(f"{GUEST}.{module}" for module in guest_code))
+    packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
+    return Stage(name, takes, gives, ((name, unit),), code, packages, Work(name, function, gives, where))
 
 
 READ = Stage(
@@ -70,14 +86,17 @@ DEDUPLICATE = Stage(
     wiring=DeduplicatePairs,
 )
 
+LOWERING = ("lower", "trace", "inductor", "convolution", "load")
+VERIFYING = ("reference", "interpret", "compile", "verifying", "load", "trees")
+
 STAGES: tuple[Stage, ...] = (
     READ,
     MINE,
-    _each("probe", Module, Probed, probe.probe, "probe", "load"),
-    _each("lower", Probed, Lowered, lower.lower, "lower", "inductor", "load"),
-    _each("tidy", Lowered, Candidate, lambda lowered, _: tidy.tidy(lowered)),
-    _each("verify", Candidate, Verified, verify.verify, "reference", "interpret", "compile", "load"),
-    _each("screen", Verified, Pair, lambda verified, _: screen.screen(verified)),
+    _each(Module, Probed, probe, Where.GUESTS, "probe", "probing", "load"),
+    _each(Probed, Lowered, lower, Where.GUESTS, *LOWERING),
+    _each(Lowered, Candidate, tidy, Where.PROCESSES),
+    _each(Candidate, Verified, verify, Where.GUESTS, *VERIFYING),
+    _each(Verified, Pair, screen, Where.HERE),
     DEDUPLICATE,
-    _each("split", Pair, Pair, lambda pair, _: split.split(pair)),
+    _each(Pair, Pair, split, Where.HERE, unit="pair"),
 )

@@ -8,6 +8,6 @@ DOES: dict[str, str] = {
     "tidy": "rewrite that source as one readable, self-contained file",
     "verify": "run the module and the kernel apart, and compare them",
     "screen": "drop what is not worth a row",
-    "deduplicate": "keep one pair of each cluster of copies",
+    "deduplicate": "drop pairs that copy another one",
     "split": "assign clusters to train, validation and test",
 }

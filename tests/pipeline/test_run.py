@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
-from kernelquarry.transforms.stage import ApplyStage, Workplace
+from kernelquarry.transforms.stage import ApplyStage, Where, Work, Workplace
 from tests.factories import make_module
 
 MODULES = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(40)]
@@ -34,7 +34,7 @@ def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 def run(directory: Path, work=sieve, fingerprint: str = "1", entered: int = len(MODULES)):
     workplace = Workplace(directory / "store", SandboxSettings(workers=2), workers=2)
-    apply = ApplyStage("probe", work, Module, fingerprint, workplace)
+    apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), fingerprint, workplace)
     return execute(
         beam.Create(MODULES) | apply | tag_as("probe"),
         stage="probe",

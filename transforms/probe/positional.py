@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
+from kernelquarry.pipeline.schema.syntax import parse
 
 _WIDTH = 110
 
@@ -18,14 +19,14 @@ def positional(code: str) -> str:
     does not parse, before or after, is given back as it is.
     """
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     changed = code
     for method in sorted(_methods(tree), key=lambda m: -m.lineno):  # from the end: what is before keeps its place
         changed = _rewritten(changed, method)
     try:
-        ast.parse(changed)
+        parse(changed)
     except SyntaxError:  # a default in parentheses of its own at the end of a signature
         return code
     return changed

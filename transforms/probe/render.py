@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 _WIDTH = 100
 _INDENT = "    "
@@ -37,7 +38,7 @@ def is_list(init_args: str) -> bool:
 
 
 def _list(init_args: str) -> ast.List:
-    node = ast.parse(init_args, mode="eval").body
+    node = parse_expression(init_args)
     if not isinstance(node, ast.List):
         raise ValueError(f"not a list: {init_args[:80]}")
     return node
@@ -76,9 +77,14 @@ def _function(name: str, items: Sequence[str]) -> str:
 
 def _with_imports(code: str, functions: str) -> str:
     """Adds `import torch` and `from torch import nn` where the functions need them and the code has not got them."""
-    tree = ast.parse(code)
-    bound = {alias.asname or alias.name for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names}
-    used = {node.id for node in ast.walk(ast.parse(functions)) if isinstance(node, ast.Name)}
+    tree = parse(code)
+    bound = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    used = {node.id for node in ast.walk(parse(functions)) if isinstance(node, ast.Name)}
     wanted = {"torch": "import torch\n", "nn": "from torch import nn\n"}
     missing = "".join(line for name, line in wanted.items() if name in used and name not in bound)
     if not missing:

@@ -1,0 +1,29 @@
+"""The boundary at which our own failures become countable."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kernelquarry.pipeline.schema.outcome import Errored, Outcome
+
+log = logging.getLogger(__name__)
+
+_MESSAGE = 2000  # characters
+
+
+class Record(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: Any) -> Outcome[Any]:
+    """`work(record, *services)`, or `Errored` with the place where it raised."""
+    try:
+        return work(record, *services)
+    except Exception as error:
+        log.debug("%s", record.id, exc_info=error)
+        where = traceback.format_tb(error.__traceback__)[-1].strip().splitlines()[0]
+        return Errored(record.id, type(error).__name__, f"{error} ({where})"[:_MESSAGE])

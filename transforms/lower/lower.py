@@ -1,0 +1,86 @@
+"""Host side of the lower stage: asks a guest, trusts nothing of its reply, makes the record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
+from kernelquarry.pipeline.schema.ids import canonical
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.provenance import Generator
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Binding, Lowered, Probed, Source, Workload
+
+TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
+
+_EVIDENCE = 500  # characters
+_GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
+_REASONS = {
+    Status.RAISED: Reason.UNSUPPORTED_OP,
+    Status.TIMED_OUT: Reason.TIMED_OUT,
+    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+    Status.CRASHED: Reason.CRASHED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a guest replies when the module was lowered."""
+
+    inductor_code: str
+    bindings: tuple[tuple[str, Source, str], ...]
+    outputs: str
+    shape_general: bool
+
+
+_REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
+
+
+def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
+    """The module with Inductor's source for `TARGET` and what each of its arguments is, or why there is none."""
+    request = {
+        "python_code": probed.python_code,
+        "target": TARGET,
+        "workloads": [_described(workload) for workload in probed.workloads],
+    }
+    report = sandbox.run(Job("lower", request, limits=_GUEST))
+    if report.status is not Status.OK or report.reply is None:
+        return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
+    if "reason" in report.reply:
+        return _dropped(probed, report.reply)
+    try:
+        found = _REPLY.validate_json(canonical(report.reply))
+        json.loads(found.outputs)
+    except (ValidationError, ValueError) as error:
+        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
+    return Kept(
+        Lowered(
+            probed=probed,
+            inductor_code=found.inductor_code,
+            bindings=tuple(Binding(*binding) for binding in found.bindings),
+            outputs=found.outputs,
+            shape_general=found.shape_general,
+            generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
+        )
+    )
+
+
+def _described(workload: Workload) -> dict[str, Any]:
+    tensors = [{"name": spec.name, "shape": list(spec.shape), "dtype": spec.dtype} for spec in workload.tensors]
+    return {"tensors": tensors, "args": workload.args, "kwargs": workload.kwargs}
+
+
+def _options() -> str:
+    return canonical({"target": TARGET, "triton": version("triton")})
+
+
+def _dropped(probed: Probed, reply: dict[str, Any]) -> Dropped:
+    """By member name or code; a reason that is not this stage's is a guest that misbehaves."""
+    known = {reason.name: reason for reason in Reason if reason.stage == "lower"}
+    reason = known.get(str(reply["reason"]).upper(), Reason.CRASHED)
+    return Dropped(probed.id, reason, str(reply.get("evidence", ""))[:_EVIDENCE])
