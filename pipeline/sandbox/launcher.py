@@ -77,7 +77,7 @@ class Zygote:
 
     def _greet(self, log: int) -> dict[str, str]:
         """Tell it what it is to be, and wait until it is. Returns its layers."""
-        config = {"kind": self.kind, "folder": str(self._folder), "host_pid": os.getpid()}
+        config = {"kind": self.kind, "host_pid": os.getpid()}
         self._control.settimeout(_START_S)
         try:
             self._control.send(json.dumps(config).encode())

@@ -31,11 +31,11 @@ class Sandbox:
         self._settings = settings or SandboxSettings()
         self._slots = threading.BoundedSemaphore(self._settings.workers)
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
-        self._lock = threading.Lock()  # of the three below
+        self._closed = threading.Event()
+        self._lock = threading.Lock()  # of the two below
         self._zygotes: dict[str, Zygote] = {}
         self._started = 0
-        self._closed = False
-        self._finalizer = weakref.finalize(self, _end, self._zygotes, self._root, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._closed, self._zygotes, self._root, os.getpid())
 
     @property
     def layers(self) -> Mapping[str, str]:
@@ -68,7 +68,7 @@ class Sandbox:
 
     def _zygote(self, kind: str) -> Zygote:
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 raise SandboxError("the sandbox is closed")
             if kind not in self._zygotes:
                 self._started += 1
@@ -83,8 +83,8 @@ class Sandbox:
 
     def close(self) -> None:
         """Kill all guests and warm processes and remove their files. Jobs that are running raise."""
+        self._closed.set()
         with self._lock:
-            self._closed = True
             self._finalizer()
 
     def __enter__(self) -> Sandbox:
@@ -96,10 +96,11 @@ class Sandbox:
         self.close()
 
 
-def _end(zygotes: dict[str, Zygote], root: Path, owner: int) -> None:
+def _end(closed: threading.Event, zygotes: dict[str, Zygote], root: Path, owner: int) -> None:
+    """Without the lock: at the end of the interpreter a thread that will not run again may hold it."""
     if os.getpid() != owner:
         return  # a fork of the process that the sandbox belongs to
-    for zygote in zygotes.values():
+    closed.set()
+    for zygote in list(zygotes.values()):
         zygote.close()
-    zygotes.clear()
     shutil.rmtree(root, ignore_errors=True)

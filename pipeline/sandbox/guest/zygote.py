@@ -45,13 +45,14 @@ class _Guest:
 
 
 def main(control: socket.socket) -> NoReturn:
-    """Take on the layers, get warm, say so, serve until the host is gone."""
-    config = json.loads(control.recv(_MESSAGE))
-    folder = _Folder(Path(config["folder"]))
+    """Take on the layers, get warm, say so, serve until the host is gone. Works in the current folder."""
+    folder = _Folder(Path.cwd())
+    message = control.recv(_MESSAGE)
+    config = json.loads(message) if message else {"host_pid": 0}
     if os.getppid() != config["host_pid"]:
         folder.remove()
         os._exit(0)
-    confinement = layers.prepare(config["folder"], str(Path(__file__).resolve().parent.parent))
+    confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parent.parent))
     child = importlib.import_module(".child", __package__)  # imports torch
     importlib.import_module("triton")
     module = importlib.import_module(f".{config['kind']}", __package__)
@@ -62,10 +63,10 @@ def main(control: socket.socket) -> NoReturn:
         raise RuntimeError(f"the warm process has {threads} threads: a fork of it could hang")
     gc.collect()
     gc.freeze()  # a collection in a guest would write to, and so copy, every page that holds an object
-    with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
-        control.send(json.dumps({"ready": confinement.report}).encode())
     data_kb = usage.data_kb(os.getpid())
     zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
+    with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
+        control.send(json.dumps({"ready": confinement.report}).encode())
     zygote.serve()
     zygote.kill_all()
     folder.remove()
