@@ -17,10 +17,11 @@ from kernelquarry.pipeline.schema.records import Module, SourceFile
 
 from . import syntax
 from .classes import Classes
-from .closure import Closure, Resolver
+from .closure import Closure, close
 from .index import Definition
 from .naming import NameConflict
 from .render import render
+from .resolve import Resolver
 from .tree import SourceTree
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ class _Miner:
         objection = self._classes.objection(definition)
         if objection is None:
             try:
-                closure = self._resolver.close(definition)
+                closure = close(self._resolver, definition)
                 objection = closure.failure
                 if objection is None:
                     code = render(self._resolver, closure)

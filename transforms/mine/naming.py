@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
 
-from .closure import Closure, Resolver
+from .closure import Closure
 from .index import Definition
+from .resolve import Resolver
 from .tree import Builtin, External, Symbol, Target
 from .usage import Reference
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 
-from .closure import Closure, Resolver
+from .closure import Closure
 from .index import Definition
 from .naming import written_uses
+from .resolve import Resolver
 from .tree import Symbol
 
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from . import allowed
-from .closure import Closure, Resolver
+from .closure import Closure
 from .naming import choose
 from .order import in_order
+from .resolve import Resolver
 from .write import Writer
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from . import syntax
-from .closure import Closure, Resolver
+from .closure import Closure
 from .index import Definition, imports
 from .naming import NameConflict, Names, Use, resolve_all
+from .resolve import Resolver
 from .syntax import text
 from .tree import External, Symbol
 from .usage import Annotation, Kind, Part, Usage

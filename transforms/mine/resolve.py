@@ -1,0 +1,147 @@
+"""What the pieces of definitions need, and which of the pieces go because that cannot be had."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from . import facts, syntax
+from .index import Definition, imports
+from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
+from .usage import Kind, Part, Reference, Usage
+
+# Decorators that tell a compiler or a registry about a definition and leave what it computes alone.
+_DIRECTIVES = re.compile(
+    r"torch\.(jit\.(script|script_if_tracing|ignore|unused|export)|compile|compiler\.disable|_dynamo\.disable)\b"
+)
+_REGISTRIES = re.compile(r"regist|_factory|export|add_\w*docstr|auto_docstring|deprecat", re.IGNORECASE)
+# Methods that torch calls, so that a class without a mention of them still needs them.
+_CALLED_BY_TORCH = re.compile(
+    r"__\w+__|forward|train|eval|to|apply|extra_repr|(get|set)_extra_state|(load_)?state_dict"
+    r"|(named_)?(parameters|buffers|children|modules)|_apply|_load_from_state_dict|_save_to_state_dict|_get_name|_named_members|_replicate_for_data_parallel"
+)
+
+
+class Resolver:
+    """Resolves references, each once, and judges parts."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self.tree = tree
+        self._resolved: dict[tuple[str, str, tuple[str, ...]], Resolved] = {}
+        self._sound: dict[Definition, bool] = {}
+        self._drops: dict[Part, bool] = {}
+
+    def resolve(self, path: str, reference: Reference) -> Resolved:
+        key = (path, reference.name, reference.attributes)
+        if key not in self._resolved:
+            self._resolved[key] = self.tree.resolve(*key)
+        return self._resolved[key]
+
+    def targets(self, path: str, usage: Usage) -> list[Target]:
+        """What one piece of a definition needs, its parts and annotations apart."""
+        found = [self.resolve(path, reference).target for reference in usage.references]
+        for node in usage.imports:
+            found += [self.tree.resolve_import(path, item) for item in imports(node)]
+        return found
+
+    def needed(self, symbol: Symbol) -> list[Definition]:
+        """The statements that give a symbol its value."""
+        index = self.tree.index(symbol.path)
+        changes = (d for d in index.mutations.get(symbol.name, ()) if self._is_sound_definition(d))
+        return [*index.definitions(symbol.name), *changes]
+
+    # parts
+
+    def drops(self, path: str, part: Part) -> bool:
+        """Whether the part is taken out, whatever else the class needs."""
+        if part not in self._drops:
+            is_noise = part.kind in (Kind.DECORATOR, Kind.WRAPPER) and not self._computes(path, part)
+            self._drops[part] = is_noise or (self._can_drop(path, part) and not self._is_sound_part(path, part))
+        return self._drops[part]
+
+    def _can_drop(self, path: str, part: Part) -> bool:
+        match part.kind:
+            case Kind.BRANCH:
+                return self._never_runs(path, part)
+            case Kind.WRAPPER:
+                return not self._computes(path, part)
+            case Kind.METHOD:
+                return not _CALLED_BY_TORCH.fullmatch(method_name(part))
+        return True
+
+    def _never_runs(self, path: str, part: Part) -> bool:
+        """A condition before the branch is certain, or its own is certain not to hold."""
+
+        def flag(name: str) -> bool | None:
+            target = self.tree.resolve(path, name).target
+            return self._constant(target) if isinstance(target, Symbol) else None
+
+        is_else = part.node.type == "else_clause"
+        before = part.conditions if is_else else part.conditions[:-1]
+        if any(facts.truth(condition, flag) is True for condition in before):
+            return True
+        return not is_else and facts.truth(part.conditions[-1], flag) is False
+
+    def _constant(self, symbol: Symbol) -> bool | None:
+        """The value of a flag: a name that one statement sets, to something certain."""
+        definitions = self.tree.index(symbol.path).definitions(symbol.name)
+        value = syntax.assigned(definitions[0].node) if len(definitions) == 1 else None
+        return facts.truth(value) if value is not None else None
+
+    def _computes(self, path: str, part: Part) -> bool:
+        """Whether a decorator or wrapper has a share in what is computed, and does not only tell others of it."""
+        if not part.usage.references:
+            return True
+        first = part.usage.references[0]
+        resolved = self.resolve(path, first)
+        rest = first.attributes[resolved.consumed :]
+        if isinstance(resolved.target, External):
+            return not _DIRECTIVES.match(".".join((resolved.target.dotted, *rest)))
+        if isinstance(resolved.target, Symbol) and rest and part.kind is Kind.DECORATOR:
+            return False
+        return part.kind is Kind.WRAPPER or not _REGISTRIES.search(".".join((first.name, *first.attributes)))
+
+    # soundness
+
+    def _is_sound_part(self, path: str, part: Part) -> bool:
+        """Whether all that a part needs can be had. A branch that never runs is not worth to fold its condition."""
+        targets = self._hard_targets(path, part.usage, folds=part.kind is not Kind.BRANCH)
+        return all(map(self._is_sound, targets))
+
+    def _is_sound(self, target: Target) -> bool:
+        if not isinstance(target, Symbol):
+            return isinstance(target, External | Builtin)
+        return all(map(self._is_sound_definition, self.tree.index(target.path).definitions(target.name)))
+
+    def _is_sound_definition(self, definition: Definition) -> bool:
+        if definition not in self._sound:
+            self._sound[definition] = self._reaches_no_gap(definition)
+        return self._sound[definition]
+
+    def _reaches_no_gap(self, definition: Definition) -> bool:
+        seen, queue = {definition}, [definition]
+        while queue:
+            current = queue.pop()
+            if current.node.has_error:
+                return False
+            for target in self._hard_targets(current.path, current.usage.usage):
+                if isinstance(target, Missing):
+                    return False
+                if isinstance(target, Symbol):
+                    new = [d for d in self.tree.index(target.path).definitions(target.name) if d not in seen]
+                    seen.update(new)
+                    queue.extend(new)
+        return True
+
+    def _hard_targets(self, path: str, usage: Usage, folds: bool = True) -> Iterator[Target]:
+        """Targets without which a piece cannot be had, where its own parts may go; folds only if `folds`."""
+        yield from self.targets(path, usage)
+        for part in usage.parts:
+            if not self._can_drop(path, part) or (part.kind is Kind.FOLD and not folds):
+                yield from self._hard_targets(path, part.usage, folds)
+            elif part.fallback is not None:
+                yield from self._hard_targets(path, part.fallback, folds)
+
+
+def method_name(part: Part) -> str:
+    return syntax.text(syntax.field(syntax.undecorated(part.node), "name"))
