@@ -23,6 +23,8 @@ from torch import Tensor
 
 from .observation import Observation
 
+torch.set_num_threads(1)  # of the host: records are judged side by side, and their tensors are small
+
 FACTOR = 8.0
 _BULK = 0.9  # share of the elements that must be within their own bound
 _BULK_LEAST = 64  # elements, below which that share says nothing

@@ -52,10 +52,11 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     reply = _reply(report, Reason.DOES_NOT_RUN)
     results, deterministic = reference.compare(reply, report.tensors)
     launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
-    report = sandbox.run(Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits))
-    check_launches_agree(_reply(report, Reason.DOES_NOT_COMPILE), settings.targets, launches)
+    if settings.targets:
+        job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
+        check_launches_agree(_reply(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     return Verdict(
-        tiers=(Tier.COMPILED, Tier.INTERPRETED),
+        tiers=(Tier.COMPILED, Tier.INTERPRETED) if settings.targets else (Tier.INTERPRETED,),
         targets=settings.targets,
         trials=results,
         launches=len(launches),

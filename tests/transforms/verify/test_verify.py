@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.records import Candidate, Pair, Tier, Verified
 from kernelquarry.transforms.screen.screen import flatten
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
-SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
+SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=3))
 
 
 @pytest.fixture(scope="module")
