@@ -16,7 +16,7 @@ STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
-    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # every kernel is compiled for each; () leaves the tier out
+    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # () leaves the tier out
     limits: Limits = field(default_factory=lambda: Limits(wall_s=60.0, cpu_s=60))  # of each of the three guests
 
 
