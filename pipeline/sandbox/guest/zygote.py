@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .. import layers
 from ..layers import linux, usage
@@ -79,8 +79,8 @@ class _Folder:
 
     def __init__(self, path: Path) -> None:
         self._path, self._name, self._root = str(path), path.name, path.parent.name
-        self._in = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        self._above = os.open(path.parent.parent, os.O_RDONLY | os.O_DIRECTORY)
+        self._in = os.open(path.parent, os.O_PATH)
+        self._above = os.open(path.parent.parent, os.O_PATH)
 
     def remove(self) -> None:
         """Remove it, and the folder of the whole sandbox if it was the last in there."""
@@ -139,8 +139,7 @@ class Zygote:
             os.mkdir(job["scratch"], 0o700)
             pid = os.fork()
         except OSError as error:
-            channel.send(json.dumps({"failed": str(error)}).encode())
-            channel.close()
+            _answer(channel, {"failed": str(error)})
         else:
             if pid == 0:
                 self._main(job, *files)
@@ -183,15 +182,9 @@ class Zygote:
             self._sweep(pid)
             with contextlib.suppress(OSError):  # not empty: the host removes it, this process has no time
                 os.rmdir(guest.scratch)
-            ended = {
-                "status": status,
-                "killed_by": guest.killed_by,
-                "cpu_s": used.ru_utime + used.ru_stime,
-                "peak_kb": used.ru_maxrss,
-            }
-            with contextlib.suppress(OSError):  # the host may have hung up
-                guest.channel.send(json.dumps(ended).encode())
-            guest.channel.close()
+            cpu_s = used.ru_utime + used.ru_stime
+            ended = {"status": status, "killed_by": guest.killed_by, "cpu_s": cpu_s, "peak_kb": used.ru_maxrss}
+            _answer(guest.channel, ended)
 
     def _sweep(self, group: int) -> None:
         """Kill what a dead guest left. Its orphans are children of this process, whatever session they are in."""
@@ -213,6 +206,12 @@ class Zygote:
         guests, self._guests = self._guests, {}
         for pid in guests:
             self._sweep(pid)
+
+
+def _answer(channel: socket.socket, message: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # the host may have hung up
+        channel.send(json.dumps(message).encode())
+    channel.close()
 
 
 def _signal_group(group: int) -> bool:

@@ -31,7 +31,7 @@ _FAIL = 0x00050000  # | errno
 
 _NEW_NAMESPACE = 0x7E020000  # the CLONE_NEW* flags that clone(2) takes
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # put characters into a terminal
-_PRCTL_REFUSED = (1, 35, 36, 0x59616D61)  # PDEATHSIG, MM, CHILD_SUBREAPER, PTRACER
+_PRCTL_REFUSED = (1, 4, 35, 36, 0x59616D61)  # PDEATHSIG, DUMPABLE, MM, CHILD_SUBREAPER, PTRACER
 _FCNTL_REFUSED = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: a signal to any process, by way of a file
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, k

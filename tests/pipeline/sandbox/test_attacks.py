@@ -33,6 +33,15 @@ ATTACKS: dict[str, tuple[str, Status, str, dict[str, float]]] = {
         "import mmap; x = mmap.mmap(-1, 1 << 30)\nfor i in range(0, 1 << 30, 4096): x[i] = 1",
         Status.OUT_OF_MEMORY, "256 MiB", {"memory_mb": 256},
     ),
+    "eats shared memory that it hides": (
+        """
+        import ctypes, mmap
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # not dumpable: its parent cannot read how much it shares
+        x = mmap.mmap(-1, 1 << 30)
+        for i in range(0, 1 << 30, 4096): x[i] = 1
+        """,
+        Status.OUT_OF_MEMORY, "256 MiB", {"memory_mb": 256},
+    ),
     "eats memory in many processes": (
         """
         import os, time
