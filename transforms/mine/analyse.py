@@ -69,15 +69,15 @@ class _Analyser:
     # names
 
     def _is_local(self, name: str) -> bool:
-        innermost = True  # class scopes are seen from their own statements only
         for scope in reversed(self._scopes):
             if name in scope.globals:
                 return False
-            if name in scope.bound and (scope.kind != "class" or innermost):
-                if scope.kind == "class":
-                    self._usage.attributes.add(name)
+            if scope.kind != "class":
+                if name in scope.bound:
+                    return True
+            elif scope is self._scopes[-1] and name in scope.bound:  # seen from its own statements only
+                self._usage.attributes.add(name)
                 return True
-            innermost = innermost and scope.kind == "comprehension"
         return False
 
     def _refer(self, parts: list[Node]) -> None:
@@ -106,10 +106,10 @@ class _Analyser:
             for child in node.named_children:
                 self._target(child)
 
-    def _annotate(self, start: int, node: Node, required: bool) -> None:
+    def _annotate(self, node: Node, start: int, end: int, without: str = "") -> None:
         references = tuple(self._apart(node.named_children).references)
         quoted = frozenset[str]() if b"Literal[" in (node.text or b"") else frozenset(_quoted_names(node))
-        self._usage.annotations.append(Annotation(start, node, required, references, quoted))
+        self._usage.annotations.append(Annotation(start, end, without, references, quoted))
 
     # expressions
 
@@ -186,7 +186,7 @@ class _Analyser:
         bound = self._parameters(parameters) if parameters is not None else set()
         returns = node.child_by_field_name("return_type")
         if returns is not None and parameters is not None:
-            self._annotate(parameters.end_byte, returns, required=False)
+            self._annotate(returns, parameters.end_byte, returns.end_byte)
         body = syntax.field(node, "body")
         scope = _Scope("function", bound | _type_parameters(node))
         if node.type == FUNCTION:
@@ -203,18 +203,15 @@ class _Analyser:
         """Names of the parameters; defaults are visited, annotations noted."""
         bound: set[str] = set()
         for parameter in node.named_children:
-            kind = parameter.type
-            if kind in ("default_parameter", "typed_default_parameter"):
-                name = syntax.field(parameter, "name")
-                self.visit(syntax.field(parameter, "value"))
-            elif kind == "typed_parameter":
-                name = parameter.named_children[0]
-            else:
-                name = parameter
+            annotation, default = (parameter.child_by_field_name(name) for name in ("type", "value"))
+            if default is not None:
+                self.visit(default)
+            name = parameter if annotation is None and default is None else parameter.named_children[0]
             bound |= {text(identifier) for identifier in syntax.targets(name)}
-            annotation = parameter.child_by_field_name("type")
-            if annotation is not None:
-                self._annotate(name.end_byte, annotation, required=False)
+            if annotation is not None and default is not None:
+                self._annotate(annotation, name.end_byte, default.start_byte, "=")
+            elif annotation is not None:
+                self._annotate(annotation, name.end_byte, annotation.end_byte)
         return bound
 
     def class_(self, node: Node) -> None:
@@ -246,8 +243,10 @@ class _Analyser:
             self.visit(right)
         if left is not None:
             if annotation is not None:
-                in_function = bool(self._scopes) and self._scopes[-1].kind == "function"
-                self._annotate(left.end_byte, annotation, required=right is None or not in_function)
+                if right is not None and self._scopes and self._scopes[-1].kind == "function":
+                    self._annotate(annotation, left.end_byte, annotation.end_byte)
+                else:  # it declares something: a field of a dataclass, a local without a value
+                    self._annotate(annotation, annotation.start_byte, annotation.end_byte, "object")
             self._target(left)
 
     def augmented_assignment(self, node: Node) -> None:

@@ -20,6 +20,8 @@ _WITHOUT_FORWARD = frozenset(
     {"Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "Container", "_Loss", "_WeightedLoss",
      "_ConvNd", "_NormBase"}
 )  # fmt: skip
+_LONGEST_ALIAS = 8
+_MOST_BASES = 100
 
 
 class Classes:
@@ -38,38 +40,41 @@ class Classes:
 
     def order(self, definition: Definition) -> list[Definition | External]:
         """The class and all its bases, in about the order in which attributes are looked up: depth first."""
-        found: list[Definition | External] = []
+        found: dict[Definition | External, None] = {}
         stack: list[Definition | External] = [definition]
-        while stack:
+        while stack and len(found) < _MOST_BASES:
             current = stack.pop()
             if current not in found:
-                found.append(current)
+                found[current] = None
                 if isinstance(current, Definition):
                     stack.extend(reversed(self._direct_bases(current)))
-        return found
+        return list(found)
 
     def _direct_bases(self, definition: Definition) -> list[Definition | External]:
         if definition not in self._bases:
             superclasses = syntax.undecorated(definition.node).child_by_field_name("superclasses")
             expressions = superclasses.named_children if superclasses is not None else []
             names = [name for name in map(syntax.dotted, expressions) if name]
-            self._bases[definition] = [base for name in names for base in self._class(definition.path, name, 0)]
+            self._bases[definition] = [base for name in names for base in self._class(definition, name)]
         return self._bases[definition]
 
-    def _class(self, path: str, name: tuple[str, ...], depth: int) -> list[Definition | External]:
-        """The class that a dotted name means, through assignments such as `Base = nn.Module`."""
-        resolved = self._tree.resolve(path, name[0], name[1:])
+    def _class(self, user: Definition, name: tuple[str, ...], depth: int = 0) -> list[Definition | External]:
+        """The class that a dotted name means to a definition, through assignments such as `Base = nn.Module`."""
+        resolved = self._tree.resolve(user.path, name[0], name[1:])
         target, rest = resolved.target, name[1 + resolved.consumed :]
         if isinstance(target, External):
             return [External(".".join((target.dotted, *rest)), None, target.local)]
         if not isinstance(target, Symbol) or rest:
             return []
-        last = self._tree.index(target.path).definitions(target.name)[-1]
-        if syntax.undecorated(last.node).type == CLASS:
-            return [last]
-        value = syntax.assigned(last.node)
+        bound = self._tree.index(target.path).bindings[target.name]
+        others = [binding for binding in bound if isinstance(binding, Definition) and binding is not user]
+        if not others:
+            return []
+        if syntax.undecorated(others[-1].node).type == CLASS:
+            return [others[-1]]
+        value = syntax.assigned(others[-1].node)
         alias = syntax.dotted(value) if value is not None else None
-        return self._class(target.path, alias, depth + 1) if alias and depth < 8 else []
+        return self._class(others[-1], alias, depth + 1) if alias and depth < _LONGEST_ALIAS else []
 
     def objection(self, definition: Definition) -> tuple[Reason, str] | None:
         """Why the class is no module that can be called, or None."""

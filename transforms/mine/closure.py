@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from kernelquarry.pipeline.schema.reasons import Reason
 
 from .index import Definition
-from .resolve import Resolver, method_name
+from .resolve import MAX_DEFINITIONS, Resolver, method_name
 from .tree import Missing, Symbol
 from .usage import Kind, Part, Usage, kept_usages
 
-MAX_DEFINITIONS = 80
+MAX_BYTES = 200_000  # of all definitions together; a hundred times the median
 
 
 @dataclass(slots=True)
@@ -41,6 +41,9 @@ class Closure:
             return Reason.SYNTAX_ERROR, f"{self.broken.path}:{self.broken.node.start_point.row + 1}"
         if len(self.definitions) > MAX_DEFINITIONS:
             return Reason.TOO_MANY_DEFINITIONS, f"more than {MAX_DEFINITIONS}"
+        size = sum(definition.node.end_byte - definition.node.start_byte for definition in self.definitions)
+        if size > MAX_BYTES:
+            return Reason.TOO_MANY_DEFINITIONS, f"{size} bytes"
         return None
 
 
@@ -72,7 +75,14 @@ class _Collector:
             if not self._queue:
                 self._revive_methods()
         self._restore_registrations()
+        if self._builds_on_itself():
+            closure.missing.add(Missing(closure.entry.names[0]))
         return closure
+
+    def _builds_on_itself(self) -> bool:
+        """`class X(X)`: the class before it had the name too."""
+        entry = self._closure.entry
+        return any(r.eager and r.name in entry.names for usage in self._closure.usages(entry) for r in usage.references)
 
     def _take(self, definition: Definition, usage: Usage) -> None:
         """Queue what a piece of a definition needs."""

@@ -203,6 +203,7 @@ class _Flattener:
                 clauses[clause.type].extend(child for child in clause.named_children if child.type == "block")
         handlers, otherwise, always = clauses.values()
         if self._missing(body):
+            yield from (s for s in syntax.statements(body) if s.type in IMPORTS and not self._missing_of(s))
             yield from self._merge(node, [*handlers, *always])
         elif any(statement.type in IMPORTS for statement in syntax.statements(body)):
             yield from self._merge(node, [body, *otherwise, *always])
@@ -225,12 +226,15 @@ class _Flattener:
 
     def _missing(self, block: Node) -> bool:
         """Whether an import of the block fails; what it would bind is noted."""
-        missing = {}
+        missing: dict[str, str] = {}
         for statement in syntax.statements(block):
             if statement.type in IMPORTS:
-                missing.update({i.local: package for i in imports(statement) if (package := self._fails(i))})
+                missing |= self._missing_of(statement)
         self.unavailable.update(missing)
         return bool(missing)
+
+    def _missing_of(self, statement: Node) -> dict[str, str]:
+        return {item.local: package for item in imports(statement) if (package := self._fails(item))}
 
     def _merge(self, node: Node, blocks: list[Node]) -> Iterator[Node]:
         bound = [{text(name) for name in syntax.bindings(block.named_children)} for block in blocks]

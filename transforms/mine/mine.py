@@ -111,7 +111,9 @@ class _Miner:
                     return Kept(self._module(file, definition, code, closure))
             except NameConflict as error:
                 objection = Reason.NAME_CONFLICT, str(error)
-            except (syntax.Malformed, SyntaxError, RecursionError, MemoryError) as error:
+            except SyntaxError as error:
+                objection = Reason.SYNTAX_ERROR, error.msg
+            except (syntax.Malformed, RecursionError, MemoryError) as error:
                 objection = Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error}"
         reason, evidence = objection
         return Dropped(unit, reason, evidence[:_EVIDENCE])

@@ -10,6 +10,8 @@ from .index import Definition, imports
 from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
 from .usage import Kind, Part, Reference, Usage
 
+MAX_DEFINITIONS = 80
+
 # Decorators that tell a compiler or a registry about a definition and leave what it computes alone.
 _DIRECTIVES = re.compile(
     r"torch\.(jit\.(script|script_if_tracing|ignore|unused|export)|compile|compiler\.disable|_dynamo\.disable)\b"
@@ -104,8 +106,8 @@ class Resolver:
     # soundness
 
     def _is_sound_part(self, path: str, part: Part) -> bool:
-        """Whether all that a part needs can be had. A branch that never runs is not worth to fold its condition."""
-        targets = self._hard_targets(path, part.usage, folds=part.kind is not Kind.BRANCH)
+        """Whether all that a part needs can be had. What goes as a whole is not worth folding what it holds."""
+        targets = self._hard_targets(path, part.usage, folds=part.kind not in (Kind.BRANCH, Kind.FOLD))
         return all(map(self._is_sound, targets))
 
     def _is_sound(self, target: Target) -> bool:
@@ -119,10 +121,11 @@ class Resolver:
         return self._sound[definition]
 
     def _reaches_no_gap(self, definition: Definition) -> bool:
+        """More than the limit cannot be had either."""
         seen, queue = {definition}, [definition]
         while queue:
             current = queue.pop()
-            if current.node.has_error:
+            if current.node.has_error or len(seen) > MAX_DEFINITIONS:
                 return False
             for target in self._hard_targets(current.path, current.usage.usage):
                 if isinstance(target, Missing):

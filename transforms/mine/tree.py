@@ -73,9 +73,16 @@ class SourceTree:
 
     def index(self, path: str) -> FileIndex:
         if path not in self._indexes:
-            source = self.sources[path]
-            self._indexes[path] = build(path, source, syntax.parse(source), lambda item: self._fails(path, item))
+            self._indexes[path] = self._build(path)
         return self._indexes[path]
+
+    def _build(self, path: str) -> FileIndex:
+        """The index of a file; that of one with errors where they matter is empty."""
+        source = self.sources[path]
+        try:
+            return build(path, source, syntax.parse(source), lambda item: self._fails(path, item))
+        except (syntax.Malformed, RecursionError):
+            return FileIndex(path, source, has_error=True)
 
     @cached_property
     def _modules(self) -> dict[str, str]:
@@ -94,14 +101,14 @@ class SourceTree:
 
     def resolve(self, path: str, name: str, attributes: tuple[str, ...] = ()) -> Resolved:
         """What `name.attributes` means at module level of the file `path`."""
-        found = self._lookup(path, name, frozenset())
+        found = self._lookup(path, name, set())
         if found is None:
             return Resolved(Builtin(name) if name in _BUILTINS else Missing(name), 0)
         consumed = 0
         while isinstance(found, Package):
             if consumed == len(attributes):
                 return Resolved(Missing(name), consumed)
-            found = self._member(found.dotted, attributes[consumed], frozenset())
+            found = self._member(found.dotted, attributes[consumed], set())
             consumed += 1
         if found is None:
             return Resolved(Missing(".".join((name, *attributes[:consumed]))), consumed)
@@ -114,14 +121,14 @@ class SourceTree:
 
     def resolve_import(self, path: str, item: Import) -> Target:
         """What an import statement inside a function binds."""
-        found = self._imported(path, item, frozenset())
+        found = self._imported(path, item, set())
         return Missing(item.local) if found is None or isinstance(found, Package) else _checked(found, ())
 
-    def _lookup(self, path: str, name: str, seen: frozenset[Symbol]) -> Target | Package | None:
+    def _lookup(self, path: str, name: str, seen: set[Symbol]) -> Target | Package | None:
         symbol = Symbol(path, name)
         if symbol in seen:
             return None
-        seen |= {symbol}
+        seen.add(symbol)
         index = self.index(path)
         bound = index.bindings.get(name)
         if bound:
@@ -140,7 +147,7 @@ class SourceTree:
             return External(outside[0], name, name)
         return None
 
-    def _imported(self, path: str, item: Import, seen: frozenset[Symbol]) -> Target | Package | None:
+    def _imported(self, path: str, item: Import, seen: set[Symbol]) -> Target | Package | None:
         module = self._module_of(path, item)
         if module not in self._packages:
             if item.level:
@@ -151,7 +158,7 @@ class SourceTree:
             return Package(module if item.aliased else self._module_of(path, Import(item.local, 0, item.local, None)))
         return self._member(module, item.name, seen) or Missing(item.local)
 
-    def _member(self, module: str, name: str, seen: frozenset[Symbol]) -> Target | Package | None:
+    def _member(self, module: str, name: str, seen: set[Symbol]) -> Target | Package | None:
         """Attribute of a module: what its file binds, else a submodule."""
         if module in self._modules:
             found = self._lookup(self._modules[module], name, seen)

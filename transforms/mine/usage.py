@@ -24,9 +24,9 @@ class Reference:
 class Annotation:
     """A type annotation, which may be taken away where its names are not at hand."""
 
-    start: int  # of ": T" or "-> T"
-    type: Node
-    required: bool  # `x: T` in a class or without a value: it can be replaced, not removed
+    start: int
+    end: int
+    without: str  # what stands between `start` and `end` if the annotation goes
     references: tuple[Reference, ...]
     quoted: frozenset[str]  # names inside of strings
 

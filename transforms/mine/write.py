@@ -94,10 +94,8 @@ class Writer:
         ):
             for use in uses:
                 self._rename(use)
-        elif annotation.required:
-            self._edits.append(_Edit(annotation.type.start_byte, annotation.type.end_byte, b"object"))
         else:
-            self._edits.append(_Edit(annotation.start, annotation.type.end_byte))
+            self._edits.append(_Edit(annotation.start, annotation.end, annotation.without.encode()))
 
     def _local_imports(self, usage: Usage) -> list[Node]:
         """Imports from the tree inside of functions: their names are global now. Returns those to remove."""
@@ -111,7 +109,8 @@ class Writer:
                 raise NameConflict("an import inside of a function is of the tree in part")
             lines = [f"{local} = {name}" for local, name in inner if local != name]
             if lines:
-                self._edits.append(_Edit(node.start_byte, node.end_byte, "; ".join(lines).encode()))
+                indent = " " * node.start_point.column
+                self._edits.append(_Edit(node.start_byte, node.end_byte, f"\n{indent}".join(lines).encode()))
             else:
                 removed.append(node)
         return removed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,8 @@ from kernelquarry.pipeline.schema.records import SourceFile
 from .source import Contents, Tree
 
 MAX_BYTES = 1_000_000
+# Python would accept them; they can make text of anything, or take for ever.
+_NO_FILE_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 MAX_STATEMENT_BYTES = 200_000  # a licence text is much shorter
 
 
@@ -88,6 +91,8 @@ def decode(data: bytes) -> str:
         raise _NotFit(Reason.NOT_PYTHON, "holds null bytes")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if codecs.lookup(encoding).name in _NO_FILE_ENCODINGS:
+            raise _NotFit(Reason.UNDECODABLE, f"{encoding} is no encoding for files")
         return data.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise _NotFit(Reason.UNDECODABLE, str(error)[:200]) from None
