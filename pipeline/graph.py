@@ -86,7 +86,7 @@ DEDUPLICATE = Stage(
     wiring=DeduplicatePairs,
 )
 
-LOWERING = ("lower", "trace", "inductor", "convolution", "load")
+LOWERING = ("lower", "lowering", "load", "trees")
 VERIFYING = ("reference", "interpret", "compile", "verifying", "load", "trees")
 
 STAGES: tuple[Stage, ...] = (

@@ -94,4 +94,4 @@ def short_roles(roles: Sequence[str]) -> list[str]:
         names = ["_".join(parts[-length:]) for parts in split]
         if len(set(names)) == len(set(roles)):
             break
-    return [name if not name[:1].isdigit() else f"_{name}" for name in names] if roles else []
+    return [f"layer{name}" if name[:1].isdigit() else name for name in names] if roles else []

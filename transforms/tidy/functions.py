@@ -27,22 +27,42 @@ LIBDEVICE = frozenset(
 _NAN = "propagate_nan=tl.PropagateNan.ALL"
 
 LIBRARY = {
-    "nan_maximum": f'''
+    "nan_max": '''
 @triton.jit
-def nan_maximum(a, b):
-    """The larger one, NaN if either is."""
-    return tl.maximum(a, b, {_NAN})
+def nan_max(x, axis: tl.constexpr):
+    """The largest along an axis, NaN if there is one."""
+    has_nan = tl.max((x != x).to(tl.int32), axis) > 0
+    return tl.where(has_nan, float("nan"), tl.max(x, axis))
 ''',
-    "nan_minimum": f'''
+    "nan_min": '''
 @triton.jit
-def nan_minimum(a, b):
-    """The smaller one, NaN if either is."""
-    return tl.minimum(a, b, {_NAN})
+def nan_min(x, axis: tl.constexpr):
+    """The smallest along an axis, NaN if there is one."""
+    has_nan = tl.max((x != x).to(tl.int32), axis) > 0
+    return tl.where(has_nan, float("nan"), tl.min(x, axis))
 ''',
-    "logical_or": '''
+    "arg_max": '''
 @triton.jit
-def logical_or(a, b):
-    return a | b
+def arg_max(x, index, axis: tl.constexpr):
+    """The largest along an axis and its index; NaN counts as largest, the first of equals wins."""
+    best = nan_max(x, axis)
+    wide = tl.expand_dims(best, axis)
+    hit = (x == wide) | ((x != x) & (wide != wide))
+    return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
+''',
+    "arg_min": '''
+@triton.jit
+def arg_min(x, index, axis: tl.constexpr):
+    """The smallest along an axis and its index; NaN counts as smallest, the first of equals wins."""
+    best = nan_min(x, axis)
+    wide = tl.expand_dims(best, axis)
+    hit = (x == wide) | ((x != x) & (wide != wide))
+    return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
+''',
+    "any_true": '''
+@triton.jit
+def any_true(x, axis: tl.constexpr):
+    return tl.max(x.to(tl.int32), axis) > 0
 ''',
     "multiply": '''
 @triton.jit
@@ -131,15 +151,13 @@ def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.ex
                 first, second = second, first
             return call(f"tl.{function}", first, second, propagate_nan="tl.PropagateNan.ALL")
         case "max2" | "min2":
-            return call("tl.reduce", *args, f"nan_{'maximum' if function == 'max2' else 'minimum'}")
+            return call(f"nan_{function[:3]}", *args)
         case "any":
-            return call("tl.reduce", *args, "logical_or")
+            return call("any_true", *args)
         case "prod":
             return call("tl.reduce", *args, "multiply")
         case "max_with_index" | "min_with_index":
-            value, index, axis = args
-            pair = ast.Tuple([value, index], ast.Load())
-            return call("tl.reduce", pair, axis, f"arg_{function[:3]}imum")
+            return call(f"arg_{function[:3]}", *args)
         case "maximum_with_index" | "minimum_with_index":
             return call(f"arg_{function[:7]}", *args)
         case "sort_with_index":
@@ -172,4 +190,5 @@ def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
 def library_calls(statements: Sequence[ast.stmt]) -> list[str]:
     """Names of `LIBRARY` that the statements use, in its order."""
     used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    used |= {f"nan_{name[4:]}" for name in used & {"arg_max", "arg_min"}}
     return [name for name in LIBRARY if name in used]

@@ -113,6 +113,10 @@ class _PlainPython(ast.NodeTransformer):
         self.generic_visit(node)
         if name == "functools.partial":
             return _partial(node)
+        if name == "inspect.isfunction":
+            return _expression(f"isinstance({ast.unparse(node.args[0])}, type(lambda: None))")
+        if name == "inspect.isclass":
+            return _expression(f"isinstance({ast.unparse(node.args[0])}, type)")
         if name == "collections.OrderedDict":
             node.func = _expression("nn.modules.container.OrderedDict")
         if name.startswith("math.") and not node.keywords:

@@ -16,41 +16,46 @@ from .passes import substitute, uses
 from .raw import NotTidied
 from .values import Value, literal
 
+_LAYOUTS = (("[None, :]", "y", "x"), ("[:, None]", "x", "y"))  # of the depth; the operand's other axis; not its axis
+
 
 def lay_out(body: Sequence[ast.stmt], depth: Axis, values: Mapping[str, Value]) -> list[ast.stmt]:
-    """The body with the operands of its one `tl.dot` as 2-D blocks.
+    """The body with the operands of its `tl.dot`s as 2-D blocks.
 
     Raises:
         NotTidied: an operand mixes the axes in another way.
     """
+    dots = [dot for statement in body if not isinstance(statement, ast.For) for dot in _dots(statement)]
+    needed = [_dependencies(body, [dot.args[side] for dot in dots]) for side in (0, 1)]
+    renamed = [
+        {depth.index: parsed(f"{depth.index}{layout}"), depth.mask: parsed(f"{depth.mask}{layout}")}
+        for layout, _, _ in _LAYOUTS
+    ]
     result: list[ast.stmt] = []
-    for position, statement in enumerate(body):
+    for statement in body:
+        name = _result(statement)
         if isinstance(statement, ast.For):
-            result.append(ast.For(statement.target, statement.iter, lay_out(statement.body, depth, values), [], lineno=0))
-        elif (dot := _dot(statement)) is not None:
-            operands = _operands(result, dot, depth, values)
-            rest = [done for done in result if _result(done) not in _dependencies(result, dot.args[:2]) or _is_free(done, depth, values)]
-            return [*rest, *operands, statement, *body[position + 1 :]]
-        else:
+            inner = lay_out(statement.body, depth, values)
+            result.append(ast.For(statement.target, statement.iter, inner, [], lineno=0))
+        elif found := _dots(statement):
+            for dot in found:
+                dot.args[:2] = [_operand(dot.args[side], side, renamed, depth, values) for side in (0, 1)]
             result.append(statement)
+        elif depth.prefix not in values.get(name, Value()).axes:
+            result.append(statement)
+        else:
+            for side in (0, 1):
+                if name in needed[side]:
+                    result.append(_laid_out(statement, side, name in needed[0], renamed, values))
     return result
 
 
-def _dot(statement: ast.stmt) -> ast.Call | None:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.dot":
-            return node
-    return None
+def _dots(statement: ast.stmt) -> list[ast.Call]:
+    return [node for node in ast.walk(statement) if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.dot"]
 
 
 def _result(statement: ast.stmt) -> str:
     return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
-
-
-def _is_free(statement: ast.stmt, depth: Axis, values: Mapping[str, Value]) -> bool:
-    """Whether the depth does not matter to what the statement assigns."""
-    name = _result(statement)
-    return name in values and depth.prefix not in values[name].axes
 
 
 def _dependencies(body: Sequence[ast.stmt], roots: Sequence[ast.expr]) -> set[str]:
@@ -61,34 +66,30 @@ def _dependencies(body: Sequence[ast.stmt], roots: Sequence[ast.expr]) -> set[st
     return needed
 
 
-def _operands(
-    body: Sequence[ast.stmt], dot: ast.Call, depth: Axis, values: Mapping[str, Value]
-) -> list[ast.stmt]:
-    """Statements for the left and for the right operand; sets the arguments of `dot`."""
-    result: list[ast.stmt] = []
-    shared = _dependencies(body, dot.args[:1]) & _dependencies(body, dot.args[1:2])
-    for side, (layout, axis) in enumerate((("[None, :]", "y"), ("[:, None]", "x"))):
-        root = dot.args[side]
-        wrong = {"x", "y"} - {axis}
-        renamed = {depth.index: parsed(f"{depth.index}{layout}"), depth.mask: parsed(f"{depth.mask}{layout}")}
-        for statement in body:
-            name = _result(statement)
-            if name not in _dependencies(body, [root]) or _is_free(statement, depth, values):
-                continue
-            if values[name].axes & wrong:
-                raise NotTidied("an operand of a matmul varies over an axis that it should not")
-            new = substitute(copy.deepcopy(statement), renamed)
-            if side == 1 and name in shared:
-                assert isinstance(new, ast.Assign)
-                new.targets = [ast.Name(f"{name}_t", ast.Store())]
-                renamed[name] = ast.Name(f"{name}_t", ast.Load())
-            result.append(new)
-        known = values.get(ast.unparse(root), Value())
-        value = substitute(ast.Expr(root), renamed).value  # type: ignore[attr-defined]
-        if not {axis, depth.prefix} <= known.axes:
-            blocks = ("YBLOCK", f"{depth.prefix.upper()}BLOCK") if side == 0 else (f"{depth.prefix.upper()}BLOCK", "XBLOCK")
-            shape = f"({', '.join(blocks)})"
-            is_number = literal(value) is not None
-            value = call("tl.full", shape, value, "tl.float32") if is_number else call("tl.broadcast_to", value, shape)
-        dot.args[side] = value
-    return result
+def _laid_out(
+    statement: ast.stmt, side: int, is_left: bool, renamed: list[dict[str, ast.expr]], values: Mapping[str, Value]
+) -> ast.stmt:
+    """The statement for one operand; under another name if the left one has it too."""
+    name = _result(statement)
+    if _LAYOUTS[side][2] in values[name].axes:
+        raise NotTidied("an operand of a matmul varies over an axis that it should not")
+    new = substitute(copy.deepcopy(statement), renamed[side])
+    if side == 1 and is_left:
+        assert isinstance(new, ast.Assign)
+        new.targets = [ast.Name(f"{name}_t", ast.Store())]
+        renamed[1][name] = ast.Name(f"{name}_t", ast.Load())
+    return new
+
+
+def _operand(
+    root: ast.expr, side: int, renamed: list[dict[str, ast.expr]], depth: Axis, values: Mapping[str, Value]
+) -> ast.expr:
+    known = values.get(ast.unparse(root), Value())
+    value = substitute(ast.Expr(root), renamed[side]).value  # type: ignore[attr-defined]
+    if {_LAYOUTS[side][1], depth.prefix} <= known.axes:
+        return value
+    deep = f"{depth.prefix.upper()}BLOCK"
+    shape = f"(YBLOCK, {deep})" if side == 0 else f"({deep}, XBLOCK)"
+    if literal(value) is not None:
+        return call("tl.full", shape, value, "tl.float32")
+    return call("tl.broadcast_to", value, shape)

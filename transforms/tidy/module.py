@@ -155,21 +155,23 @@ class _Forward:
 
     def _name_buffers(self) -> None:
         """Results are `out`, other buffers are called after the last operator of the kernel that fills them."""
-        returned: list[str] = []
+        bases = {step.name: _root(step.value) for step in self._steps if isinstance(step, Bind)}
+        returned = [value for step in self._steps if isinstance(step, Return) for value in step.values]
+        for root in dict.fromkeys(_root(value) for value in returned):
+            if root and root.startswith("buf"):
+                self._names[root] = free("out", self._taken)
         for step in self._steps:
-            if isinstance(step, Return):
-                roots = [_root(value) for value in step.values]
-                returned = [root for root in dict.fromkeys(roots) if root and root.startswith("buf")]
-        for name in returned:
-            self._names[name] = free("out", self._taken)
-        for step in self._steps:
-            if isinstance(step, LaunchKernel):
-                operators = operator_names(self._raw.kernels[step.kernel].operators)
-                for arg in step.args:
-                    if isinstance(arg, ast.Name) and arg.id.startswith("buf") and arg.id not in self._names:
-                        self._names[arg.id] = free(operators[-1] if operators else "buffer", self._taken)
-            elif isinstance(step, Bind | Allocate) and step.name.startswith("buf"):
-                pass
+            if not isinstance(step, LaunchKernel):
+                continue
+            raw = self._raw.kernels[step.kernel]
+            made = (operator_names(raw.operators) or ["buffer"])[-1]
+            for parameter, arg in zip(raw.parameters, step.args, strict=True):
+                name = _root(arg) or ""
+                if "out_ptr" in parameter and name.startswith("buf") and name not in self._names:
+                    base = bases.get(name)
+                    if base and base not in self._names:
+                        self._names[base] = free(made, self._taken)
+                    self._names[name] = free(f"{self._names[base]}_part" if base else made, self._taken)
         for step in self._steps:
             if isinstance(step, Bind | Allocate) and step.name not in self._names:
                 self._names[step.name] = free("buffer", self._taken)
@@ -343,7 +345,7 @@ def _result(tree: Any, values: list[str]) -> str:
     """The expression of forward's result, see `Lowered.outputs`."""
     ((kind, content),) = tree.items()
     match kind:
-        case "output":
+        case "tensor":
             return values[content]
         case "tuple":
             return _tuple([_result(item, values) for item in content])
@@ -351,4 +353,6 @@ def _result(tree: Any, values: list[str]) -> str:
             return f"[{', '.join(_result(item, values) for item in content)}]"
         case "dict":
             return "{" + ", ".join(f"{key!r}: {_result(item, values)}" for key, item in content) + "}"
-    return repr(content)
+        case "value":
+            return repr(content)
+    raise NotTidied(f"a result with {kind}")

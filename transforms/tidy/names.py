@@ -23,7 +23,7 @@ _SHORT = {
     "_unsafe_index_put": "index_put", "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
 }  # fmt: skip
 _MADE_BY = {
-    "tl.sum": "total", "tl.exp": "exp", "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
+    "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp", "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
     "tl.dot": "product", "tl.where": "chosen", "tl.load": "value", "tl.maximum": "highest", "tl.minimum": "lowest",
     "tl.cumsum": "running", "libdevice.tanh": "tanh", "tl.erf": "erf",
 }  # fmt: skip

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from .functions import call
 
 _WIDTH = 88  # of an expression that another one may be written into
-_KEPT = ("tl.load", "tl.dot", "tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.sort", "tl.cumsum", "tl.associative_scan")
+_KEPT = ("tl.load", "tl.dot", "tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.sort", "tl.cumsum", "tl.associative_scan",
+         "nan_max", "nan_min", "any_true", "arg_max", "arg_min")
 
 
 def uses(nodes: Sequence[ast.AST]) -> Counter[str]:

@@ -17,9 +17,11 @@ from .functions import call, parsed, translate
 from .raw import NotTidied, RawKernel
 from .values import Value, combined, element, literal
 
-_REDUCTIONS = ("tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.argmax", "tl.argmin", "tl.xor_sum", "tl.reduce_or")
+_REDUCTIONS = ("tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.argmax", "tl.argmin", "tl.xor_sum", "tl.reduce_or",
+    "nan_max", "nan_min", "any_true", "arg_max", "arg_min")
 _SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
+_INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
 _INDEX = re.compile(r"([xyz]|r\d_)\d+")
 
 
@@ -149,20 +151,27 @@ class Simplifier:
     def _binary(self, left: ast.expr, op: ast.operator, right: ast.expr) -> tuple[ast.expr, Value]:
         if isinstance(op, ast.BitAnd) and (kept := self._conjunction(ast.BinOp(left, op, right))) is not None:
             return kept
+        if isinstance(op, ast.Add) and (chosen := _extreme(left, right)) is not None:
+            return self._extreme(*chosen)
         (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
         known = combined([known_a, known_b])
         if isinstance(op, ast.Div) and not known.is_float:
             known = combined([known_a, known_b], "float32")
-        if isinstance(op, ast.Mult) and known.is_float:
-            if _is_one(a):
-                return b, known_b
-            if _is_one(b):
-                return a, known_a
+        if known.is_float and isinstance(op, ast.Mult) and _is_one(a):
+            return b, known_b
+        if known.is_float and isinstance(op, ast.Mult | ast.Div) and _is_one(b):
+            return a, known_a
         if known.literal and isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv) and not known.is_float:
             value = polynomial(ast.BinOp(a, op, b))
             if value.constant is not None:
                 return ast.Constant(value.constant), known
         return ast.BinOp(a, op, b), known
+
+    def _extreme(self, function: str, left: ast.expr, right: ast.expr) -> tuple[ast.expr, Value]:
+        (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
+        if function == "tl.maximum" and isinstance(a, ast.Constant) and a.value == 1 and not known_b.axes:
+            return b, known_b  # a size is at least 1
+        return call(function, a, b), combined([known_a, known_b])
 
     def _by_dtype(self, node: ast.IfExp, body: ast.expr) -> tuple[ast.expr, Value]:
         match node.test:
@@ -200,8 +209,8 @@ class Simplifier:
             if not isinstance(replaced, ast.Call):
                 return replaced, combined(known, "int1") if isinstance(replaced, ast.Compare) else known[0]
             function, keywords = ast.unparse(replaced.func), replaced.keywords
-            if function.startswith(("tl.reduce", "arg_", "tl.sum", "sort_")):
-                known = [known[0]]
+            if function in ("tl.reduce", "tl.sum"):
+                known = known[:1]
             args = list(replaced.args)
             if function in ("tl.maximum", "tl.minimum") and combined(known).is_float:
                 args = [_plain_float(arg) for arg in args]
@@ -214,7 +223,10 @@ class Simplifier:
     ) -> tuple[ast.expr, Value]:
         if function in _REDUCTIONS:
             args[0] = self._spread(args[0], known[0])
-            result = Value(known[0].axes - self.reduced, known[0].dtype if function in ("tl.sum", "tl.reduce") else "")
+            if function in ("arg_max", "arg_min"):
+                args[1] = self._spread(args[1], known[1])
+            dtype = "int1" if function == "any_true" else known[0].dtype
+            result = Value(known[0].axes - self.reduced, dtype)
         elif function in _SCANS:
             args[0] = self._spread(args[0], known[0])
             result = Value(known[0].axes | self.reduced, known[0].dtype)
@@ -241,9 +253,10 @@ class Simplifier:
 
     def _full(self, node: ast.Call) -> tuple[ast.expr, Value]:
         shape, *rest = node.args
-        dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
         filling = rest[0] if len(rest) == 2 else ast.Constant(0)
-        assert isinstance(shape, ast.List)
+        if not isinstance(shape, ast.List):  # "tl.full(x.shape, 0.0, x.dtype)"
+            return filling, literal(filling) or Value()
+        dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
         blocks = [ast.unparse(size) for size in shape.elts]
         over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
         if not over and literal(filling) is not None:
@@ -373,6 +386,17 @@ class Simplifier:
         return [prefix for prefix in self.axes if self.axes[prefix].shape or len(self.axes) == 1 or self.axes[prefix].block != 1]
 
 
+def _extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
+    """The parts of `a * (a <= b) + b * (b < a)`: how Inductor writes a minimum, and with `>=` a maximum."""
+    match left, right:
+        case (
+            ast.BinOp(left=a, op=ast.Mult(), right=ast.Compare(left=a_again, ops=[first], comparators=[b_again])),
+            ast.BinOp(left=b, op=ast.Mult(), right=ast.Compare()),
+        ) if ast.unparse(a) == ast.unparse(a_again) and ast.unparse(b) == ast.unparse(b_again):
+            return ("tl.minimum" if isinstance(first, ast.LtE) else "tl.maximum"), a, b
+    return None
+
+
 def _known_scan(node: ast.Call) -> str | None:
     """Triton's own name for a scan of one value with a combine function that Inductor wrote."""
     combine = ast.unparse(node.args[2])
@@ -411,7 +435,7 @@ def _is_index(node: ast.expr) -> bool:
             return _is_index(value)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
             return _is_index(left) and _is_index(right)
-        case ast.Call(func=ast.Name("floor_divide" | "floor_remainder"), args=args):
+        case ast.Call(func=func, args=args) if ast.unparse(func) in _INTEGER:
             return all(map(_is_index, args))
     return False
 

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
 import torch
 from torch import Tensor, nn
-from torch._dispatch.python import enable_python_dispatcher
 from torch._decomp import get_decompositions
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
-from torch._inductor.decomposition import select_decomp_table
 from torch._functorch._aot_autograd.functional_utils import from_fun, to_fun
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._inductor.decomposition import select_decomp_table
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_map
+
+from ..trees import fill, flatten
 
 aten = torch.ops.aten
 
@@ -43,7 +47,16 @@ class State:
 class Trace:
     graph: GraphModule
     inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state first, then tensors of the call
-    outputs: Any  # tree of forward's result, see `describe`
+    outputs: Any  # tree of forward's result, see `trees.flatten`
+    shape_env: ShapeEnv
+    symbols: dict[sympy.Symbol, tuple[int, int]]  # tensor of the call and its dimension
+
+    def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
+        """Whether all that was assumed of the symbolic sizes is true of `shapes`; `sizes` are computed from them."""
+        values = {symbol: shapes[tensor][dim] for symbol, (tensor, dim) in self.symbols.items()}
+        if any(value < 2 for value in values.values()):  # symbols stand for sizes of 2 and more
+            return False
+        return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
 
 
 class Untraceable(Exception):
@@ -91,57 +104,57 @@ def _replaced_constants(module: nn.Module, values: dict[str, Tensor]) -> Iterato
             container[key] = original
 
 
-def fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
-    """The arguments that a workload's JSON tree describes."""
-    if isinstance(tree, dict):
-        if tree.keys() == {"tensor"}:
-            return tensors[tree["tensor"]]
-        return {key: fill(value, tensors) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return [fill(value, tensors) for value in tree]
-    return tree
-
-
-def describe(value: Any, outputs: list[Tensor]) -> Any:
-    """JSON of a result: `{"output": i}`, `{"tuple": [...]}`, `{"list": [...]}`, `{"dict": [[key, value], ...]}`
-    or `{"value": plain}`; collects the tensors into `outputs`."""
-    if isinstance(value, Tensor):
-        outputs.append(value)
-        return {"output": len(outputs) - 1}
-    if isinstance(value, tuple | list):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [describe(item, outputs) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": [[key, describe(item, outputs)] for key, item in value.items()]}
-    if value is None or isinstance(value, bool | int | float | str):
-        return {"value": value}
-    raise Untraceable("GRAPH_BREAK", f"forward returns a {type(value).__name__}")
-
-
 def symbolic_sizes(shapes: Sequence[Sequence[Sequence[int]]]) -> list[list[bool]]:
     """For each input tensor, which dimensions differ between the workloads (`shapes[workload][tensor]`)."""
     return [[len(set(sizes)) > 1 for sizes in zip(*ranks, strict=True)] for ranks in zip(*shapes, strict=True)]
 
 
-def _fake_input(mode: FakeTensorMode, name: str, shape: Sequence[int], symbolic: Sequence[bool], dtype: str) -> Tensor:
+def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbolic: Sequence[bool]) -> Tensor:
     sizes: list[Any] = []
-    for dim, (size, free) in enumerate(zip(shape, symbolic, strict=True)):
+    for dim, (size, free) in enumerate(zip(spec["shape"], symbolic, strict=True)):
         if free:
-            source = ConstantSource(f"{name}_{dim}")
-            symbol = mode.shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
-            sizes.append(mode.shape_env.create_symintnode(symbol, hint=size, source=source))
+            source = ConstantSource(f"input{index}_{dim}")
+            symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
+            sizes.append(shape_env.create_symintnode(symbol, hint=size, source=source))
         else:
             sizes.append(size)
-    return torch.empty(sizes, dtype=getattr(torch, dtype))
+    return torch.empty(sizes, dtype=getattr(torch, spec["dtype"]))
+
+
+def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
+    return {
+        size.node.expr: (index, dim)
+        for index, tensor in enumerate(inputs)
+        for dim, size in enumerate(tensor.shape)
+        if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol)
+    }
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    return {
+    """Inductor's, and our own where a shorter graph says the same."""
+    table = {
         **select_decomp_table(),
         **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
+        **get_decompositions([aten._scaled_dot_product_flash_attention_for_cpu]),
         aten.addmm.default: _addmm,
         aten.baddbmm.default: _baddbmm,
+        aten._native_batch_norm_legit_no_training.default: _batch_norm,
+        aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
+    for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
+        table.pop(covered, None)  # Inductor lowers these as they are
+    return table
+
+
+def _batch_norm(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, momentum: float, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    scale = aten.rsqrt(variance + eps)
+    if weight is not None:
+        scale = scale * weight
+    result = (x - mean.view(shape)) * scale.view(shape)
+    return result if bias is None else result + bias.view(shape), x.new_empty(0), x.new_empty(0)
 
 
 def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -199,7 +212,10 @@ def trace(
                 module, named, tuple(fill(json.loads(args), inputs)), fill(json.loads(kwargs), inputs)
             )
         outputs: list[Tensor] = []
-        tree = describe(result, outputs)
+        try:
+            tree = flatten(result, outputs)
+        except TypeError as error:
+            raise Untraceable("GRAPH_BREAK", f"forward returns {error}") from error
         return outputs
 
     with contextlib.ExitStack() as stack:
@@ -211,17 +227,13 @@ def trace(
         stack.enter_context(preserve_node_meta())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
-            _fake_input(mode, f"input{i}", spec["shape"], free, spec["dtype"])
-            for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
+            _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
         ]
+        symbols = _symbols(fake[len(state) :])
         graph = make_fx(_functionalized(call), decomposition_table=_decompositions())(*fake)
     _check(graph, state)
-    with mode:
-        inputs = [
-            torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cuda") for value in fake
-        ]
-    _to_gpu(graph)
-    return Trace(graph, inputs, tree)
+    _to_gpu(graph, fake)
+    return Trace(graph, fake, tree, shape_env, symbols)
 
 
 def _check(graph: GraphModule, state: Sequence[State]) -> None:
@@ -229,21 +241,29 @@ def _check(graph: GraphModule, state: Sequence[State]) -> None:
     for node in graph.graph.nodes:
         if node.op != "call_function":
             continue
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        tags = getattr(node.target, "tags", ())
+        if torch.Tag.nondeterministic_seeded in tags:
             raise Untraceable("RANDOM_OP", str(node.target))
+        if torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags:
+            raise Untraceable("GRAPH_BREAK", f"{node.target} depends on values")
         if node.target is aten.copy_.default and node.args[0] in placeholders[: len(state)]:
             raise Untraceable("STATEFUL", state[placeholders.index(node.args[0])].name)
 
 
-def _to_gpu(graph: GraphModule) -> None:
+def _to_gpu(graph: GraphModule, inputs: Sequence[Tensor]) -> None:
+    """Moves the graph, what is known of its values, and its inputs."""
     gpu = torch.device("cuda", 0)
 
     def moved(value: Any) -> Any:
+        if isinstance(value, FakeTensor):
+            value.fake_device = gpu
         return gpu if isinstance(value, torch.device) else value
 
     for node in graph.graph.nodes:
         node.args = torch.fx.node.map_aggregate(node.args, moved)
         node.kwargs = torch.fx.node.map_aggregate(node.kwargs, moved)
+        tree_map(moved, node.meta.get("val"))
+    tree_map(moved, list(inputs))
     graph.recompile()
 
 

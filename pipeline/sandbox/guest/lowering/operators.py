@@ -1,22 +1,24 @@
-"""Convolutions as one Triton reduction each: implicit matrix multiplication, or a sum for narrow ones.
+"""Operators that Inductor leaves to vendor libraries, or lowers to what is hard to read.
 
-Inductor leaves `aten.convolution` to a vendor library or to tuned templates. This lowering replaces it: it covers
-any number of dimensions, strides, padding, dilation, groups and transposition, fuses what follows into its kernel,
-and needs no tuning.
+A convolution becomes one reduction: an implicit matrix multiplication, or a sum where that would be narrow. Any number
+of dimensions, strides, padding, dilation, groups and transposition; what follows is fused into its kernel.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 from unittest import mock
 
 import sympy
 import torch
 from torch._inductor import ir, lowering
-from torch._inductor.virtualized import V, ops
 from torch._inductor.ir import Reduction, TensorBox
+from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
+
+from .sizes import named_size
 
 aten = torch.ops.aten
 
@@ -25,14 +27,65 @@ _MIN_DOT = 8
 
 
 @contextlib.contextmanager
-def pure_convolutions() -> Iterator[None]:
-    """Lets Inductor lower `aten.convolution` with `_convolution`."""
-    targets = (aten.convolution, aten.convolution.default)
+def pure_operators() -> Iterator[None]:
+    """Lets Inductor lower them in our way."""
+    ours = {aten.convolution: _convolution, aten.addmm: _addmm, aten.avg_pool2d: _avg_pool2d}
+    ours |= {packet.default: function for packet, function in ours.items()}
+    free = dict.fromkeys((aten.convolution, aten.convolution.default))  # of constraints on its inputs' strides
     with (
-        mock.patch.dict(lowering.lowerings, dict.fromkeys(targets, _convolution)),
-        mock.patch.dict(lowering._maybe_layout_constraints, dict.fromkeys(targets, None)),
+        mock.patch.dict(lowering.lowerings, ours),
+        mock.patch.dict(lowering._maybe_layout_constraints, free),
     ):
         yield
+
+
+def _addmm(bias: TensorBox, a: TensorBox, b: TensorBox, *, beta: float = 1, alpha: float = 1) -> TensorBox:
+    """A matmul with its bias added in the same kernel, rather than in each kernel that reads the result."""
+    result = lowering.lowerings[aten.mm](a, b)
+    if alpha != 1:
+        result = lowering.lowerings[aten.mul](result, alpha)
+    if beta != 1:
+        bias = lowering.lowerings[aten.mul](bias, beta)
+    result = lowering.lowerings[aten.add](result, bias)
+    result.realize()
+    return result
+
+
+_inductor_avg_pool2d = lowering.lowerings[aten.avg_pool2d.default]
+
+
+def _avg_pool2d(
+    x: TensorBox,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> TensorBox:
+    """As Inductor has it, but for windows that reach over the edge: their size is a product of two, not one sum."""
+    given = (x, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    kernel, padding = _each(kernel_size, 2), _each(padding, 2)
+    stride = _each(stride, 2) if stride else kernel
+    if divisor_override is not None or not (any(padding) or ceil_mode):
+        return _inductor_avg_pool2d(*given, divisor_override)
+    total = _inductor_avg_pool2d(*given, 1)
+    sizes = x.get_size()[-2:]
+
+    load = total.make_loader()
+
+    def mean(index: Sequence[sympy.Expr]) -> Any:
+        value = load(index)
+        for position, size, window, step, pad in zip(index[-2:], sizes, kernel, stride, padding, strict=True):
+            start = position * step - pad
+            stop = sympy.Min(start + window, size + (pad if count_include_pad else 0))
+            start = start if count_include_pad else sympy.Max(start, 0)
+            value = ops.truediv(value, ops.index_expr(stop - start, x.get_dtype()))
+        return value
+
+    return ir.Pointwise.create(
+        device=x.get_device(), dtype=x.get_dtype(), inner_fn=mean, ranges=list(total.get_size())
+    )
 
 
 def _convolution(
@@ -54,7 +107,6 @@ def _convolution(
     stride, padding, dilation = (_each(value, rank) for value in (stride, padding, dilation))
     batch, in_channels, *in_sizes = x.get_size()
     _, out_channels, *out_sizes = ir.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
-    from .inductor import named_size
     out_sizes = [named_size(s) for s in out_sizes]
     kernel = weight.get_size()[2:]
     in_group, out_group = FloorDiv(in_channels, groups), FloorDiv(out_channels, groups)
@@ -132,6 +184,7 @@ def _convolution(
     if bias is not None:
         bias = lowering.lowerings[aten.view](bias, [out_channels] + [1] * rank)
         result = lowering.lowerings[aten.add](result, bias)
+        result.realize()
     return result
 
 

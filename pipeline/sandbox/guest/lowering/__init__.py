@@ -1,0 +1,1 @@
+"""From a module to Inductor's Triton source, on a machine with no GPU."""

@@ -1,0 +1,121 @@
+"""A GPU that is not there.
+
+Inductor asks torch and Triton what device it generates for. `pretend_gpu` answers those questions for a chosen
+target while its context lasts, with torch's CPU and CUDA builds alike. Tested with torch 2.11 to 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+import triton
+from torch._dynamo.device_interface import CudaInterface
+from torch._inductor.fx_passes import post_grad
+from torch._subclasses import fake_tensor
+from triton.backends.compiler import GPUTarget
+
+# The properties that Inductor's heuristics read, by compute capability.
+_SHARED = {
+    "warp_size": 32,
+    "regs_per_multiprocessor": 65536,
+    "max_threads_per_multi_processor": 2048,
+    "max_threads_per_block": 1024,
+    "shared_memory_per_block": 49152,
+    "gcnArchName": "",
+    "is_integrated": 0,
+}
+DEVICES = {
+    "sm_80": SimpleNamespace(
+        name="NVIDIA A100-SXM4-80GB", major=8, minor=0, total_memory=80 << 30, multi_processor_count=108,
+        shared_memory_per_block_optin=166912, L2_cache_size=40 << 20, **_SHARED,
+    ),
+    "sm_90": SimpleNamespace(
+        name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=80 << 30, multi_processor_count=132,
+        shared_memory_per_block_optin=232448, L2_cache_size=50 << 20, **_SHARED,
+    ),
+    "sm_100": SimpleNamespace(
+        name="NVIDIA B200", major=10, minor=0, total_memory=180 << 30, multi_processor_count=148,
+        shared_memory_per_block_optin=232448, L2_cache_size=126 << 20, **_SHARED,
+    ),
+}  # fmt: skip
+
+
+class _TargetDriver:
+    """Stands where Triton's GPU driver would be; it only names the target."""
+
+    def __init__(self, target: GPUTarget) -> None:
+        self._target = target
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
+
+
+def _nothing(*args: Any, **kwargs: Any) -> None:
+    return None
+
+
+@contextlib.contextmanager
+def pretend_gpu(target: str) -> Iterator[None]:
+    """Makes torch, Inductor and Triton believe in one GPU of `target`, a key of `DEVICES`."""
+    device = DEVICES[target]
+    capability = (device.major, device.minor)
+    number = device.major * 10 + device.minor
+
+    def constant(value: Any) -> Any:
+        return lambda *args, **kwargs: value
+
+    def static(value: Any) -> Any:
+        return staticmethod(constant(value))
+
+    cuda, worker = torch.cuda, CudaInterface.Worker
+    patches = [
+        (fake_tensor, "init_gpu_context", _nothing),  # torch's CUDA build would look for a GPU here
+        (post_grad, "reinplace_inplaceable_ops", _nothing),  # copies fakes outside their mode; torch's CPU build fails
+        (torch.version, "cuda", torch.version.cuda or "13.0"),
+        (cuda, "is_available", constant(True)),
+        (cuda, "device_count", constant(1)),
+        (cuda, "current_device", constant(0)),
+        (cuda, "get_device_properties", constant(device)),
+        (cuda, "get_device_capability", constant(capability)),
+        (cuda, "get_device_name", constant(device.name)),
+        (cuda, "is_initialized", constant(False)),
+        (cuda, "_lazy_init", _nothing),
+        (cuda, "synchronize", _nothing),
+        (cuda, "set_device", _nothing),
+        (cuda, "_exchange_device", constant(0)),
+        (cuda, "_maybe_exchange_device", constant(0)),
+        (CudaInterface, "is_available", static(True)),
+        (CudaInterface, "device_count", static(1)),
+        (CudaInterface, "current_device", static(0)),
+        (CudaInterface, "synchronize", static(None)),
+        (CudaInterface, "get_device_properties", static(device)),
+        (CudaInterface, "get_compute_capability", static(number)),
+        (worker, "get_device_properties", static(device)),
+        (worker, "current_device", static(0)),
+    ]
+    triton_driver = triton.runtime.driver
+    previous = triton_driver._active
+    with contextlib.ExitStack() as stack:
+        for owner, name, value in patches:
+            stack.enter_context(mock.patch.object(owner, name, value))
+        triton_driver.set_active(_TargetDriver(GPUTarget("cuda", number, device.warp_size)))
+        stack.callback(setattr, triton_driver, "_active", previous)
+        yield

@@ -1,0 +1,102 @@
+"""Inductor's Triton source for a graph; nothing is compiled or run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from unittest import mock
+
+import sympy
+import torch
+from torch._guards import TracingContext, tracing
+from torch._inductor import compile_fx, config, lowering
+from torch._inductor.choices import InductorChoices
+from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.debug import DebugContext
+from torch._inductor.virtualized import V
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx import GraphModule
+
+from .operators import pure_operators
+from .sizes import NamingLowering
+
+OPTIONS: dict[str, Any] = {
+    # Pure Triton: matmuls are generated from scratch as tl.dot, sorts as bitonic networks.
+    "triton.native_matmul": True,
+    "triton.decompose_sort_ops": True,
+    # One plain kernel for each fused group: what is generated is what runs, with no choice left to tuning.
+    "max_autotune": False,
+    "max_autotune_gemm": False,
+    "triton.autotune_pointwise": False,
+    "triton.multi_kernel": 0,
+    "triton.cooperative_reductions": False,
+    "triton.mix_order_reduction": False,
+    "combo_kernels": False,
+    "split_reductions": False,
+    "online_softmax": False,
+    "benchmark_kernel": False,
+    # Readability: a buffer has one meaning, sizes are what they look like, no run-time checks.
+    "allow_buffer_reuse": False,
+    "inplace_buffers": False,
+    "comprehensive_padding": False,
+    "memory_planning": False,
+    "layout_optimization": False,
+    "size_asserts": False,
+    "alignment_asserts": False,
+    "assert_indirect_indexing": False,
+    "nan_asserts": False,
+    "triton.codegen_upcast_to_fp32": True,
+    "triton.descriptive_names": "original_aten",
+    "graph_partition": False,
+    # The process: no worker pool, no cache on disk.
+    "compile_threads": 1,
+    "fx_graph_cache": False,
+    "fx_graph_remote_cache": False,
+}
+
+
+_MAX_DEPTH = 64  # of a matmul that is one block deep
+
+
+class _Choices(InductorChoices):
+    """A matmul walks its depth in blocks: a whole row of it in registers would spill."""
+
+    @staticmethod
+    def should_use_persistent_reduction(features: Any, cooperative_reduction: bool) -> bool:
+        is_matmul = any(
+            node.node.get_reduction_type() == "dot" for node in features.scheduler_nodes() if node.is_reduction()
+        )
+        if is_matmul and not V.graph.sizevars.statically_known_leq(features.reduction_numel, _MAX_DEPTH):
+            return False
+        return InductorChoices.should_use_persistent_reduction(features, cooperative_reduction)
+
+
+def generate(graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
+    """Inductor's source for an inference graph of aten operators, given fake inputs on the pretended GPU; and the
+    sizes that it computes from others.
+
+    Each node knows its value, as `make_fx` leaves it.
+    """
+    fake_mode = next(value.fake_mode for value in inputs if isinstance(value, FakeTensor))
+    known = {name: value for name, value in options.items() if name in config._config}
+    with (
+        config.patch(known),
+        pure_operators(),
+        # Variance in two passes: as exact as Welford's update, and a kernel can be read.
+        mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
+        # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
+        mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
+        V.set_choices_handler(_Choices()),
+        tracing(TracingContext(fake_mode)),
+        torch.no_grad(),
+    ):
+        compile_fx.view_to_reshape(graph)
+        with V.set_fake_mode(fake_mode), V.set_debug_handler(DebugContext()):
+            compile_fx._recursive_post_grad_passes(graph, is_inference=True)
+            lowered = NamingLowering(
+                graph, example_inputs=inputs, shape_env=fake_mode.shape_env, is_inference=True, layout_opt=False
+            )
+            with V.set_graph_handler(lowered), V.set_extern_kernel_nodes([]):
+                lowered.run(*inputs)
+                code, _ = lowered.codegen()
+    return str(getattr(code, "value", code)), dict(lowered.sizevars.inv_precomputed_replacements)
