@@ -1,0 +1,203 @@
+"""Corpora: the embedded ones, requirements files and folders; and what is said when they cannot be had."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pip
+import pytest
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
+from kernelquarry.transforms.read import EMBEDDED, open_corpus, read_tree
+from kernelquarry.transforms.read import download as downloading
+from kernelquarry.transforms.read.folder import Folder, open_folder
+from kernelquarry.transforms.read.wheels import PinnedWheels, parse_requirements, sha256_of
+from tests.transforms.read.wheel import MIT, make_wheel
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that pip takes wheels from; there is nothing else."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setattr(downloading, "_pinned_pip", lambda scratch: Path(pip.__file__).parent.parent)
+    return folder
+
+
+def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedWheels:
+    text = f"# ours\ntiny-pkg==1.0 --hash=sha256:{sha256 or sha256_of(wheel)}\n"
+    return PinnedWheels("ours", parse_requirements(text, "ours"), cache)
+
+
+# pinned wheels
+
+
+def test_embedded_corpora_hold_each_other() -> None:
+    tiny, default, full = (set(open_corpus(name, Path("unused")).digests().items()) for name in EMBEDDED)
+    assert (len(tiny), len(default), len(full)) == (4, 48, 60)
+    assert tiny < default < full
+
+
+def test_wheels_are_downloaded_once(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = make_wheel(index, {"pkg/a.py": "x = 1\n"})
+    corpus = pinned(wheel, tmp_path / "cache")
+    (tree,) = corpus.trees()
+    assert [outcome.record.text for outcome in read_tree(tree) if isinstance(outcome, Kept)] == ["x = 1\n"]
+    assert [path.suffix for path in (tmp_path / "cache" / "wheels").iterdir()] == [".whl"]
+    monkeypatch.setattr(subprocess, "run", None)
+    assert corpus.trees() == [tree]
+
+
+def test_a_changed_wheel_in_the_cache_is_refused(tmp_path: Path, index: Path) -> None:
+    corpus = pinned(make_wheel(index, {"pkg/a.py": "x = 1\n"}), tmp_path / "cache")
+    (tree,) = corpus.trees()
+    tree.path.write_bytes(b"tampered")
+    with pytest.raises(UserError, match=r"not the wheel that was pinned .* delete it"):
+        corpus.trees()
+
+
+def test_an_index_that_serves_another_file_is_refused(tmp_path: Path, index: Path) -> None:
+    corpus = pinned(make_wheel(index, {"pkg/a.py": "x = 1\n"}), tmp_path / "cache", sha256="0" * 64)
+    with pytest.raises(UserError, match="another file than the corpus pins"):
+        corpus.trees()
+    assert not list((tmp_path / "cache" / "wheels").iterdir())
+
+
+def test_a_wheel_that_is_not_to_be_had(tmp_path: Path, index: Path) -> None:
+    corpus = pinned(index, tmp_path / "cache", sha256="0" * 64)
+    with pytest.raises(UserError, match=r"could not download .*tiny-pkg==1.0.*: check the network") as raised:
+        corpus.trees()
+    assert "\n" not in str(raised.value)
+
+
+def test_no_pip(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloading, "_pinned_pip", lambda scratch: tmp_path)
+    said = f"{sys.executable}: No module named pip"
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", said))
+    with pytest.raises(UserError, match=r"no pip to download with: run .* -m ensurepip"):
+        pinned(index, tmp_path / "cache", sha256="0" * 64).trees()
+
+
+@pytest.mark.parametrize("line", ["torch", "torch==2.0", "torch==2.0 --hash=md5:0", "-r other.txt"])
+def test_requirements_without_a_hash(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(f"# a comment\n{line}\n")
+    with pytest.raises(UserError, match="line 2: expected"):
+        open_corpus(str(path), tmp_path)
+
+
+def test_no_such_corpus(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such corpus: give tiny, default, full, a folder"):
+        open_corpus("huge", tmp_path)
+
+
+# folders
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def paths(folder: Folder) -> list[str]:
+    return [outcome.record.source.path for outcome in read_tree(folder) if isinstance(outcome, Kept)]
+
+
+def test_a_folder_is_a_corpus(tmp_path: Path) -> None:
+    files = {
+        "LICENSE": MIT,
+        "a.py": "x = 1\n",
+        "sub/b.py": "",
+        "sub/data.txt": "",
+        ".venv/c.py": "",
+        "__pycache__/d.py": "",
+    }
+    corpus = open_corpus(str(write(tmp_path / "code", files)), tmp_path)
+    assert corpus.name == "code"
+    (tree,) = corpus.trees()
+    assert (tree.package, len(tree.revision)) == ("code", 16)
+    assert paths(tree) == ["a.py", "sub/b.py"]
+
+
+def test_a_package_keeps_its_name(tmp_path: Path) -> None:
+    root = write(tmp_path / "pkg", {"LICENSE": MIT, "__init__.py": "", "a.py": ""})
+    assert paths(open_folder(root)) == ["pkg/__init__.py", "pkg/a.py"]
+
+
+def test_a_folder_without_a_licence_says_so(tmp_path: Path) -> None:
+    (outcome,) = read_tree(open_folder(write(tmp_path / "code", {"a.py": "x = 1\n"})))
+    assert isinstance(outcome, Dropped)
+    assert outcome.evidence == "no licence was found"
+
+
+def test_what_is_read_decides_the_digest(tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "x = 1\n"})
+    before = open_folder(root)
+    write(root, {"notes.txt": "of no account"})
+    assert open_folder(root) == before
+    write(root, {"a.py": "x = 2\n"})
+    assert open_folder(root).revision != before.revision
+    assert before.digests() != {before.package: before.revision}
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"secret.py": "x = 1\n"})
+    root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": ""})
+    (root / "link.py").symlink_to(outside / "secret.py")
+    (root / "folder").symlink_to(outside)
+    (root / "circle").symlink_to(root)
+    assert paths(open_folder(root)) == ["a.py"]
+
+
+def test_a_file_that_vanishes_is_our_error(tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", "b.py": ""})
+    outcomes = read_tree(open_folder(root))
+    assert isinstance(next(outcomes), Kept)
+    (root / "b.py").unlink()
+    assert isinstance(next(outcomes), Errored)
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    "git",
+    [
+        {"HEAD": f"{COMMIT}\n"},
+        {"HEAD": "ref: refs/heads/main\n", "refs/heads/main": f"{COMMIT}\n"},
+        {"HEAD": "ref: refs/heads/main\n", "packed-refs": f"# pack-refs\n{COMMIT} refs/heads/main\n"},
+    ],
+    ids=["detached", "loose", "packed"],
+)
+def test_a_checkout_has_its_commit_and_remote(tmp_path: Path, git: dict[str, str]) -> None:
+    config = '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://user:secret@forge.example/owner/name.git\n'
+    files = {f".git/{name}": text for name, text in {**git, "config": config}.items()}
+    folder = open_folder(write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", **files}))
+    assert (folder.package, folder.revision) == ("owner/name", COMMIT)
+
+
+@pytest.mark.parametrize("remote", ["git@forge.example:owner/name.git", "ssh://git@forge.example:22/owner/name/"])
+def test_forms_of_remotes(tmp_path: Path, remote: str) -> None:
+    files = {".git/HEAD": COMMIT, ".git/config": f'[remote "origin"]\n\turl = {remote}\n'}
+    assert open_folder(write(tmp_path / "code", files)).package == "owner/name"
+
+
+def test_a_worktree_is_of_its_repository(tmp_path: Path) -> None:
+    config = '[remote "origin"]\nurl = https://forge.example/owner/name\n'
+    repository = {".git/config": config, ".git/refs/heads/side": COMMIT}
+    repository |= {".git/worktrees/side/HEAD": "ref: refs/heads/side", ".git/worktrees/side/commondir": "../.."}
+    write(tmp_path / "main", repository)
+    root = write(tmp_path / "side", {".git": f"gitdir: {tmp_path}/main/.git/worktrees/side\n"})
+    folder = open_folder(root)
+    assert (folder.package, folder.revision) == ("owner/name", COMMIT)
+
+
+def test_a_broken_repository_is_a_plain_folder(tmp_path: Path) -> None:
+    root = write(tmp_path / "code", {".git/HEAD": "ref: refs/heads/gone\n", ".git/config": "[remote\n", "a.py": ""})
+    assert open_folder(root).package == "code"
