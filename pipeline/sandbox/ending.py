@@ -16,6 +16,7 @@ _KILLED = {
     "memory": (Status.OUT_OF_MEMORY, "more than {limits.memory_mb} MiB"),
     "processes": (Status.CRASHED, "more than {limits.processes} processes"),
 }
+_SIGNALS = {number.value: number.name for number in signal.Signals}  # not all have a name
 _CLAIMED = {
     "raised": Status.RAISED,
     "memory": Status.OUT_OF_MEMORY,
@@ -74,7 +75,7 @@ def _seen(job: Job, ending: Ending) -> tuple[Status, str]:
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and ending.cpu_s >= job.limits.cpu_s):
         return Status.TIMED_OUT, f"more than {job.limits.cpu_s} s of CPU time"
     if code < 0:
-        return Status.CRASHED, f"killed by {signal.Signals(-code).name}"
+        return Status.CRASHED, f"killed by {_SIGNALS.get(-code, f'signal {-code}')}"
     return Status.CRASHED, f"exited with {code}" if code else ""
 
 

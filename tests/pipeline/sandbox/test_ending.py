@@ -1,0 +1,88 @@
+"""From how a process ended, and what it left, to a status: a guest is believed only where it must be."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Report, Status, ending, protocol
+from kernelquarry.pipeline.sandbox.ending import Ending
+
+NONCE = bytes(range(16))
+EXITED = 1 << 8  # wait status of exit(1)
+GOOD = {"reply": {"x": 1}}
+RAISED = {"ended": "raised", "error": "ValueError: /tmp/s/x", "traceback": "in /tmp/s/x"}
+
+
+@pytest.fixture
+def fd() -> Iterator[int]:
+    fd = os.memfd_create("reply", os.MFD_ALLOW_SEALING)
+    yield fd
+    os.close(fd)
+
+
+def report(fd: int, body: dict | None, status: int = 0, killed_by: str = "", cpu_s: float = 0.1) -> Report:
+    if body is not None:
+        protocol.write(fd, NONCE, body, {}, 1 << 16)
+    job = Job("script", {}, limits=Limits(wall_s=3, cpu_s=5, memory_mb=7, processes=9))
+    return ending.report(job, Ending(status, killed_by, cpu_s, 2048), fd, NONCE, "/tmp/s", b"at /tmp/s \xff", 1.5)
+
+
+def test_a_complete_reply_is_success(fd: int) -> None:
+    assert report(fd, GOOD) == Report(Status.OK, {"x": 1}, {}, "", "", "at /scratch \ufffd", 1.5, 0.1, 2.0)
+
+
+def test_an_exception_is_told_without_the_scratch_folders_name(fd: int) -> None:
+    seen = report(fd, RAISED)
+    assert (seen.status, seen.error, seen.traceback) == (Status.RAISED, "ValueError: /scratch/x", "in /scratch/x")
+
+
+@pytest.mark.parametrize(
+    ("status", "killed_by", "cpu_s", "expected", "error"),
+    [
+        (0, "host", 0, Status.TIMED_OUT, "no reply within 3 s"),
+        (signal.SIGKILL, "memory", 0, Status.OUT_OF_MEMORY, "more than 7 MiB"),
+        (signal.SIGKILL, "processes", 0, Status.CRASHED, "more than 9 processes"),
+        (signal.SIGXCPU, "", 5.1, Status.TIMED_OUT, "more than 5 s of CPU time"),
+        (signal.SIGKILL, "", 7.0, Status.TIMED_OUT, "more than 5 s of CPU time"),
+        (signal.SIGKILL, "", 0.5, Status.CRASHED, "killed by SIGKILL"),
+        (signal.SIGSEGV | 0x80, "", 0, Status.CRASHED, "killed by SIGSEGV"),
+        (40, "", 0, Status.CRASHED, "killed by signal 40"),
+        (EXITED, "", 0, Status.CRASHED, "exited with 1"),
+    ],
+)
+def test_a_reply_does_not_help_a_guest_that_ended_badly(
+    fd: int, status: int, killed_by: str, cpu_s: float, expected: Status, error: str
+) -> None:
+    seen = report(fd, GOOD, status, killed_by, cpu_s)
+    assert (seen.status, seen.error, seen.reply) == (expected, error, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        {},
+        {"reply": []},
+        {"reply": {}, "more": 1},
+        RAISED | {"ended": "ok"},
+        RAISED | {"error": ""},
+        RAISED | {"error": 3},
+        RAISED | {"more": "x"},
+    ],
+    ids=repr,
+)
+def test_no_reply_of_the_right_form_is_a_crash(fd: int, body: dict | None) -> None:
+    seen = report(fd, body)
+    assert seen.status is Status.CRASHED and seen.reply is None and seen.error
+
+
+def test_a_reply_that_can_still_change_is_a_crash(fd: int) -> None:
+    os.ftruncate(fd, 1 << 16)
+    with mmap.mmap(fd, 1 << 16):
+        seen = report(fd, GOOD)
+    assert seen.status is Status.CRASHED and "can still be written" in seen.error
