@@ -10,6 +10,7 @@ import pytest
 from scripts import Run, script
 
 from kernelquarry.pipeline.sandbox import Sandbox, Status
+from kernelquarry.pipeline.sandbox.layers import OFF
 
 # name -> (body, status, part of the error, limits)
 ATTACKS: dict[str, tuple[str, Status, str, dict[str, float]]] = {
@@ -260,3 +261,12 @@ def test_a_forged_reply_is_no_reply(run: Run, name: str) -> None:
 def test_a_printed_reply_is_no_reply(run: Run) -> None:
     report = run("""import os; os.write(1, b'{"reply": {"ok": true}}'); os._exit(0)""")
     assert report.status is Status.CRASHED
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20], ids=["empty", "of 1 MiB"])
+def test_many_files_fill_the_guests_own_folder_only(run: Run, sandbox: Sandbox, size: int) -> None:
+    if sandbox.layers["namespaces"].startswith(OFF):
+        pytest.skip("without namespaces the number of files is not limited")
+    report = run(f"for i in range(2000):\n    with open(str(i), 'wb') as file: file.write(bytes({size}))", file_mb=4)
+    assert report.status is Status.RAISED and "No space left" in report.error
+    assert run("open('file', 'w').write('x' * 1000); return {'fine': 1}, {}", file_mb=4).reply == {"fine": 1}
