@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 
 log = logging.getLogger(__name__)
@@ -20,9 +21,14 @@ class Record(Protocol):
 
 
 def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: Any) -> Outcome[Any]:
-    """`work(record, *services)`, or `Errored` with the place where it raised."""
+    """`work(record, *services)`, or `Errored` with the place where it raised.
+
+    Raises: UserError, which no other record would escape: the machine lacks what the stage needs.
+    """
     try:
         return work(record, *services)
+    except UserError:
+        raise
     except Exception as error:
         log.debug("%s", record.id, exc_info=error)
         where = traceback.format_tb(error.__traceback__)[-1].strip().splitlines()[0]

@@ -13,6 +13,8 @@ import time
 from dataclasses import asdict
 from types import TracebackType
 
+from kernelquarry.pipeline.schema.errors import UserError
+
 from . import protocol
 from .ending import Ending
 from .job import Job
@@ -25,7 +27,7 @@ _MAX_REQUEST = 1 << 40  # bytes: whatever the host wants to send
 _MEBIBYTE = 1 << 20
 
 
-class SandboxError(RuntimeError):
+class SandboxError(UserError):
     """The sandbox failed, not the job."""
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
 from kernelquarry.pipeline.schema.ids import canonical
@@ -17,6 +16,8 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Probed, Source, Workload
 
 TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
+
+MOST_KERNELS = 12  # a file with more is longer than the context that most models are trained with
 
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
@@ -34,7 +35,7 @@ class _Found:
 
     inductor_code: str
     bindings: tuple[tuple[str, Source, str], ...]
-    outputs: str
+    outputs: JsonValue
     shape_general: bool
 
 
@@ -55,15 +56,19 @@ def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
         return _dropped(probed, report.reply)
     try:
         found = _REPLY.validate_json(canonical(report.reply))
-        json.loads(found.outputs)
     except (ValidationError, ValueError) as error:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
+    kernels = found.inductor_code.count("async_compile.triton(")
+    if kernels == 0:
+        return Dropped(probed.id, Reason.NOTHING_TO_LOWER, "no Triton kernel")
+    if kernels > MOST_KERNELS:
+        return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{kernels} kernels")
     return Kept(
         Lowered(
             probed=probed,
             inductor_code=found.inductor_code,
             bindings=tuple(Binding(*binding) for binding in found.bindings),
-            outputs=found.outputs,
+            outputs=canonical(found.outputs),
             shape_general=found.shape_general,
             generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
         )
