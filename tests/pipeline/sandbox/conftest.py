@@ -19,6 +19,4 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def run(sandbox: Sandbox) -> Callable[..., Report]:
     """Run a script in a guest."""
-    return lambda body, arguments=None, tensors=None, **limits: sandbox.run(
-        script(body, arguments, tensors, **limits)
-    )
+    return lambda body, arguments=None, tensors=None, **limits: sandbox.run(script(body, arguments, tensors, **limits))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -24,6 +25,21 @@ def test_every_layer_is_described(sandbox: Sandbox) -> None:
     assert [layer.name for layer in layers if not layer.active] == [
         name for name in NAMES if sandbox.layers[name].startswith(OFF)
     ]
+
+
+def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
+    """Asked of other programs than ours, so that a layer that is lost by mistake is missed."""
+    active = {layer.name for layer in doctor.describe(sandbox) if layer.active}
+    assert {"privileges", "limits"} <= active
+    namespaces = ["unshare", "--user", "--mount", "--net", "--ipc", "--pid", "--fork", "--mount-proc", "true"]
+    if shutil.which("unshare") and subprocess.run(namespaces, capture_output=True).returncode == 0:
+        assert "namespaces" in active
+    if landlock.abi() >= landlock.LEAST_ABI:
+        assert "landlock" in active
+    if seccomp.supported() and "seccomp" in Path("/proc/self/status").read_text().lower():
+        assert "seccomp" in active
+    if Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
+        assert "watch" in active
 
 
 def test_nothing_that_is_tried_is_allowed(sandbox: Sandbox) -> None:
