@@ -333,7 +333,7 @@ def _quoted_names(node: Node) -> Iterator[str]:
 def _declared(body: Node) -> tuple[set[str], set[str]]:
     """Names of the `global` and `nonlocal` statements of a function, nested functions apart."""
     found: dict[str, set[str]] = {"global_statement": set(), "nonlocal_statement": set()}
-    stack = [body]
+    stack = [body] if re.search(rb"\b(global|nonlocal)\b", body.text or b"") else []
     while stack:
         node = stack.pop()
         if node.type in found:
