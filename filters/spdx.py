@@ -11,7 +11,7 @@ PERMISSIVE = frozenset(
     """
     0BSD Apache-2.0 BSD-1-Clause BSD-2-Clause BSD-2-Clause-Patent BSD-3-Clause BSD-3-Clause-Clear BSL-1.0 CC0-1.0 HPND
     ISC MIT MIT-0 NCSA PostgreSQL PSF-2.0 Python-2.0 Unlicense WTFPL X11 Zlib
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 # What packages write in place of an SPDX identifier, without "the", "license", "software" and punctuation.

@@ -27,7 +27,7 @@ class Store:
 
     directory: Path
 
-    def get(self, stage: str, key: str, kind: type) -> Outcome[Any] | None:
+    def get(self, stage: str, key: str, kind: type[Any]) -> Outcome[Any] | None:
         """The outcome stored under `key`, or None. A damaged entry is a miss: its stage makes it anew."""
         for suffix, cls in ((".kept.parquet", kind), (".lost.parquet", Loss)):
             path = self._path(stage, key, suffix)

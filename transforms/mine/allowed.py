@@ -9,7 +9,7 @@ STANDARD = frozenset(
     __future__ abc bisect cmath collections colorsys contextlib copy dataclasses decimal difflib enum fractions
     functools hashlib heapq inspect itertools json keyword logging math numbers operator pprint random re statistics
     string struct textwrap time types typing unicodedata warnings weakref
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 # Parts of the allowed packages that reach the network, a compiler or other processes, or that are gone.
@@ -18,7 +18,7 @@ FORBIDDEN = frozenset(
     numpy.ctypeslib numpy.distutils numpy.f2py numpy.testing
     torch._six torch.hub torch.multiprocessing torch.utils.cpp_extension torch.utils.model_zoo
     torch.utils.tensorboard
-    """.split()  # noqa: SIM905
+    """.split()
 )
 
 

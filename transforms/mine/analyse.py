@@ -15,7 +15,7 @@ from .usage import Annotation, DefinitionUsage, Kind, Part, Reference, Usage
 _LOG_METHODS = frozenset(
     """
     critical debug error exception info info_once log success trace warn warn_once warning warning_once
-    """.split()  # noqa: SIM905
+    """.split()
 )
 _LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
 _WRAPPERS = frozenset({"compile", "script"})

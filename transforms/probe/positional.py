@@ -1,4 +1,4 @@
-"""Keyword-only parameters of the entry class become positional: `get_init_inputs()` is a list of positional arguments."""
+"""Keyword-only parameters of the entry class become positional, as `get_init_inputs()` is a list."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     names = [ENTRY_POINT]
     for name in names:  # grows while it is read
         node = classes.pop(name, None)
-        if node is None:
+        if node is None or node.decorator_list:  # a decorator may look at the signature
             continue
         names += [base.id for base in node.bases if isinstance(base, ast.Name)]
         for method in node.body:
@@ -53,7 +53,7 @@ def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 def _rewritten(code: str, method: ast.FunctionDef) -> str:
     args = method.args
     required = len(args.args) - len(args.defaults)
-    named = [(arg, None) for arg in args.args[:required]]
+    named: list[tuple[ast.arg, ast.expr | None]] = [(arg, None) for arg in args.args[:required]]
     named += list(zip(args.args[required:], args.defaults, strict=True))
     named += list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
     ordered = [pair for pair in named if pair[1] is None] + [pair for pair in named if pair[1] is not None]
@@ -63,7 +63,7 @@ def _rewritten(code: str, method: ast.FunctionDef) -> str:
     lines = code.splitlines(keepends=True)
     first, last = args.args[0], _last(method)
     before = "".join(lines[: first.lineno - 1]) + _head(lines[first.lineno - 1], first.col_offset)
-    after = _tail(lines[last.end_lineno - 1], last.end_col_offset) + "".join(lines[last.end_lineno :])  # type: ignore[operator,index,arg-type]
+    after = _tail(lines[last.end_lineno - 1], last.end_col_offset) + "".join(lines[last.end_lineno :])  # type: ignore[operator,arg-type]
     indent = " " * method.col_offset
     joined = ", ".join(texts)
     if "\n" in joined or len(before.rsplit("\n", 1)[-1]) + len(joined) > _WIDTH:

@@ -17,7 +17,7 @@ from .positional import positional
 from .render import is_list, render
 
 _EVIDENCE = 500  # characters
-_GUEST = Limits(wall_s=30, cpu_s=20, output_mb=16)
+_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class ProbeLimits:
     """How large a module and one call of it may be, so that its kernels can be interpreted on a CPU."""
 
     parameters: int = 5_000_000  # elements of parameters and buffers
-    elements: int = 8_000_000  # written by all operators of one forward
-    flops: int = 400_000_000  # floating-point operations of one forward
+    elements: int = 6_000_000  # written by all operators of one forward
+    flops: int = 300_000_000  # floating-point operations of one forward
 
 
 @dataclass(frozen=True, slots=True)

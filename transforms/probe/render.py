@@ -95,7 +95,7 @@ def _with_imports(code: str, functions: str) -> str:
 
 
 def _first_line_after_preamble(tree: ast.Module) -> int:
-    """Number of lines up to the end of the docstring and of the `__future__` imports, with the empty line after them."""
+    """Number of lines up to the end of the docstring and the `__future__` imports, with the empty line after them."""
     end = 0
     for index, node in enumerate(tree.body):
         docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

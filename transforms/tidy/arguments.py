@@ -49,7 +49,7 @@ def _argument(binding: Binding, paths: dict[int, str]) -> Argument:
 
 
 def _access(name: str) -> str:
-    """".proj.weight", ".layers[0].bias": how a qualified name is written."""
+    """ ".proj.weight", ".layers[0].bias": how a qualified name is written."""
     head, *subscripts = re.split(r"(?=\[)", name, maxsplit=1)
     parts = [f"[{part}]" if part.isdigit() else f".{part}" for part in head.split(".")]
     if not all(part.isdigit() or part.isidentifier() for part in head.split(".")):

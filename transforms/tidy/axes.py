@@ -10,7 +10,13 @@ from .raw import NotTidied, RawKernel
 
 PREFIXES = ("z", "y", "x", "r0_", "r1_")
 _PREAMBLE = re.compile(r"([xyz]|r\d_)(numel|offset|index|mask|base)|r(index|offset|numel|base)|[XYZ]BLOCK|R\d?_?BLOCK")
-_ALIASES = {"rindex": "r0_index", "roffset": "r0_offset", "rnumel": "r0_numel", "rbase": "r0_base", "RBLOCK": "R0_BLOCK"}
+_ALIASES = {
+    "rindex": "r0_index",
+    "roffset": "r0_offset",
+    "rnumel": "r0_numel",
+    "rbase": "r0_base",
+    "RBLOCK": "R0_BLOCK",
+}
 _GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow", "BatchMatmulGrid3D")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .axes import Axis
-from .raw import NotTidied, RawKernel
+from .raw import RawKernel
 
 _POINTWISE = 1024  # elements of a block
 _TILE = 32  # rows and columns of a two-dimensional block
 _REDUCTION = 2048  # elements of a block of rows
 _COLUMNS = 1024  # of them in a row, where a row is walked in a loop
-_MATMUL = {"y": 64, "x": 64, "r0_": 32}
+_MATMUL = {"y": 32, "x": 32, "r0_": 32}  # float32 products are unrolled, and larger tiles take seconds to compile
 _MIN_DOT = 16
 
 
@@ -29,9 +29,7 @@ def power_of_2(size: int) -> int:
     return 1 << (size - 1).bit_length()
 
 
-def choose(
-    kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], is_matmul: bool
-) -> Launch:
+def choose(kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], is_matmul: bool) -> Launch:
     sizes = {axis.prefix: _limit(axis, kernel) for axis in axes}
     if is_matmul:
         wanted = {p: max(_MIN_DOT, min(_MATMUL.get(p, 1), sizes[p])) for p in sizes if p != "z"}
@@ -79,10 +77,11 @@ def _reduction(axes: Sequence[Axis], sizes: Mapping[str, int]) -> dict[str, int]
 
 
 def _divisor(axis: Axis) -> int:
-    """The largest power of 2 that divides the size: blocks along the axis have no mask."""
-    if axis.size is None:
-        raise NotTidied("a run-time size without a mask")
-    return axis.size & -axis.size
+    """The largest block along an axis without a mask: a power of 2 that divides its size.
+
+    A size that is only known at run time has no mask if Inductor's largest block divides it.
+    """
+    return axis.size & -axis.size if axis.size is not None else _COLUMNS
 
 
 def _programs(axes: Sequence[Axis]) -> tuple[str, ...]:

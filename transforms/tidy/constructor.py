@@ -20,9 +20,10 @@ __all__ = ["Constructor", "NeedsImport", "slice_constructor"]
 _HARNESS = ("get_inputs", "get_init_inputs")
 # Methods that torch or Python calls without naming them in the source.
 _IMPLICIT = frozenset(
-    "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ __contains__ "
-    "__hash__ __eq__ _load_from_state_dict _save_to_state_dict state_dict load_state_dict _register_state_dict_hook "
-    "get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ __set_name__ __get__ __set__".split()
+    "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ "
+    "__contains__ __hash__ __eq__ _load_from_state_dict _save_to_state_dict state_dict load_state_dict "
+    "_register_state_dict_hook get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ "
+    "__set_name__ __get__ __set__".split()
 )
 _SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
 _INERT_MODULES = frozenset(
@@ -97,7 +98,9 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
     entry = next(node for node in kept if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT)
     kept = [_renamed(node) for node in kept if node is not entry]
     needed = imports.needed(_loaded([*kept, entry]))
-    return Constructor(needed, kept, _renamed(entry))
+    renamed = _renamed(entry)
+    assert isinstance(renamed, ast.ClassDef)
+    return Constructor(needed, kept, renamed)
 
 
 def _renamed(node: ast.stmt) -> ast.stmt:
@@ -284,7 +287,9 @@ def _is_inert(node: ast.expr) -> bool:
             return all(map(_is_inert, [left, *comparators]))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return all(map(_is_inert, [test, body, orelse]))
-        case ast.Call(func=ast.Name("int" | "float" | "bool" | "len" | "tuple" | "max" | "min"), args=args, keywords=[]):
+        case ast.Call(
+            func=ast.Name("int" | "float" | "bool" | "len" | "tuple" | "max" | "min"), args=args, keywords=[]
+        ):
             return all(map(_is_inert, args))
         case ast.Call(func=ast.Attribute(value=ast.Name("nn"), attr=name), args=args, keywords=keywords):
             return name in _INERT_MODULES and all(map(_is_inert, [*args, *(keyword.value for keyword in keywords)]))

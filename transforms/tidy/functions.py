@@ -59,16 +59,16 @@ def arg_min(x, index, axis: tl.constexpr):
     hit = (x == wide) | ((x != x) & (wide != wide))
     return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
 ''',
-    "any_true": '''
+    "any_true": """
 @triton.jit
 def any_true(x, axis: tl.constexpr):
     return tl.max(x.to(tl.int32), axis) > 0
-''',
-    "multiply": '''
+""",
+    "multiply": """
 @triton.jit
 def multiply(a, b):
     return a * b
-''',
+""",
     "arg_maximum": '''
 @triton.jit
 def arg_maximum(a, index_a, b, index_b):
@@ -176,7 +176,7 @@ def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.ex
 def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
     if function in _TL:
         return call(f"tl.{_TL[function]}", *args)
-    if function == "signbit" and isinstance(args[0], ast.Constant):
+    if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
     if function == "isnan":
         return ast.Compare(args[0], [ast.NotEq()], [args[0]])

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 _PARAMETER_FREE = frozenset(("einops.layers.torch.Rearrange", "einops.layers.torch.Reduce"))
 _ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
-            "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil", "numpy.floor": "math.floor",
-            "numpy.inf": "math.inf"}  # fmt: skip
+            "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil",
+            "numpy.floor": "math.floor", "numpy.inf": "math.inf"}  # fmt: skip
 
 
 class NeedsImport(Exception):

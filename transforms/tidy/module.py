@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered
 
 from .algebra import polynomial, render
-from .arguments import Argument, arguments, short_roles, signature
+from .arguments import arguments, short_roles, signature
 from .constructor import slice_constructor
 from .functions import LIBRARY, library_calls
 from .kernel import Kernel, tidy_kernel
@@ -35,9 +34,7 @@ def render_module(lowered: Lowered) -> Rendered:
     raw = parse(lowered.inductor_code)
     forward = _Forward(lowered, raw)
     kept = [binding.name.split(".")[0].split("[")[0] for binding in lowered.bindings]
-    constructor = slice_constructor(
-        lowered.probed.python_code, [state.name for state in lowered.probed.state], kept
-    )
+    constructor = slice_constructor(lowered.probed.python_code, [state.name for state in lowered.probed.state], kept)
     kernels = [kernel.function for kernel in forward.kernels.values()]
     helpers = [helper for name in forward.kernels for helper in raw.kernels[name].helpers]
     library = library_calls([*kernels, *helpers])
@@ -139,10 +136,10 @@ class _Forward:
         sizes = [step for step in self._steps if isinstance(step, Size)]
         for step in sizes:
             self._names[step.name] = free(self._size_name(step), self._taken)
-        for argument in dict.fromkeys(step.argument for step in sizes):
-            own = [step for step in sizes if step.argument == argument]
+        for owner in dict.fromkeys(step.argument for step in sizes):
+            own = [step for step in sizes if step.argument == owner]
             left = ", ".join(self._names[step.name] for step in own)
-            right = ", ".join(f"{self._names[argument]}.shape[{step.dim}]" for step in own)
+            right = ", ".join(f"{self._names[owner]}.shape[{step.dim}]" for step in own)
             self._lines.append(f"{left} = {right}")
 
     def _size_name(self, size: Size) -> str:
@@ -150,7 +147,7 @@ class _Forward:
         rank = len(self._lowered.probed.workloads[0].tensors[index].shape)
         if size.dim == 0:
             return "batch"
-        default = "length" if rank == 3 and size.dim == 2 or size.dim == 1 and rank in (2, 3) else f"dim{size.dim}"
+        default = "length" if (rank == 3 and size.dim == 2) or (size.dim == 1 and rank in (2, 3)) else f"dim{size.dim}"
         return _DIMS.get(rank, {}).get(size.dim, default)
 
     def _name_buffers(self) -> None:
@@ -232,9 +229,9 @@ class _Forward:
         sizes = _tuple([self._size(size) for size in shape.elts])
         whole = self._buffers.get(base.id) if isinstance(base, ast.Name) else None
         start = polynomial(self._expanded(offset))
-        if whole and start.constant == 0 and _is_contiguous(shape.elts, stride.elts):
-            if _is_contiguous(whole.shape, whole.stride) and self._same_count(whole.shape, shape.elts):
-                return f"{self._value(base)}.view({sizes[1:-1].rstrip(',')})"
+        is_plain = start.constant == 0 and _is_contiguous(shape.elts, stride.elts)
+        if whole and is_plain and self._is_whole(whole, shape.elts):
+            return f"{self._value(base)}.view({sizes[1:-1].rstrip(',')})"
         strides = _tuple([self._size(step) for step in stride.elts])
         text = self._value(base)
         if start.constant == 0:
@@ -242,8 +239,10 @@ class _Forward:
         begin = self._size(offset)
         return f"{text}.as_strided({sizes}, {strides}, {begin if whole else f'{text}.storage_offset() + {begin}'})"
 
-    def _same_count(self, a: list[ast.expr], b: list[ast.expr]) -> bool:
-        return _count([self._expanded(size) for size in a]) == _count([self._expanded(size) for size in b])
+    def _is_whole(self, buffer: Allocate, shape: list[ast.expr]) -> bool:
+        """Whether a contiguous view of `shape` from the start is all of a contiguous buffer."""
+        sizes = ([self._expanded(size) for size in buffer.shape], [self._expanded(size) for size in shape])
+        return _is_contiguous(buffer.shape, buffer.stride) and _count(sizes[0]) == _count(sizes[1])
 
     def _extern(self, call: ast.Call) -> str:
         function = ast.unparse(call.func)

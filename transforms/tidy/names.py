@@ -18,12 +18,14 @@ _VIEWS = frozenset(
 _SHORT = {
     "addmm": "linear", "mm": "matmul", "bmm": "matmul", "baddbmm": "matmul", "convolution": "conv",
     "_native_batch_norm_legit_no_training": "batch_norm", "native_layer_norm": "layer_norm",
-    "native_group_norm": "group_norm", "_native_batch_norm_legit": "batch_norm", "max_pool2d_with_indices": "max_pool2d",
+    "native_group_norm": "group_norm", "_native_batch_norm_legit": "batch_norm",
+    "max_pool2d_with_indices": "max_pool2d",
     "max_pool3d_with_indices": "max_pool3d", "_to_copy": "cast", "_unsafe_index": "index",
     "_unsafe_index_put": "index_put", "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
 }  # fmt: skip
 _MADE_BY = {
-    "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp", "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
+    "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp",
+    "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
     "tl.dot": "product", "tl.where": "chosen", "tl.load": "value", "tl.maximum": "highest", "tl.minimum": "lowest",
     "tl.cumsum": "running", "libdevice.tanh": "tanh", "tl.erf": "erf",
 }  # fmt: skip

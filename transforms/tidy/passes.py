@@ -10,8 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from .functions import call
 
 _WIDTH = 88  # of an expression that another one may be written into
-_KEPT = ("tl.load", "tl.dot", "tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.sort", "tl.cumsum", "tl.associative_scan",
-         "nan_max", "nan_min", "any_true", "arg_max", "arg_min")
+_KEPT = (
+    "tl.load",
+    "tl.dot",
+    "tl.sum",
+    "tl.max",
+    "tl.min",
+    "tl.reduce",
+    "tl.sort",
+    "tl.cumsum",
+    "tl.associative_scan",
+    "nan_max",
+    "nan_min",
+    "any_true",
+    "arg_max",
+    "arg_min",
+)
 
 
 def uses(nodes: Sequence[ast.AST]) -> Counter[str]:
@@ -92,15 +106,17 @@ def _accumulated(done: list[ast.stmt], loads: Mapping[str, ast.Call]) -> list[as
     match value:
         case ast.Name(new):
             mask: ast.expr | None = None
-        case ast.Call(func=func, args=[mask, ast.Name(new), ast.Name(old)]) if old == total and ast.unparse(func) == "tl.where":
+        case ast.Call(func=func, args=[mask, ast.Name(new), ast.Name(old)]) if (
+            old == total and ast.unparse(func) == "tl.where"
+        ):
             pass
         case _:
             return None
     for position in range(len(done) - 2, -1, -1):
         match done[position]:
-            case ast.Assign(targets=[ast.Name(name)], value=ast.BinOp(left=ast.Name(left), op=ast.Add(), right=right)) if (
-                name == new and left == total
-            ):
+            case ast.Assign(
+                targets=[ast.Name(name)], value=ast.BinOp(left=ast.Name(left), op=ast.Add(), right=right)
+            ) if name == new and left == total:
                 if uses(done[position + 1 : -1])[new]:
                     return None
                 if mask is not None and not _is_zero_outside(right, mask, loads):

@@ -49,8 +49,9 @@ def parse(source: str) -> RawSource:
     call: list[ast.stmt] | None = None
     for statement in ast.parse(source).body:
         match statement:
-            case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Attribute(attr=language), args=args)) if (
-                "async_compile" in ast.unparse(statement.value.func)
+            case ast.Assign(
+                targets=[ast.Name(name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name("async_compile"), attr=language), args=args),
             ):
                 if language != "triton":
                     raise NotTidied(f"a kernel in {language}")

@@ -17,8 +17,21 @@ from .functions import call, parsed, translate
 from .raw import NotTidied, RawKernel
 from .values import Value, combined, element, literal
 
-_REDUCTIONS = ("tl.sum", "tl.max", "tl.min", "tl.reduce", "tl.argmax", "tl.argmin", "tl.xor_sum", "tl.reduce_or",
-    "nan_max", "nan_min", "any_true", "arg_max", "arg_min")
+_REDUCTIONS = (
+    "tl.sum",
+    "tl.max",
+    "tl.min",
+    "tl.reduce",
+    "tl.argmax",
+    "tl.argmin",
+    "tl.xor_sum",
+    "tl.reduce_or",
+    "nan_max",
+    "nan_min",
+    "any_true",
+    "arg_max",
+    "arg_min",
+)
 _SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
@@ -63,7 +76,11 @@ class Simplifier:
                 return self._assign(name, value)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 new, known = self.expression(value)
-                if len(targets) == 1 and isinstance(new, ast.Call) and ast.unparse(new.func) in ("tl.cumsum", "tl.cumprod"):
+                if (
+                    len(targets) == 1
+                    and isinstance(new, ast.Call)
+                    and ast.unparse(new.func) in ("tl.cumsum", "tl.cumprod")
+                ):
                     self.values[ast.unparse(targets[0])] = known
                     return [ast.Assign([targets[0]], new, lineno=0)]
                 for target in targets:
@@ -84,7 +101,7 @@ class Simplifier:
         self.values[name] = known if name not in self.values or not known.literal else self.values[name]
         # What Inductor calls "x0" or "r0_1" is the same in every loop that says it again.
         if self.assigned[name] == 1 or _INDEX.fullmatch(name):
-            if isinstance(new, ast.Name) and (self.assigned[new.id] <= 1 or not self.depth) or known.literal:
+            if (isinstance(new, ast.Name) and (self.assigned[new.id] <= 1 or not self.depth)) or known.literal:
                 self.copies[name] = new
                 return []
             if isinstance(new, ast.Call) and ast.unparse(new.func) == "tl.load":
@@ -141,7 +158,9 @@ class Simplifier:
             if name == axis.numel and axis.size is not None:
                 return ast.Constant(axis.size), Value(dtype="int32", literal=True)
         if name.endswith("_base") and (prefix := name.removesuffix("base")) in self.axes:
-            index = ast.BinOp(ast.Name(f"{prefix}index", ast.Load()), ast.Sub(), ast.Name(f"{prefix}offset", ast.Load()))
+            index = ast.BinOp(
+                ast.Name(f"{prefix}index", ast.Load()), ast.Sub(), ast.Name(f"{prefix}offset", ast.Load())
+            )
             return index, Value(frozenset({prefix}), "int32")
         if name in self.copies:
             copied = self.copies[name]
@@ -261,7 +280,7 @@ class Simplifier:
         over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
         if not over and literal(filling) is not None:
             return _cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
-        sizes = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
+        sizes: list[ast.expr] = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
         listed = ast.Tuple(sizes, ast.Load())
         typed = parsed(f"tl.{dtype}")
         if isinstance(filling, ast.Constant) and filling.value == 0:
@@ -294,10 +313,11 @@ class Simplifier:
         load = self.loads.get(ast.unparse(value))
         if load is None:
             return False
-        keywords = {keyword.arg: ast.unparse(keyword.value) for keyword in load.keywords}
-        covered = set(keywords.get("mask", "").split(" & ")) >= set(masks)
-        default = literal(other)
-        return covered and default is not None and float(keywords.get("other", "nan")) == _number(other)
+        keywords = {keyword.arg: keyword.value for keyword in load.keywords}
+        if "other" not in keywords or literal(other) is None:
+            return False
+        covered = set(ast.unparse(keywords["mask"]).split(" & ")) >= set(masks)
+        return covered and _number(keywords["other"]) == _number(other)
 
     # Memory
 
@@ -309,7 +329,9 @@ class Simplifier:
         if other is not None and keywords:
             keywords.append(ast.keyword("other", self.expression(other)[0]))
         base = node.args[0].left if isinstance(node.args[0], ast.BinOp) else node.args[0]
-        return ast.Call(parsed("tl.load"), [pointer], keywords), Value(where.axes, element(self.types[ast.unparse(base)]))
+        return ast.Call(parsed("tl.load"), [pointer], keywords), Value(
+            where.axes, element(self.types[ast.unparse(base)])
+        )
 
     def _address(self, pointer: ast.expr, masks: Sequence[ast.expr]) -> tuple[ast.expr, Value]:
         match pointer:
@@ -363,7 +385,7 @@ class Simplifier:
             parts.append(self.expression(part))
         if not parts:
             return ast.Constant(True), Value(dtype="int1", literal=True)
-        ordered = sorted(parts, key=lambda part: (names + [""]).index(text) if (text := ast.unparse(part[0])) in names else -1)
+        ordered = sorted(parts, key=lambda part: names.index(text) if (text := ast.unparse(part[0])) in names else -1)
         joined = ordered[0][0]
         for part, _ in ordered[1:]:
             joined = ast.BinOp(joined, ast.BitAnd(), part)
@@ -383,7 +405,11 @@ class Simplifier:
 
     def order(self) -> list[str]:
         """Axes in the order in which they lie in a block."""
-        return [prefix for prefix in self.axes if self.axes[prefix].shape or len(self.axes) == 1 or self.axes[prefix].block != 1]
+        return [
+            prefix
+            for prefix in self.axes
+            if self.axes[prefix].shape or len(self.axes) == 1 or self.axes[prefix].block != 1
+        ]
 
 
 def _extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:

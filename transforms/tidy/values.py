@@ -35,7 +35,7 @@ def combined(values: Iterable[Value], dtype: str | None = None) -> Value:
     axes = frozenset().union(*(value.axes for value in values))
     if dtype is None:
         typed = [value.dtype for value in values if not value.literal] or [value.dtype for value in values]
-        dtype = max(typed, key=_ORDER.index) if typed and all(typed) else ""
+        dtype = max(typed, key=_ORDER.index) if typed and set(typed) <= set(_ORDER) else ""
     return Value(axes, dtype, bool(values) and all(value.literal for value in values))
 
 

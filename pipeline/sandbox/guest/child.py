@@ -67,7 +67,7 @@ def _answer(run: Run, job: dict[str, Any], request: int, reply: int) -> None:
     arguments, inputs = protocol.read(request, nonce)
     try:
         result, tensors = run(arguments, inputs)
-        body = {"reply": result}
+        body: dict[str, Any] = {"reply": result}
     except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
         body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}
     try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-import triton
-from torch import Tensor
+from torch import Tensor, nn
 
 from .load import load_source
 from .lowering.devices import pretend_gpu
-from .lowering.inductor import OPTIONS, generate
-from .lowering.trace import Trace, Untraceable, placeholders, state_of, symbolic_sizes, trace
+from .lowering.inductor import MAX_KERNELS, OPTIONS, generate
+from .lowering.trace import Refused, State, Trace, differing_sizes, placeholders, state_of, trace
+
+_HEAVY = (nn.modules.conv._ConvNd, nn.Linear, nn.MultiheadAttention, nn.RNNBase)  # at least a kernel each
 
 
 def warm() -> None:
@@ -22,66 +24,79 @@ def warm() -> None:
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread
     torch.set_num_threads(1)
-    tensors = [{"name": "x", "shape": shape, "dtype": "float32"} for shape in ([2, 4, 6, 8], [3, 4, 5, 7])]
-    layers = [torch.nn.Conv2d(4, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Flatten(2), torch.nn.Softmax(-1)]
-    model = torch.nn.Sequential(*layers, torch.nn.GELU()).eval()
-    _lower(model, [{"tensors": [spec], "args": '[{"tensor":0}]', "kwargs": "{}"} for spec in tensors], "sm_90")
+    shapes = ([2, 8, 6, 8], [3, 8, 5, 7])
+    layers = [nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Flatten(2), nn.Softmax(-1), nn.GELU()]
+    layers += [nn.Unflatten(1, (2, 4)), nn.AdaptiveAvgPool2d((None, 8)), nn.Linear(8, 4), nn.LayerNorm(4)]
+    workloads = [
+        {"tensors": [{"name": "x", "shape": shape, "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
+        for shape in shapes
+    ]
+    _lower(nn.Sequential(*layers).eval(), workloads, "sm_90")
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Lowers `request["python_code"]` for `request["target"]`.
+    """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`.
 
-    Replies with `inductor_code`, `bindings`, `outputs` and `shape_general`, or with `reason` (a member of
-    `Reason`) and `evidence`.
+    Replies with `inductor_code`, `bindings`, `outputs` and `shape_general`, or with `reason` (the name of a member
+    of `Reason`) and `evidence`.
     """
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
     model = module.Model(*module.get_init_inputs()).eval()
     try:
-        reply = _lower(model, request["workloads"], request["target"])
-    except Untraceable as refusal:
+        return _lower(model, request["workloads"], request["target"]), {}
+    except Refused as refusal:
         reason, evidence = refusal.args
-        reply = {"reason": reason, "evidence": evidence}
-    return {**reply, "torch": torch.__version__, "triton": triton.__version__}, {}
+        return {"reason": reason, "evidence": evidence}, {}
 
 
-def _lower(model: torch.nn.Module, workloads: list[dict[str, Any]], target: str) -> dict[str, Any]:
-    """Lowers for all workloads, and if their sizes cannot all be served by one source, for the first."""
+def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], target: str) -> dict[str, Any]:
+    """Lowers for all workloads, and if one source cannot serve all their sizes, for the first."""
+    heavy = sum(isinstance(child, _HEAVY) for child in model.modules())
+    if heavy > MAX_KERNELS:
+        raise Refused("TOO_MANY_KERNELS", f"{heavy} convolutions and linear layers")
     state = state_of(model)
-    shapes = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
-    symbolic = symbolic_sizes(shapes)
-    if any(map(any, symbolic)):
-        general = _attempt(model, state, workloads, target, symbolic)
-        if general is not None:
-            return general
-    static = [[False] * len(sizes) for sizes in symbolic]
-    traced, code, _ = _generated(model, state, workloads[0], target, static)
-    return _reply(traced, code, state, len(workloads) == 1 or not any(map(any, symbolic)))
-
-
-def _attempt(model, state, workloads, target, symbolic):
+    differing = differing_sizes(workloads)
+    if differing is None or not any(map(any, differing)):
+        return _attempt(model, state, workloads[:1], target, None, is_general=differing is not None)
     try:
-        traced, code, sizes = _generated(model, state, workloads[0], target, symbolic)
-    except Untraceable:
-        raise
-    except Exception:  # symbolic sizes are where the compiler is weakest; static ones are tried next
+        return _attempt(model, state, workloads, target, differing, is_general=True)
+    except Refused as refusal:
+        if refusal.args[0] != "GRAPH_BREAK":
+            raise
+    except Exception:  # noqa: BLE001 - sizes as symbols are where the compiler is weakest; numbers are tried next
         traceback.print_exc()
-        return None
-    if not all(traced.holds([spec["shape"] for spec in w["tensors"]], sizes) for w in workloads):
-        return None
-    return _reply(traced, code, state, True)
+    return _attempt(model, state, workloads[:1], target, None, is_general=False)
 
 
-def _generated(model, state, workload, target, symbolic):
-    traced = trace(model, state, workload["tensors"], workload["args"], workload["kwargs"], symbolic)
-    names = [node.name for node in placeholders(traced.graph)]
+def _attempt(
+    model: nn.Module,
+    state: Sequence[State],
+    workloads: Sequence[dict[str, Any]],
+    target: str,
+    symbolic: Sequence[Sequence[bool]] | None,
+    is_general: bool,
+) -> dict[str, Any]:
+    """The reply for sizes as symbols where `symbolic` says so, or all as numbers.
+
+    Raises:
+        Refused: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
+    """
+    traced = trace(model, state, workloads[0], symbolic)
     with pretend_gpu(target):
         code, sizes = generate(traced.graph, traced.inputs, OPTIONS)
-    return traced, code, sizes
+    for workload in workloads:
+        if not traced.holds([spec["shape"] for spec in workload["tensors"]], sizes):
+            raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
+    return {
+        "inductor_code": code,
+        "bindings": _bindings(traced, state),
+        "outputs": traced.outputs,
+        "shape_general": is_general,
+    }
 
 
-def _reply(traced, code, state, shape_general):
+def _bindings(traced: Trace, state: Sequence[State]) -> list[list[str]]:
     names = [node.name for node in placeholders(traced.graph)]
-    bindings = [[name, s.source, s.name] for name, s in zip(names, state, strict=False)]
-    bindings += [[name, "input", str(i)] for i, name in enumerate(names[len(state) :])]
-    return {"inductor_code": code, "bindings": bindings, "outputs": traced.outputs, "shape_general": shape_general}
+    held = [[name, s.source, s.name] for name, s in zip(names, state, strict=False)]
+    return held + [[name, "input", str(index)] for index, name in enumerate(names[len(state) :])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,10 +14,12 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.constructor import Construction, Constructor
+from .probing.forward import hints, starts
 from .probing.guess import Guess, draw
+from .probing.parameters import forward_inputs
+from .probing.search import Caller, search, smaller, variations
 from .probing.source import Source
 from .probing.trial import Failure, TooBig, Unfit, attempt, seed
-from .probing.workloads import Caller, forward_parameters, search, variations
 
 _NAME = "probed"
 
@@ -54,15 +57,18 @@ def _probe(code: str, entry_point: str, limits: dict[str, int]) -> dict[str, Any
     if loaded is None:
         raise Unfit("import_failed", str(failure))
     constructor = Constructor(vars(loaded), entry_point, source, str(loaded.__file__), limits["parameters"])
-    construction, caller, guess = _find(constructor, source, entry_point)
+    construction, caller, guess = _find(constructor, source, entry_point, limits)
     with _filled_memory():
         checks.check_state(construction.module, constructor.build(construction.arguments))
-    checks.check(caller, guess)
-    guesses = [guess, *_finite_ones(caller, variations(caller, guess))]
-    return {"init_args": construction.arguments, **_described(caller, guesses, limits)}
+    others = [g for g in variations(caller, guess) if not _excess(caller, g, limits)]
+    for other in others:
+        checks.check_variation(caller, other)
+    return {"init_args": construction.arguments, **_described(caller, [guess, *others])}
 
 
-def _find(constructor: Constructor, source: Source, entry_point: str) -> tuple[Construction, Caller, Guess]:
+def _find(
+    constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]
+) -> tuple[Construction, Caller, Guess]:
     """The first construction for which a call is found.
 
     Raises:
@@ -71,17 +77,28 @@ def _find(constructor: Constructor, source: Source, entry_point: str) -> tuple[C
     not_constructed: Failure | None = None
     too_big = ""
     not_run: tuple[str, Failure] | None = None
+    refused: Unfit | None = None
     for found in constructor.constructions():
         if isinstance(found, Failure):
             too_big = too_big or (found.message if found.kind == "TooBig" else "")
             not_constructed = not_constructed or found
             continue
-        parameters = forward_parameters(found.module, lambda name: source.usage(entry_point, "forward", name))
+        inputs = forward_inputs(found.module, lambda name: source.usage(entry_point, "forward", name))
+        optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
         caller = Caller(found.module, constructor.file)
-        guess = search(caller, parameters)
+        begin = starts(found.module, inputs, hints(found.values))
+        try:
+            guess = search(caller, begin, optional, partial(_accept, caller, limits))
+        except Unfit as unfit:
+            if refused is not None:
+                break
+            refused = unfit
+            continue
         if isinstance(guess, Guess):
             return found, caller, guess
         not_run = not_run or (found.arguments, guess)
+    if refused is not None:
+        raise refused
     if too_big:
         raise Unfit("too_big", too_big)
     if not_run is not None:
@@ -99,33 +116,43 @@ def _filled_memory() -> Iterator[None]:
         torch._C._set_deterministic_algorithms(False)
 
 
-def _finite_ones(caller: Caller, guesses: list[Guess]) -> list[Guess]:
-    for guess in guesses:
-        checks.check_variation(caller, guess)
-    return guesses
+def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
+    """The guess, or a smaller one that is within the limits and runs.
+
+    Raises:
+        Unfit: none is within the limits, or it is no task.
+    """
+    limits = {name: limit // 2 for name, limit in limits.items()}  # the other workloads may be larger
+    costly = _excess(caller, guess, limits)
+    for candidate in smaller(guess) if costly else ():
+        if caller.call(candidate)[1] is None and not _excess(caller, candidate, limits):
+            guess, costly = candidate, ""
+            break
+    if costly:
+        raise Unfit("too_big", costly)
+    checks.check(caller, guess)
+    return guess
 
 
-def _described(caller: Caller, guesses: list[Guess], limits: dict[str, int]) -> dict[str, Any]:
+def _excess(caller: Caller, guess: Guess, limits: dict[str, int]) -> str:
+    """What is over the limits in one call; "" if nothing is."""
+    with describe.Census() as census:
+        caller.call(guess)
+    if census.elements <= limits["elements"] and census.flops <= limits["flops"]:
+        return ""
+    return f"one forward writes {census.elements} elements and takes {census.flops} flops"
+
+
+def _described(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
     """The parts of the reply that come from the module and its workloads."""
-    operators: set[str] = set()
-    for guess in guesses:
-        census = describe.Census()
-        inputs = draw(guess.specs(), 0)
-        with census:
-            tree, found = checks.results(caller, guess, inputs)
-        if census.elements > limits["elements"] or census.flops > limits["flops"]:
-            if guess is guesses[0]:
-                raise Unfit("too_big", f"one forward writes {census.elements} elements and takes {census.flops} flops")
-            guesses = [g for g in guesses if g is not guess]
-            continue
-        if guess is guesses[0]:
-            outputs = describe.outputs(tree, found)
-        operators |= census.operators
+    inputs = draw(guesses[0].specs(), 0)
+    with describe.Census() as census:
+        tree, found = checks.results(caller, guesses[0], inputs)
     return {
         "workloads": [_workload(guess) for guess in guesses],
         "state": describe.state_specs(caller.module),
-        "outputs": outputs,
-        "operators": sorted(operators),
+        "outputs": describe.outputs(tree, found),
+        "operators": sorted(census.operators),
     }
 
 

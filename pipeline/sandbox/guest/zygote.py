@@ -18,7 +18,6 @@ import select
 import shutil
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,17 +44,26 @@ class _Guest:
 
 
 def main(control: socket.socket) -> NoReturn:
-    """Take on the layers, get warm, say so, serve until the host is gone. Works in the current folder."""
+    """Get warm, say so, serve until the host is gone; then leave nothing. Works in the current folder."""
     folder = _Folder(Path.cwd())
-    message = control.recv(_MESSAGE)
-    config = json.loads(message) if message else {"host_pid": 0}
-    if os.getppid() != config["host_pid"]:
+    try:
+        message = control.recv(_MESSAGE)
+        config: dict[str, Any] = json.loads(message) if message else {"host_pid": 0}
+        if os.getppid() == config["host_pid"]:
+            zygote = _warm_up(control, config["kind"])
+            zygote.serve()
+            zygote.kill_all()
+    finally:
         folder.remove()
-        os._exit(0)
+    os._exit(0)
+
+
+def _warm_up(control: socket.socket, kind: str) -> Zygote:
+    """Take on the layers, import all that guests need, and tell the host that it is done."""
     confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parent.parent))
     child = importlib.import_module(".child", __package__)  # imports torch
     importlib.import_module("triton")
-    module = importlib.import_module(f".{config['kind']}", __package__)
+    module = importlib.import_module(f".{kind}", __package__)
     if hasattr(module, "warm"):
         module.warm()
     threads = len(os.listdir("/proc/self/task"))
@@ -67,11 +75,7 @@ def main(control: socket.socket) -> NoReturn:
     zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
         control.send(json.dumps({"ready": confinement.report}).encode())
-    zygote.serve()
-    zygote.kill_all()
-    folder.remove()
-    sys.stderr.flush()
-    os._exit(0)
+    return zygote
 
 
 class _Folder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from unittest import mock
@@ -19,6 +20,7 @@ from torch.fx import GraphModule
 
 from .operators import pure_operators
 from .sizes import NamingLowering
+from .trace import Refused
 
 OPTIONS: dict[str, Any] = {
     # Pure Triton: matmuls are generated from scratch as tl.dot, sorts as bitonic networks.
@@ -55,6 +57,8 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+MAX_KERNELS = 40
+_EXTERN = re.compile(r"= torch\.ops\.aten\.(\w+)|^\s+extern_kernels\.(\w+)", re.MULTILINE)
 _MAX_DEPTH = 64  # of a matmul that is one block deep
 
 
@@ -71,11 +75,15 @@ class _Choices(InductorChoices):
         return InductorChoices.should_use_persistent_reduction(features, cooperative_reduction)
 
 
-def generate(graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
-    """Inductor's source for an inference graph of aten operators, given fake inputs on the pretended GPU; and the
-    sizes that it computes from others.
+def generate(
+    graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any]
+) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
+    """Inductor's source for an inference graph of aten operators, and the sizes that it computes from others.
 
-    Each node knows its value, as `make_fx` leaves it.
+    `inputs` are fake tensors on the pretended GPU; each node knows its value, as `make_fx` leaves it.
+
+    Raises:
+        Refused: there is no kernel in it, or too many.
     """
     fake_mode = next(value.fake_mode for value in inputs if isinstance(value, FakeTensor))
     known = {name: value for name, value in options.items() if name in config._config}
@@ -99,4 +107,11 @@ def generate(graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any])
             with V.set_graph_handler(lowered), V.set_extern_kernel_nodes([]):
                 lowered.run(*inputs)
                 code, _ = lowered.codegen()
-    return str(getattr(code, "value", code)), dict(lowered.sizevars.inv_precomputed_replacements)
+    text = str(getattr(code, "value", code))
+    kernels = text.count("async_compile.triton(")
+    if kernels == 0:
+        extern = sorted({a or b for a, b in _EXTERN.findall(text)})
+        raise Refused(*(("UNSUPPORTED_OP", ", ".join(extern)) if extern else ("NOTHING_TO_LOWER", "views or copies")))
+    if kernels > MAX_KERNELS:
+        raise Refused("TOO_MANY_KERNELS", f"{kernels} kernels")
+    return text, dict(lowered.sizevars.inv_precomputed_replacements)

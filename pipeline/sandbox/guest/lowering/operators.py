@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from unittest import mock
 
 import sympy
@@ -18,9 +18,11 @@ from torch._inductor.ir import Reduction, TensorBox
 from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
+from .pooling import adaptive_average_pool, average_pool, each
 from .sizes import named_size
 
 aten = torch.ops.aten
+_Expr: TypeAlias = "sympy.Expr | int"
 
 # Below this many output channels a group, or taps times channels, `tl.dot`'s blocks of 16 would be mostly padding.
 _MIN_DOT = 8
@@ -29,7 +31,14 @@ _MIN_DOT = 8
 @contextlib.contextmanager
 def pure_operators() -> Iterator[None]:
     """Lets Inductor lower them in our way."""
-    ours = {aten.convolution: _convolution, aten.addmm: _addmm, aten.avg_pool2d: _avg_pool2d}
+    ours: dict[Any, Any] = {
+        aten.convolution: _convolution,
+        aten.addmm: _addmm,
+        aten.avg_pool2d: average_pool,
+        aten.avg_pool3d: average_pool,
+        aten._adaptive_avg_pool2d: adaptive_average_pool,
+        aten._adaptive_avg_pool3d: adaptive_average_pool,
+    }
     ours |= {packet.default: function for packet, function in ours.items()}
     free = dict.fromkeys((aten.convolution, aten.convolution.default))  # of constraints on its inputs' strides
     with (
@@ -51,43 +60,6 @@ def _addmm(bias: TensorBox, a: TensorBox, b: TensorBox, *, beta: float = 1, alph
     return result
 
 
-_inductor_avg_pool2d = lowering.lowerings[aten.avg_pool2d.default]
-
-
-def _avg_pool2d(
-    x: TensorBox,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> TensorBox:
-    """As Inductor has it, but for windows that reach over the edge: their size is a product of two, not one sum."""
-    given = (x, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    kernel, padding = _each(kernel_size, 2), _each(padding, 2)
-    stride = _each(stride, 2) if stride else kernel
-    if divisor_override is not None or not (any(padding) or ceil_mode):
-        return _inductor_avg_pool2d(*given, divisor_override)
-    total = _inductor_avg_pool2d(*given, 1)
-    sizes = x.get_size()[-2:]
-
-    load = total.make_loader()
-
-    def mean(index: Sequence[sympy.Expr]) -> Any:
-        value = load(index)
-        for position, size, window, step, pad in zip(index[-2:], sizes, kernel, stride, padding, strict=True):
-            start = position * step - pad
-            stop = sympy.Min(start + window, size + (pad if count_include_pad else 0))
-            start = start if count_include_pad else sympy.Max(start, 0)
-            value = ops.truediv(value, ops.index_expr(stop - start, x.get_dtype()))
-        return value
-
-    return ir.Pointwise.create(
-        device=x.get_device(), dtype=x.get_dtype(), inner_fn=mean, ranges=list(total.get_size())
-    )
-
-
 def _convolution(
     x: TensorBox,
     weight: TensorBox,
@@ -104,7 +76,7 @@ def _convolution(
     x.realize()
     weight.realize()
     rank = len(x.get_size()) - 2
-    stride, padding, dilation = (_each(value, rank) for value in (stride, padding, dilation))
+    stride, padding, dilation = (each(value, rank) for value in (stride, padding, dilation))
     batch, in_channels, *in_sizes = x.get_size()
     _, out_channels, *out_sizes = ir.convert_shape_to_inductor(V.graph.current_node.meta["val"].shape)
     out_sizes = [named_size(s) for s in out_sizes]
@@ -112,13 +84,14 @@ def _convolution(
     in_group, out_group = FloorDiv(in_channels, groups), FloorDiv(out_channels, groups)
     load_x, load_weight = x.make_loader(), weight.make_loader()
 
-    def taps(position: Sequence[sympy.Expr], tap: Sequence[sympy.Expr]) -> tuple[list[sympy.Expr], list]:
+    def taps(position: Sequence[_Expr], tap: Sequence[_Expr]) -> tuple[list[_Expr], list[Any]]:
         """Where a tap of the kernel reads for an output position, and the conditions under which it does."""
-        where, conditions = [], []
+        where: list[_Expr] = []
+        conditions: list[Any] = []
         for dim in range(rank):
             if transposed:
                 ahead = position[dim] + padding[dim] - tap[dim] * dilation[dim]
-                index = FloorDiv(ahead, stride[dim])
+                index: _Expr = FloorDiv(ahead, stride[dim])
                 if stride[dim] != 1:
                     phase = ops.index_expr(ModularIndexing(ahead, 1, stride[dim]), torch.int32)
                     conditions.append(ops.eq(phase, ops.constant(0, torch.int32)))
@@ -131,7 +104,7 @@ def _convolution(
             where.append(index)
         return where, conditions
 
-    def element(n, group, channel, position, tap):
+    def element(n: _Expr, group: _Expr, channel: _Expr, position: Sequence[_Expr], tap: Sequence[_Expr]) -> Any:
         where, conditions = taps(position, tap)
         load = lambda: load_x([n, group * in_group + channel, *where])  # noqa: E731
         if not conditions:
@@ -141,7 +114,7 @@ def _convolution(
             inside = ops.and_(inside, condition)
         return ops.masked(inside, load, 0.0)
 
-    def factor(group, out, channel, tap):
+    def factor(group: _Expr, out: _Expr, channel: _Expr, tap: Sequence[_Expr]) -> Any:
         if transposed:
             return load_weight([group * in_group + channel, out, *tap])
         return load_weight([group * out_group + out, channel, *tap])
@@ -149,15 +122,25 @@ def _convolution(
     depth = sympy.prod(kernel) * in_group
     use_dot = _at_least(out_group, _MIN_DOT) and _at_least(depth, _MIN_DOT)
     pixels = sympy.prod(out_sizes)
+    blocks = batch * groups
+    if pixels == 1:
+        use_dot = use_dot and groups == 1 and _at_least(batch, 2)
 
-    def dot(index, reduced):
-        block, out, pixel = index
-        n, group = FloorDiv(block, groups), ModularIndexing(block, 1, groups)
+    def dot(index: Sequence[_Expr], reduced: Sequence[_Expr]) -> Any:
+        """Each block is a matmul, weights `(out, depth)` with pixels `(depth, pixels)`."""
+        *block, out, pixel = index
+        n, group = (FloorDiv(block[0], groups), ModularIndexing(block[0], 1, groups)) if block else (0, 0)
         channel, *tap = _unflatten(reduced[0], [in_group, *kernel])
         position = _unflatten(pixel, out_sizes)
         return ops.dot(factor(group, out, channel, tap), element(n, group, channel, position, tap))
 
-    def product(index, reduced):
+    def dot_of_one_pixel(index: Sequence[_Expr], reduced: Sequence[_Expr]) -> Any:
+        """Inputs `(batch, depth)` with weights `(depth, out)`."""
+        n, out = index
+        channel, *tap = _unflatten(reduced[0], [in_group, *kernel])
+        return ops.dot(element(n, 0, channel, [0] * rank, tap), factor(0, out, channel, tap))
+
+    def product(index: Sequence[_Expr], reduced: Sequence[_Expr]) -> Any:
         n, out, *position = index
         group, out = FloorDiv(out, out_group), ModularIndexing(out, 1, out_group)
         channel, *tap = reduced
@@ -168,8 +151,15 @@ def _convolution(
         "reduction_hint": ir.ReductionHint.DEFAULT,
     }  # fmt: skip
     if use_dot:
+        ranges = (
+            [batch, out_channels]
+            if pixels == 1
+            else [out_group, pixels]
+            if blocks == 1
+            else [blocks, out_group, pixels]
+        )
         result = Reduction.create(
-            inner_fn=dot, ranges=[batch * groups, out_group, pixels], reduction_ranges=[depth],
+            inner_fn=dot_of_one_pixel if pixels == 1 else dot, ranges=ranges, reduction_ranges=[depth],
             reduction_type="dot", **common,
         )  # fmt: skip
     else:
@@ -188,17 +178,14 @@ def _convolution(
     return result
 
 
-def _each(value: Sequence[int], rank: int) -> list[int]:
-    return list(value) * rank if len(value) == 1 else list(value)
-
-
-def _at_least(size: sympy.Expr, bound: int) -> bool:
+def _at_least(size: _Expr, bound: int) -> bool:
     return V.graph.sizevars.statically_known_geq(size, bound)
 
 
-def _unflatten(index: sympy.Expr, sizes: Sequence[sympy.Expr]) -> list[sympy.Expr]:
+def _unflatten(index: _Expr, sizes: Sequence[_Expr]) -> list[_Expr]:
     """The coordinates of a flat index in a contiguous shape."""
-    coordinates, inner = [], sympy.S.One
+    coordinates: list[_Expr] = []
+    inner = sympy.S.One
     for position, size in reversed(list(enumerate(sizes))):
         coordinates.append(ModularIndexing(index, inner, size) if position else FloorDiv(index, inner))
         inner = inner * size

@@ -59,8 +59,8 @@ class Trace:
         return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
 
 
-class Untraceable(Exception):
-    """`args` are a reason (the name of a member of `Reason`) and its evidence."""
+class Refused(Exception):
+    """The module is not lowered; `args` are the name of a member of `Reason`, and its evidence."""
 
 
 def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
@@ -104,8 +104,16 @@ def _replaced_constants(module: nn.Module, values: dict[str, Tensor]) -> Iterato
             container[key] = original
 
 
-def symbolic_sizes(shapes: Sequence[Sequence[Sequence[int]]]) -> list[list[bool]]:
-    """For each input tensor, which dimensions differ between the workloads (`shapes[workload][tensor]`)."""
+def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] | None:
+    """For each input tensor, which dimensions differ between the workloads; None if more than sizes differs."""
+    first = workloads[0]
+    for other in workloads[1:]:
+        same = all(other[key] == first[key] for key in ("args", "kwargs")) and [
+            (len(spec["shape"]), spec["dtype"]) for spec in other["tensors"]
+        ] == [(len(spec["shape"]), spec["dtype"]) for spec in first["tensors"]]
+        if not same:
+            return None
+    shapes = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     return [[len(set(sizes)) > 1 for sizes in zip(*ranks, strict=True)] for ranks in zip(*shapes, strict=True)]
 
 
@@ -122,10 +130,12 @@ def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbol
 
 
 def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
+    sizes: list[tuple[Any, int, int]] = [
+        (size, index, dim) for index, tensor in enumerate(inputs) for dim, size in enumerate(tensor.shape)
+    ]
     return {
         size.node.expr: (index, dim)
-        for index, tensor in enumerate(inputs)
-        for dim, size in enumerate(tensor.shape)
+        for size, index, dim in sizes
         if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol)
     }
 
@@ -174,10 +184,12 @@ def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)):
             with FunctionalTensorMode():
                 wrapped = [to_fun(arg) for arg in args]
-                outputs = [from_fun(output) for output in function(*wrapped)]
+                given = {id(wrapper): arg for arg, wrapper in zip(args, wrapped, strict=True)}
+                # A result that is an argument stays that argument, changed or not.
+                outputs: list[Any] = [given.get(id(output), from_fun(output)) for output in function(*wrapped)]
             for arg, wrapper in zip(args, wrapped, strict=True):
-                torch._sync(wrapper)
-                final = from_fun(wrapper)
+                torch._sync(wrapper)  # type: ignore[attr-defined]
+                final: Any = from_fun(wrapper)
                 if final is not arg:
                     arg.copy_(final)
         return outputs
@@ -188,16 +200,16 @@ def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list
 def trace(
     module: nn.Module,
     state: Sequence[State],
-    tensors: Sequence[dict[str, Any]],
-    args: str,
-    kwargs: str,
-    symbolic: Sequence[Sequence[bool]],
+    workload: Mapping[str, Any],
+    symbolic: Sequence[Sequence[bool]] | None,
 ) -> Trace:
-    """Traces one call of `module` in eval mode; `tensors` are its `TensorSpec`s, `args` and `kwargs` their trees.
+    """Traces one call of `module`, which is in eval mode; `symbolic` says which sizes of its inputs are symbols.
 
     Raises:
-        Untraceable: the graph draws random numbers, changes state or depends on values.
+        Refused: the graph draws random numbers, changes state, depends on values, or cannot be traced.
     """
+    tensors, args, kwargs = workload["tensors"], workload["args"], workload["kwargs"]
+    symbolic = symbolic or [[False] * len(spec["shape"]) for spec in tensors]
     shape_env = ShapeEnv(duck_shape=False)
     mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
     tree: Any = None
@@ -215,7 +227,7 @@ def trace(
         try:
             tree = flatten(result, outputs)
         except TypeError as error:
-            raise Untraceable("GRAPH_BREAK", f"forward returns {error}") from error
+            raise Refused("GRAPH_BREAK", f"forward returns {error}") from error
         return outputs
 
     with contextlib.ExitStack() as stack:
@@ -230,8 +242,14 @@ def trace(
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
         ]
         symbols = _symbols(fake[len(state) :])
-        graph = make_fx(_functionalized(call), decomposition_table=_decompositions())(*fake)
+        try:
+            graph = make_fx(_functionalized(call), decomposition_table=_decompositions())(*fake)
+        except Refused:
+            raise
+        except Exception as error:
+            raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
     _check(graph, state)
+    _inline_constants(graph)
     _to_gpu(graph, fake)
     return Trace(graph, fake, tree, shape_env, symbols)
 
@@ -243,11 +261,27 @@ def _check(graph: GraphModule, state: Sequence[State]) -> None:
             continue
         tags = getattr(node.target, "tags", ())
         if torch.Tag.nondeterministic_seeded in tags:
-            raise Untraceable("RANDOM_OP", str(node.target))
+            raise Refused("RANDOM_OP", str(node.target))
         if torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags:
-            raise Untraceable("GRAPH_BREAK", f"{node.target} depends on values")
+            raise Refused("GRAPH_BREAK", f"{node.target} depends on values")
         if node.target is aten.copy_.default and node.args[0] in placeholders[: len(state)]:
-            raise Untraceable("STATEFUL", state[placeholders.index(node.args[0])].name)
+            raise Refused("STATEFUL", state[placeholders.index(node.args[0])].name)
+
+
+def _inline_constants(graph: GraphModule) -> None:
+    """Numbers that `forward` made a tensor of become operators."""
+    for node in graph.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        value = getattr(graph, node.target)
+        if value.numel() != 1:
+            raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+        with graph.graph.inserting_before(node):
+            size, dtype = list(value.shape), value.dtype
+            full = graph.graph.call_function(aten.full.default, (size, value.item()), {"dtype": dtype, "device": "cpu"})
+        full.meta["val"] = node.meta.get("val")
+        node.replace_all_uses_with(full)
+        graph.graph.erase_node(node)
 
 
 def _to_gpu(graph: GraphModule, inputs: Sequence[Tensor]) -> None:

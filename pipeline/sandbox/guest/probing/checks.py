@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 from .. import trees
 from .guess import Guess, draw
+from .search import Caller
 from .trial import Unfit, seed
-from .workloads import Caller
 
 
 def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
@@ -110,7 +110,9 @@ def state(module: nn.Module) -> dict[str, Tensor]:
 def check_state(first: nn.Module, second: nn.Module) -> None:
     """Raises `Unfit` if two constructions from one seed differ: some tensor was never given values."""
     one, other = state(first), state(second)
-    differing = sorted(name for name in one.keys() | other.keys() if name not in one or not _same_state(one[name], other.get(name)))
+    differing = sorted(
+        name for name in one.keys() | other.keys() if name not in one or not _same_state(one[name], other.get(name))
+    )
     if differing:
         raise Unfit("random", f"two constructions from one seed differ in {', '.join(differing[:3])}")
 
@@ -119,4 +121,4 @@ def _same_state(one: Tensor, other: Tensor | None) -> bool:
     """Byte for byte, so that a NaN in one of them is a difference."""
     if other is None or one.shape != other.shape or one.dtype != other.dtype:
         return False
-    return torch.equal(one, other) or (one.isnan() == other.isnan()).all().item() and _same(one, other)
+    return torch.equal(one, other) or (bool((one.isnan() == other.isnan()).all()) and _same(one, other))

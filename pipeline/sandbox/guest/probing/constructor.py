@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ast
-import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from . import names
-from .names import Parameter, Style
+from .candidates import STYLES, Parameter, Style, candidates, smaller, with_attribute
+from .parameters import constructor_parameters, takes_more
 from .source import Source
 from .trial import Failure, TooBig, attempt, parameter_cap, seed
 
 _TRIALS = 60  # constructions for one style
-_NO_VALUE = inspect.Parameter.empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,39 +25,42 @@ class Construction:
 
     arguments: str  # Python source of a list
     module: nn.Module
+    values: Mapping[str, str]  # parameter -> the source of its value
 
 
 class Constructor:
     """The entry class, and every way that is known to fill in its parameters."""
 
     def __init__(self, namespace: dict[str, Any], entry_point: str, source: Source, file: str, limit: int) -> None:
-        self.namespace = {"torch": torch, "nn": nn, **namespace}
-        self.entry: type[nn.Module] = namespace[entry_point]
-        self.file, self.limit = file, limit
-        self.parameters = list(_parameters(self.entry, source))
-        self.classes = tuple(
+        """Args: `file` is where the source lies; `limit` is on the elements of parameters and buffers."""
+        self._namespace = {"torch": torch, "nn": nn, **namespace}
+        self._entry: type[nn.Module] = namespace[entry_point]
+        self.file, self._limit = file, limit
+        self._parameters = list(constructor_parameters(self._entry, source, namespace))
+        self._classes = tuple(
             name
             for name, value in namespace.items()
-            if isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == self.entry.__module__
+            if isinstance(value, type) and issubclass(value, nn.Module) and value.__module__ == self._entry.__module__
             if name != entry_point and not name.startswith("_")
         )
 
     def build(self, arguments: str) -> nn.Module:
         """A module in eval mode, initialised from seed 0."""
         seed(0)
-        with parameter_cap(self.limit):
-            module = self.entry(*eval(arguments, dict(self.namespace)))
-        attempt(module.eval, self.file)  # some override train() with required arguments
-        nn.Module.eval(module) if not _raises(module) else None
+        with parameter_cap(self._limit):
+            module = self._entry(*eval(arguments, dict(self._namespace)))
+        _, failure = attempt(module.eval, self.file)
+        if failure is not None:  # some override train() with required arguments
+            for child in module.modules():
+                child.training = False
         return module
 
     def constructions(self) -> Iterator[Construction | Failure]:
         """A construction for each style that works, each set of arguments once; failures of the others."""
         seen: set[str] = set()
-        for style in names.STYLES if self.parameters else names.STYLES[:1]:
+        for style in STYLES if self._parameters else STYLES[:1]:
             chosen = self._initial(style)
-            text = self._text(chosen)
-            if text in seen:
+            if self._text(chosen) in seen:
                 continue
             try:
                 yield self._search(chosen, style, seen)
@@ -66,134 +68,88 @@ class Constructor:
                 yield Failure("TooBig", str(error), 0, (), ())
 
     def _initial(self, style: Style) -> dict[str, str]:
+        """Parameter -> value, for those that are not left to their defaults."""
         chosen = {}
-        for parameter in self.parameters:
+        for parameter in self._parameters:
             if parameter.required:
-                chosen[parameter.name] = names.candidates(parameter, style, self.classes)[0]
-            elif style.shrink and (text := names.smaller(parameter, style)) is not None:
+                chosen[parameter.name] = candidates(parameter, style, self._classes)[0]
+            elif style.shrink and (text := smaller(parameter, style)) is not None:
                 chosen[parameter.name] = text
         return chosen
 
-    def _text(self, chosen: dict[str, str]) -> str:
+    def _text(self, chosen: Mapping[str, str]) -> str:
         """The positional list: everything up to the last parameter that is not left to its default."""
-        last = max((i for i, p in enumerate(self.parameters) if p.name in chosen), default=-1)
-        return f"[{', '.join(chosen.get(p.name, p.default) for p in self.parameters[: last + 1])}]"
+        last = max((i for i, p in enumerate(self._parameters) if p.name in chosen), default=-1)
+        return f"[{', '.join(chosen.get(p.name, p.default) for p in self._parameters[: last + 1])}]"
 
     def _search(self, chosen: dict[str, str], style: Style, seen: set[str]) -> Construction | Failure:
-        """Hill climbing: replace what the failing expression names, keep what gets further."""
+        """Hill climbing over one value at a time, by how far the constructor gets; sideways where nothing is better."""
+        result = self._attempt(chosen, seen)
+        if isinstance(result, Failure) and self._learn(result):
+            chosen = self._initial(style)
+            result = self._attempt(chosen, seen)
+        visited: set[tuple[int, str]] = set()
         budget = _TRIALS
-        construction, failure = self._attempt(chosen, seen)
-        first = failure
-        while failure is not None and budget > 0:
-            improved = False
-            for name, text in self._repairs(chosen, failure, style):
-                changed = {**chosen, name: text}
-                budget -= 1
-                if budget < 0:
-                    break
-                if self._text(changed) in seen:
+        while isinstance(result, Failure):
+            visited.add((result.line, result.message))
+            step: tuple[dict[str, str], Failure] | None = None
+            for changed in self._repaired(chosen, result, style):
+                if budget <= 0 or self._text(changed) in seen:
                     continue
-                construction, after = self._attempt(changed, seen)
-                if after is None or after.line > failure.line or _moved(failure, after):
-                    chosen, failure, improved = changed, after, True
+                budget -= 1
+                after = self._attempt(changed, seen)
+                if isinstance(after, Construction):
+                    return after
+                if after.line > result.line:
+                    step = changed, after
                     break
-            if not improved:
+                if step is None and after.line == result.line and (after.line, after.message) not in visited:
+                    step = changed, after
+            if step is None:
                 break
-        if construction is not None and failure is None:
-            return construction
-        assert first is not None
-        return failure or first
+            chosen, result = step
+        return result
 
-    def _attempt(self, chosen: dict[str, str], seen: set[str]) -> tuple[Construction | None, Failure | None]:
+    def _attempt(self, chosen: Mapping[str, str], seen: set[str]) -> Construction | Failure:
         text = self._text(chosen)
         seen.add(text)
         module, failure = attempt(lambda: self.build(text), self.file)
-        return (Construction(text, module), None) if module is not None else (None, failure)
+        if failure is not None or module is None:
+            return failure or Failure("TypeError", "the constructor gives nothing", 0, (), ())
+        return Construction(text, module, {p.name: chosen.get(p.name, p.default) for p in self._parameters})
 
-    def _repairs(self, chosen: dict[str, str], failure: Failure, style: Style) -> Iterator[tuple[str, str]]:
-        """Other values, first for the parameters that the failing expression names."""
-        blamed = [p for name in (*failure.names, *failure.inner_names) for p in self.parameters if p.name == name]
-        blamed += [p for p in self.parameters if p.name in chosen]
-        blamed += [p for p in self.parameters if p.value is None and p.usage.called]
-        if failure.kind == "AttributeError" and "'Config'" in failure.message:
-            yield from self._attribute(chosen, failure, style)
+    def _learn(self, failure: Failure) -> bool:
+        """`*args` that go to another constructor: the message tells which parameters that requires."""
+        missing = re.search(r"missing \d+ required positional arguments?: (.*)", failure.message)
+        names = re.findall(r"'(\w+)'", missing[1]) if missing else []
+        if not names or not takes_more(self._entry) or {p.name for p in self._parameters} & set(names):
+            return False
+        self._parameters += [Parameter(name) for name in names]
+        return True
+
+    def _repaired(self, chosen: dict[str, str], failure: Failure, style: Style) -> Iterator[dict[str, str]]:
+        """`chosen` with another value for one parameter; first for those that the failing expression names."""
+        parameters = {p.name: p for p in self._parameters}
+        blamed = [name for name in (*failure.names, *failure.inner_names) if name in parameters]
+        blamed += [p.name for p in self._parameters if p.name in chosen or (p.value is None and p.usage.called)]
+        names = list(dict.fromkeys(blamed))
+        if missing := re.search(r"'Config' object has no attribute '(\w+)'", failure.message):
+            for name, text in chosen.items():
+                if (larger := with_attribute(text, missing[1])) is not None:
+                    yield {**chosen, name: style.expand(larger)}
         if failure.kind == "IndexError":
-            yield from self._longer(chosen, [p.name for p in blamed])
-        unique = list(dict.fromkeys(p.name for p in blamed))
-        by_name = {p.name: p for p in self.parameters}
-        options = {name: names.candidates(by_name[name], style, self.classes) for name in unique}
-        for depth in range(max(map(len, options.values()), default=0)):
-            for name in unique:
-                if depth < len(options[name]) and options[name][depth] != chosen.get(name):
-                    yield name, options[name][depth]
-
-    def _longer(self, chosen: dict[str, str], blamed: list[str]) -> Iterator[tuple[str, str]]:
-        """Lists that an index went past the end of get more items like their last one."""
-        for name in dict.fromkeys(blamed):
-            text = chosen.get(name, "")
-            if text.startswith("[") and text != "[]":
-                last = ast.unparse(ast.parse(text, mode="eval").body.elts[-1])
-                for more in (1, 2, 4):
-                    yield name, f"{text[:-1]}, {', '.join([last] * more)}]"
-
-    def _attribute(self, chosen: dict[str, str], failure: Failure, style: Style) -> Iterator[tuple[str, str]]:
-        """`'Config' object has no attribute 'x'`: give it one."""
-        missing = failure.message.rsplit("'", 2)[-2]
-        value = style.expand(names.by_name(missing)[0])
-        for name, text in chosen.items():
-            if text.startswith("type('Config', (), {"):
-                joint = ", " if not text.endswith("{})()") else ""
-                yield name, f"{text.removesuffix('})()')}{joint}{missing!r}: {value}}})()"
+            yield from ({**chosen, name: text} for name in names for text in _longer(chosen.get(name, "")))
+        options = {name: candidates(parameters[name], style, self._classes) for name in names}
+        for rank in range(max(map(len, options.values()), default=0)):
+            for name in names:
+                if rank < len(options[name]) and options[name][rank] != chosen.get(name):
+                    yield {**chosen, name: options[name][rank]}
 
 
-def _moved(before: Failure, after: Failure) -> bool:
-    """The same line of the constructor fails, but on another part of it or further inside."""
-    return after.line == before.line and before.kind != after.kind and len(after.names) > len(before.names)
-
-
-def _raises(module: nn.Module) -> bool:
-    return not hasattr(module, "_modules")
-
-
-def _parameters(entry: type[nn.Module], source: Source) -> Iterator[Parameter]:
-    """The parameters of the first constructor in the MRO that names them."""
-    for base in entry.__mro__:
-        initialiser = base.__dict__.get("__init__")
-        if initialiser is None or base in (nn.Module, object):
-            continue
-        signature = _signature(initialiser)
-        if signature is None:
-            continue
-        parameters = list(signature.parameters.values())[1:]
-        named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        passes_on = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        if not named and passes_on:
-            continue
-        function = source.method(base.__name__, "__init__")
-        defaults = source.defaults(function) if function else {}
-        for p in named:
-            annotation = "" if p.annotation is _NO_VALUE else _annotation(p.annotation)
-            documented = source.documented(base.__name__, p.name)
-            usage = source.usage(base.__name__, "__init__", p.name)
-            required = p.default is _NO_VALUE
-            default = "" if required else defaults.get(p.name, repr(p.default))
-            examples = tuple(source.examples.get(p.name, ()))
-            value = None if required else p.default
-            yield Parameter(p.name, required, annotation or documented, usage, default, value, examples)
-        return
-
-
-def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-
-
-def _annotation(annotation: Any) -> str:
-    if isinstance(annotation, str):
-        return annotation
-    return annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
-
-
-__all__ = ["Construction", "Constructor", "TooBig"]
+def _longer(text: str) -> Iterator[str]:
+    """The list with more items like its last one."""
+    node = ast.parse(text, mode="eval").body if text.startswith("[") else None
+    if isinstance(node, ast.List) and node.elts:
+        last = ast.unparse(node.elts[-1])
+        for more in (1, 2, 4):
+            yield f"{text[:-1]}, {', '.join([last] * more)}]"

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-# Sizes of batch, channels, height, width, time and sequence length.
+# Sizes of batch, channels, height, width, time and sequence length; of a graph, edges and the ends of one.
 # The first workload is ordinary, the second odd, the third another; inside each, sizes are pairwise distinct.
 SIZES: tuple[Mapping[str, int], ...] = (
-    {"B": 2, "C": 16, "H": 12, "W": 20, "T": 6, "L": 24},
-    {"B": 3, "C": 21, "H": 11, "W": 23, "T": 5, "L": 29},
-    {"B": 5, "C": 26, "H": 18, "W": 14, "T": 4, "L": 36},
+    {"B": 2, "C": 16, "H": 12, "W": 20, "T": 6, "L": 24, "E": 40, "P": 2},
+    {"B": 3, "C": 21, "H": 11, "W": 23, "T": 5, "L": 29, "E": 51, "P": 2},
+    {"B": 5, "C": 26, "H": 10, "W": 14, "T": 4, "L": 18, "E": 33, "P": 2},
 )
 LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
     1: (("B",), ("L",), ("C",)),
@@ -24,7 +24,7 @@ LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
     4: (("B", "C", "H", "W"), ("B", "H", "W", "C"), ("B", "T", "L", "C")),
     5: (("B", "C", "T", "H", "W"), ("B", "T", "C", "H", "W"), ("B", "T", "H", "W", "C")),
 }
-MAX_ELEMENTS = 1 << 19  # of one input
+MAX_ELEMENTS = 1 << 18  # of all inputs of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,18 @@ class SizeArg:
 
 
 @dataclass(frozen=True, slots=True)
+class SizesArg:
+    """A list of integers that are sizes: `forward(x, x_size)`."""
+
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlainArg:
     value: bool | int | float | str | None
 
 
-Arg: TypeAlias = TensorArg | ListArg | SizeArg | PlainArg
+Arg: TypeAlias = TensorArg | ListArg | SizeArg | SizesArg | PlainArg
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +96,15 @@ class Guess:
                 if isinstance(tensor, TensorArg):
                     yield index, item, tensor
 
+    @property
+    def elements(self) -> int:
+        """Of all its tensors."""
+        return sum(prod(spec.shape) for spec in self.specs())
+
     def symbols(self) -> tuple[str, ...]:
         """The symbols that its arguments use, in order of appearance."""
         dims = [dim for _, _, tensor in self.tensors() for dim in tensor.dims]
-        dims += [arg.dim for arg in self.args if isinstance(arg, SizeArg)]
+        dims += [dim for arg in self.args if isinstance(arg, SizeArg | SizesArg) for dim in _sizes(arg)]
         return tuple(dict.fromkeys(symbol for dim in dims for symbol in dim.split("*")))
 
     def size(self, dim: str) -> int:
@@ -119,6 +131,8 @@ class Guess:
                     count += len(items)
                 case SizeArg(dim):
                     tree.append(self.size(dim))
+                case SizesArg(dims):
+                    tree.append([self.size(dim) for dim in dims])
                 case PlainArg(value):
                     tree.append(value)
         return tree
@@ -151,6 +165,8 @@ class Guess:
         for index, arg in enumerate(guess.args):
             if isinstance(arg, SizeArg):
                 guess = guess.with_arg(index, SizeArg(renamed(arg.dim)))
+            elif isinstance(arg, SizesArg):
+                guess = guess.with_arg(index, SizesArg(tuple(map(renamed, arg.dims))))
         return guess
 
     def split(self, index: int, item: int, axis: int, size: int) -> Guess:
@@ -161,6 +177,10 @@ class Guess:
         symbol = f"{tensor.dims[axis][0]}{index}{item}{axis}"
         dims = (*tensor.dims[:axis], symbol, *tensor.dims[axis + 1 :])
         return self.with_tensor(index, item, replace(tensor, dims=dims)).resized({symbol: size})
+
+
+def _sizes(arg: SizeArg | SizesArg) -> tuple[str, ...]:
+    return (arg.dim,) if isinstance(arg, SizeArg) else arg.dims
 
 
 def draw(specs: tuple[Spec, ...], seed: int) -> list[Tensor]:

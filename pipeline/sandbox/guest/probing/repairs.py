@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from .guess import LAYOUTS, Guess, ListArg, PlainArg, SizeArg, TensorArg
+from .guess import LAYOUTS, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
 from .trial import Failure
 
 _INT = r"(\d+)"
@@ -62,26 +62,50 @@ _RANKS = (
     r"(\d)D or (\d)D \(batch mode\)",
     r"[Oo]nly (?:supports? )?(\d)D(?:, (\d)D)?",
     r"(\d)D or (\d)D input: padding size = 4",
+    r"<= (\d) dim",
     r"(\d)-?(?:D|dim)",
 )
-_HIGHER_RANK = r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims|len\(\) of a 0-d|list index out"
+_NAMED_SHAPE = re.compile(r"[(\[]((?:[A-Za-z_*]\w*|\d+)(?: ?, ?(?:[A-Za-z_]\w*|\d+|\*))+)[)\]]")  # "(*, 3, H, W)"
+_HIGHER_RANK = (
+    r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims"
+    r"|len\(\) of a 0-d|list index out"
+)
 _WANTS_INT = (
-    r"scalar types: Long|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors|'(?:Float|Half)'|int64"
+    r"scalar types: Long|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors"
+    r"|'(?:Float|Half)'|int64"
     r"|same dtype, but got Float|integer type|Long but|integral"
 )
+_WANTS_INDEX = r"single element can be converted|interpreted as an integer|list indices must be"
 _WANTS_BOOL = r"[Bb]oolean|Boolean-type|dtype to be bool|to be bool|Bool but|supports bool"
-_WANTS_FLOAT = r"got Long|\(long int\)|'Long'|'Bool'|\(bool\)|found Long|[Ff]loating|but got Bool|scalar type Float|to be float|complex"
+_WANTS_FLOAT = (
+    r"with a bool tensor|got Long|\(long int\)|'Long'|'Bool'|\(bool\)|found Long|[Ff]loating|but got Bool"
+    r"|scalar type Float|to be float|complex"
+)
 _WANTS_NUMBER = (
-    r"must be (?:int|Number|float|bool|tuple of ints|str|None)\b.*not Tensor|single element can be converted|cannot be interpreted as an integer"
-    r"|Boolean value of Tensor|invalid combination of arguments|only one element tensors|'Tensor' object is not callable"
-    r"|only integer tensors of a single|must be real number, not Tensor|argument must be|got Tensor|unhashable"
+    r"must be (?:int|Number|float|bool|tuple of ints|str|None)\b.*not Tensor"
+    r"|single element can be converted|cannot be interpreted as an integer"
+    r"|Boolean value of Tensor|invalid combination of arguments|only one element tensors"
+    r"|'Tensor' object is not callable"
+    r"|only integer tensors of a single|must be real number, not Tensor|type must be tuple of ints"
+    r"|must be tuple of ints|one element tensors|argument must be|got Tensor|unhashable"
 )
 _WANTS_LIST = r"must be tuple of Tensors, not Tensor|Tensors, but got Tensor|expected a (?:list|tuple)|not list"
-_IMAGES = ({"H": 24, "W": 40, "L": 48, "T": 8}, {"H": 32, "W": 64, "L": 96, "T": 16}, {"H": 64, "W": 96, "L": 160, "T": 16},
-           {"H": 128, "W": 160, "L": 512, "T": 16})  # fmt: skip
+# Larger inputs, and some that a classifier's last pool (of 7 or 8) reduces to one window.
+_LARGER = (
+    {"H": 24, "W": 40, "L": 48, "T": 8},
+    {"H": 28, "W": 26},
+    {"H": 32, "W": 30},
+    {"H": 32, "W": 64, "L": 96, "T": 16},
+    {"H": 56, "W": 52},
+    {"H": 64, "W": 96, "L": 160, "T": 16},
+    {"H": 112, "W": 104, "L": 512},
+)
+NOT_ABOUT_SIZES = frozenset(
+    {"TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError", "SystemExit"}
+)
 
 
-def repairs(guess: Guess, failure: Failure, optional: dict[str, int]) -> Iterator[Guess]:
+def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iterator[Guess]:
     """Guesses that may not fail so, best first. `optional`: name -> index of the parameters left to their defaults."""
     message = failure.message
     yield from _types(guess, failure)
@@ -92,7 +116,9 @@ def repairs(guess: Guess, failure: Failure, optional: dict[str, int]) -> Iterato
     yield from _sizes(guess, message)
     yield from _pooled(guess, message)
     yield from _optional(guess, failure, optional)
-    yield from _larger(guess)
+    if failure.kind not in NOT_ABOUT_SIZES:
+        yield from _larger(guess)
+        yield from (guess.resized({"C": channels}) for channels in (3, 1) if "C" in guess.symbols())
     yield from _other_arguments(guess, failure)
 
 
@@ -107,6 +133,10 @@ def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
         for index, _, tensor in _blamed(guess, failure):
             if not isinstance(guess.args[index], ListArg):
                 yield from lists(guess, index, tensor)
+    if re.search(_WANTS_INDEX, message):
+        for index, _, tensor in _blamed(guess, failure):
+            if index and not isinstance(guess.args[index], ListArg):
+                yield from _numbers(guess, index, tensor.name)
     if re.search(_WANTS_BOOL, message):
         yield from _retyped(guess, failure, "bool")
     if re.search(_WANTS_INT, message):
@@ -115,7 +145,7 @@ def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
         yield from _retyped(guess, failure, "float32")
     if re.search(_WANTS_NUMBER, message):
         for index, _, tensor in _blamed(guess, failure):
-            if len(guess.args) > 1 and not isinstance(guess.args[index], ListArg):
+            if index and not isinstance(guess.args[index], ListArg):
                 yield from _numbers(guess, index, tensor.name)
 
 
@@ -129,7 +159,9 @@ def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
 def _numbers(guess: Guess, index: int, name: str) -> Iterator[Guess]:
     named = {"h": "H", "height": "H", "w": "W", "width": "W"}.get(name.lower())
     if named:
-        yield guess.with_arg(index, SizeArg(named))
+        yield planar(guess.with_arg(index, SizeArg(named)))
+    if re.search(r"size|shape|hw|resolution", name.lower()):
+        yield planar(guess.with_arg(index, SizesArg(("H", "W"))))
     for value in (None, 2, 1, True, False, 0.5):
         yield guess.with_arg(index, PlainArg(value))
 
@@ -157,6 +189,16 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
     for pattern in _RANKS:
         for match in re.finditer(pattern, failure.message):
             wanted += [int(group) for group in reversed(match.groups()) if group and 1 <= int(group) <= 5]
+    for match in _NAMED_SHAPE.finditer(failure.message):
+        names = [item.strip() for item in match[1].split(",")]
+        if len(names) <= 5 and not all(name.isdigit() for name in names):
+            wanted.append(len(names))
+    if failure.kind == "KeyError" and failure.message.isdigit():  # einops, of the number of dimensions
+        wanted += [4, 5, 3, 2]
+    if rows := re.search(r"cannot be multiplied \(1x(\d+) and", failure.message):
+        for index, item, tensor in guess.tensors():
+            if guess.shape(tensor) == (int(rows[1]),):
+                yield guess.with_tensor(index, item, replace(tensor, dims=("B", "C")))
     higher = re.search(_HIGHER_RANK, failure.message) is not None
     fewer = "too many values to unpack" in failure.message
     if not wanted and not higher and not fewer:
@@ -208,9 +250,12 @@ def _changed(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
     here = [symbol for symbol in used if sizes[symbol] == was]
     there = [symbol for symbol in used if sizes[symbol] == wanted]
     for symbol in here:
-        yield from (guess.merged(symbol, other) for other in there)
-        yield guess.resized({symbol: wanted})
+        for other in there:
+            if not any({symbol, other} <= set(t.dims) for _, _, t in guess.tensors()) or {symbol, other} == {"H", "W"}:
+                yield guess.merged(symbol, other)
         holders = [(i, k, t) for i, k, t in guess.tensors() if symbol in t.dims]
+        if symbol[0] == "C" or (wanted > 3 and symbol != "B"):
+            yield guess.resized({symbol: wanted})
         if len(holders) > 1 or any(t.dims.count(symbol) > 1 for _, _, t in holders):
             for index, item, tensor in holders:
                 yield guess.split(index, item, tensor.dims.index(symbol), wanted)
@@ -218,10 +263,17 @@ def _changed(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
 
 def _scaled(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
     """The size that was is a multiple or a fraction of a symbol's, or of a product of some."""
+    if was < 1 or wanted < 1:
+        return
     sizes = dict(guess.sizes)
     for symbol in guess.symbols():
         size = sizes[symbol]
-        if size > 1 and (was % size == 0 or size % was == 0) and (size * wanted) % was == 0:
+        if (
+            symbol != "B"
+            and (was % size == 0 or size % was == 0)
+            and (size * wanted) % was == 0
+            and size * wanted > (was if symbol[0] == "C" else 3 * was)
+        ):
             yield guess.resized({symbol: size * wanted // was})
     plane = sizes.get("H", 0) * sizes.get("W", 0)
     if plane and "H" in guess.symbols() and plane * wanted % was == 0:
@@ -236,11 +288,16 @@ def _reshaped(guess: Guess, target: list[int], total: int) -> Iterator[Guess]:
         known *= max(size, 1)
     if known and -1 not in target and known != total:
         yield from _scaled(guess, total, known)
-    if "H" in guess.symbols() or "W" in guess.symbols():
-        return
-    for index, item, tensor in guess.tensors():  # (batch, height*width, channels)
-        if "L" in tensor.dims and any(isinstance(arg, SizeArg) for arg in guess.args):
-            yield guess.with_tensor(index, item, replace(tensor, dims=tuple("H*W" if d == "L" else d for d in tensor.dims)))
+    if any(isinstance(arg, SizeArg | SizesArg) for arg in guess.args):
+        yield planar(guess)
+
+
+def planar(guess: Guess) -> Guess:
+    """Sequences become flattened planes: (batch, height*width, channels)."""
+    for index, item, tensor in guess.tensors():
+        dims = tuple("H*W" if dim == "L" else dim for dim in tensor.dims)
+        guess = guess.with_tensor(index, item, replace(tensor, dims=dims))
+    return guess
 
 
 def _pooled(guess: Guess, message: str) -> Iterator[Guess]:
@@ -255,9 +312,10 @@ def _pooled(guess: Guess, message: str) -> Iterator[Guess]:
         down = 1 << max(round(math.log2(sizes["W"] / width)), 0)
         yield guess.resized({"H": kernel * down, "W": kernel * down - down // 2})
         yield guess.resized({"H": kernel * down, "W": kernel * down})
+        yield guess.resized({"H": kernel * 2 * down, "W": kernel * 2 * down - down})
 
 
-def _optional(guess: Guess, failure: Failure, optional: dict[str, int]) -> Iterator[Guess]:
+def _optional(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iterator[Guess]:
     """A parameter that was left to its default of None is needed after all."""
     if "None" not in failure.message and failure.kind != "AssertionError":
         return
@@ -272,7 +330,7 @@ def _optional(guess: Guess, failure: Failure, optional: dict[str, int]) -> Itera
 def _larger(guess: Guess) -> Iterator[Guess]:
     sizes = dict(guess.sizes)
     symbols = guess.symbols()
-    for image in _IMAGES:
+    for image in _LARGER:
         changes = {s: size for s, size in image.items() if s in symbols and sizes[s] < size}
         if changes:
             yield guess.resized(changes)

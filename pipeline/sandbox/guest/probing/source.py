@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_DEPTH = 4  # calls through which a parameter is followed
+_DEPTH = 8  # calls through which a parameter is followed
 _EINOPS = frozenset({"rearrange", "repeat", "reduce", "einsum"})
 _ITERATES = frozenset({"len", "zip", "enumerate", "list", "tuple", "sum", "reversed", "sorted", "max", "min", "map"})
 _JOINS = frozenset({"cat", "concat", "stack", "ModuleList"})
@@ -29,6 +29,7 @@ class Usage:
     number: bool = False
     attributes: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)  # string subscripts
+    tables: set[str] = field(default_factory=set)  # names that are subscripted by it
     strings: list[str] = field(default_factory=list)  # string literals that it is compared with
     bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
     ranks: list[int] = field(default_factory=list)  # of a tensor, in order of appearance
@@ -42,6 +43,7 @@ class Usage:
         self.number |= other.number
         self.attributes |= other.attributes
         self.keys |= other.keys
+        self.tables |= other.tables
         self.strings += [s for s in other.strings if s not in self.strings]
         self.bounds += [n for n in other.bounds if n not in self.bounds]
         self.ranks += [r for r in other.ranks if r not in self.ranks]
@@ -183,10 +185,7 @@ class _Finder(ast.NodeVisitor):
 
     def iterate(self, iterated: ast.expr, target: ast.expr) -> None:
         """`for item in x`, also through enumerate and zip."""
-        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
-            inside = list(_flatten(iterated.args))
-        else:
-            inside = [iterated]
+        inside = list(_through(iterated))
         if any(self.is_parameter(node) for node in inside):
             self.usage.sequence = True
             names = target.elts if isinstance(target, ast.Tuple) else []
@@ -212,6 +211,8 @@ class _Finder(ast.NodeVisitor):
                     self.usage.indexed = True
                 case ast.Tuple(elements) if not any(isinstance(e, ast.Constant) and e.value is ... for e in elements):
                     self.add_rank(sum(not (isinstance(e, ast.Constant) and e.value is None) for e in elements))
+        elif self.is_parameter(node.slice) and isinstance(node.value, ast.Name):
+            self.usage.tables.add(node.value.id)
         elif isinstance(node.value, ast.Subscript) and self.is_parameter(node.value.value):
             self.usage.nested = True
         self.generic_visit(node)
@@ -241,10 +242,15 @@ class _Finder(ast.NodeVisitor):
                 if self.is_parameter(value):
                     self.usage.items = max(self.usage.items, count)
             # assert x.dim() == 4, len(x.shape) == 4, x.ndim == 4
-            case ast.Compare(ast.Call(ast.Attribute(value, "dim"), []), [ast.Eq()], [ast.Constant(int() as rank)]) | \
-                 ast.Compare(ast.Attribute(value, "ndim"), [ast.Eq()], [ast.Constant(int() as rank)]) | \
-                 ast.Compare(ast.Call(ast.Name("len"), [ast.Attribute(value, "shape")]),
-                             [ast.Eq()], [ast.Constant(int() as rank)]):
+            case (
+                ast.Compare(ast.Call(ast.Attribute(value, "dim"), []), [ast.Eq()], [ast.Constant(int() as rank)])
+                | ast.Compare(ast.Attribute(value, "ndim"), [ast.Eq()], [ast.Constant(int() as rank)])
+                | ast.Compare(
+                    ast.Call(ast.Name("len"), [ast.Attribute(value, "shape")]),
+                    [ast.Eq()],
+                    [ast.Constant(int() as rank)],
+                )
+            ):
                 if self.is_parameter(value):
                     self.add_rank(rank)
         self.generic_visit(node)
@@ -302,7 +308,10 @@ def _examples(tree: ast.Module) -> dict[str, list[str]]:
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
         tail = positional[len(positional) - len(arguments.defaults) :]
-        pairs = [*zip(tail, arguments.defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+        pairs = [
+            *zip(tail, arguments.defaults, strict=True),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
         for argument, value in pairs:
             texts = found.setdefault(argument.arg, [])
             if value is not None and (text := ast.unparse(value)) not in texts:
@@ -315,8 +324,10 @@ def pattern_rank(side: str) -> int:
     return len(_AXIS.findall(side))
 
 
-def _flatten(nodes: Sequence[ast.expr]) -> Iterator[ast.expr]:
-    for node in nodes:
-        yield node
-        if isinstance(node, ast.Call):
-            yield from _flatten(node.args)
+def _through(iterated: ast.expr) -> Iterator[ast.expr]:
+    """What is iterated: `x` of `enumerate(zip(x, y))`, but not of `range(x)`."""
+    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id in _ITERATES:
+        for argument in iterated.args:
+            yield from _through(argument)
+    else:
+        yield iterated

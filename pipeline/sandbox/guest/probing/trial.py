@@ -17,6 +17,7 @@ from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_parameter_registration_hook,
 )
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
 T = TypeVar("T")
 _MESSAGE = 600
@@ -108,7 +109,7 @@ def parameter_cap(limit: int) -> Iterator[None]:
 
     def count(module: torch.nn.Module, name: str, tensor: torch.Tensor | None) -> None:
         nonlocal total
-        if tensor is not None and not isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        if tensor is not None and not isinstance(tensor, UninitializedTensorMixin):
             total += tensor.numel()
             if total > limit:
                 raise TooBig(f"more than {limit} elements in parameters and buffers")

@@ -41,6 +41,7 @@ class Session:
 session = Session()
 builder = BatchedBuilder()
 _divergent: set[Any] = set()  # kernels whose programs were seen to part
+_largest: dict[Any, int] = {}  # elements of the largest block of a kernel's program
 
 
 def install() -> None:
@@ -132,26 +133,29 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
             return
         before = builder.memory.snapshot()
         try:
-            _together(function, arguments, programs)
+            _together(kernel.fn, function, arguments, programs)
         except Divergent:
             _divergent.add(kernel.fn)
             builder.memory.restore(before)
             _one_by_one(function, arguments, programs)
 
 
-def _together(function: Any, arguments: dict[str, Any], programs: Array) -> None:
-    """One program first, which tells how large the blocks are, then as many at once as fit a pass.
+def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
+    """As many programs at once as fit a pass; one alone first, the first time, to see how large the blocks are.
 
-    Programs of one pass run in step, which hides that one relies on another; in reverse order there are at
-    least three passes more, of which a later one undoes what an earlier one needed.
+    Programs of one pass run in step, which hides that one relies on another. In reverse order there are at least
+    three passes, of which a later one undoes what an earlier one needed.
     """
-    builder.largest, builder.programs = 1, programs[:1]
-    function(**arguments)
-    step = max(1, PASS_ELEMENTS // builder.largest)
+    start = 0
+    if kernel not in _largest:
+        builder.largest, builder.programs, start = 1, programs[:1], 1
+        function(**arguments)
+        _largest[kernel] = builder.largest
+    step = max(1, PASS_ELEMENTS // _largest[kernel])
     if session.reverse:
         step = min(step, max(1, len(programs) // 3))
-    for start in range(1, len(programs), step):
-        builder.programs = programs[start : start + step]
+    for first in range(start, len(programs), step):
+        builder.programs = programs[first : first + step]
         function(**arguments)
 
 

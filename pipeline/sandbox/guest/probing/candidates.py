@@ -1,0 +1,209 @@
+"""Values that a constructor parameter is likely to accept, as Python source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .kinds import SIZES, Kind, kind_of, snake
+from .source import Usage
+
+_ITEMS = 2  # in lists whose length nothing tells, the same for all so that they agree
+_LARGE = 64  # defaults over this are replaced
+_LAST_RESORTS = (
+    *("32", "16", "4", "2", "1", "None", "[16, 32]", "(4, 4)", "nn.ReLU()", "nn.ReLU", "'relu'"),
+    *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
+    *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
+)
+_OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
+_OF_MODULES = frozenset(
+    {"weight", "parameters", "eval", "train", "named_parameters", "modules", "children", "state_dict"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """One way to fill in sizes. Different sizes show a wrong axis; residual modules need equal ones."""
+
+    inner: int = 16
+    outer: int = 48
+    dim: int = 32
+    hidden: int = 64
+    shrink: bool = True  # replace large defaults by small values
+
+    def expand(self, text: str) -> str:
+        for name in ("inner", "outer", "dim", "hidden"):
+            text = text.replace(f"<{name}>", str(getattr(self, name)))
+        return text
+
+
+STYLES = (
+    Style(),
+    Style(32, 32, 32, 32),
+    Style(shrink=False),
+    Style(64, 16),  # a bottleneck block, which widens its output four times
+    Style(32, 32, 32, 32, shrink=False),
+    Style(8, 16, 16, 32),
+    Style(dim=1),  # `dim` may be an axis
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One constructor parameter."""
+
+    name: str
+    required: bool = True
+    annotation: str = ""  # or what a docstring gives as its type
+    usage: Usage = field(default_factory=Usage)
+    default: str = ""  # source text, "" if it has none
+    value: Any = None  # the default itself
+    keys: tuple[str, ...] = ()  # strings that are keys of a table of the file that it indexes
+    examples: tuple[str, ...] = ()  # defaults of other parameters of this name in the file
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.name)
+
+
+def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()) -> list[str]:
+    """Expressions to try, best first. `classes`: names of the other module classes of the source."""
+    usage, values = parameter.usage, parameter.kind.values
+    ordered = [repr(text) for text in (*usage.strings, *parameter.keys)]
+    if parameter.default and parameter.default != "None":
+        ordered.append(parameter.default)
+    if _wants_config(usage):
+        ordered.append(config({name: of_attribute(name) for name in sorted(usage.attributes)}))
+    if usage.called or parameter.annotation.startswith(("Callable", "function")) or values[0].startswith(("nn.", "'")):
+        ordered += [text for text in parameter.examples if text != "None" and not text.isdigit()]
+    ordered += _by_annotation(parameter, style)
+    if usage.sequence or usage.nested or ((usage.items or usage.indexed) and not usage.number):
+        ordered += lists(parameter, style)
+    elif usage.called:
+        ordered += sorted((text for text in values if text.startswith("nn.")), key=lambda text: text.endswith(")"))
+        ordered += ["nn.GELU()", *classes, "nn.ReLU", "nn.Linear"]
+    ordered += values[:2]
+    ordered += [text for bound in usage.bounds for text in (str(bound // 16 * 16 + 32), str(bound))]
+    ordered += values[2:]
+    if not usage.number:
+        ordered += lists(parameter, style)
+    ordered += _LAST_RESORTS
+    return list(dict.fromkeys(style.expand(text) for text in ordered))
+
+
+def of_attribute(name: str) -> str:
+    """The value of an attribute of a configuration, where activations are mostly given by name."""
+    kind = kind_of(name)
+    return "'relu'" if kind.name == "activation" else kind.values[0]
+
+
+def _wants_config(usage: Usage) -> bool:
+    if usage.number or usage.called or usage.attributes & (_OF_STRINGS | _OF_MODULES):
+        return False
+    return bool(usage.attributes)
+
+
+def config(attributes: dict[str, str]) -> str:
+    """An object with these attributes, as an expression that needs no import."""
+    fields = ", ".join(f"{name!r}: {text}" for name, text in attributes.items())
+    return f"type('Config', (), {{{fields}}})()"
+
+
+def with_attribute(text: str, name: str) -> str | None:
+    """The expression of `config` with one attribute more; None if it is another expression."""
+    if not text.startswith("type('Config', (), {"):
+        return None
+    joint = "" if text.endswith("{})()") else ", "
+    return f"{text.removesuffix('})()')}{joint}{name!r}: {of_attribute(name)}}})()"
+
+
+def lists(parameter: Parameter, style: Style) -> list[str]:
+    """Lists whose items fit the name in the singular: a flat one and one of lists, the one that is used first."""
+    usage, kind = parameter.usage, parameter.kind
+    count = usage.items if usage.items > 1 else _ITEMS
+    if kind.name in SIZES and style.inner != style.outer:
+        items = [str(style.inner * (i + 1)) for i in range(count)]
+        inside = [f"[{32 * i + 32}, {32 * i + 48}]" for i in range(count)]
+    else:
+        items = [str(style.inner) if kind.name in SIZES else kind.values[0]] * count
+        inside = [f"[{item}, {item}]" for item in items]
+    texts = [f"[{', '.join(items)}]", f"[{', '.join(inside)}]"]
+    return texts[::-1] if usage.nested else texts
+
+
+def _by_annotation(parameter: Parameter, style: Style) -> list[str]:
+    """Candidates that the annotation asks for. It may be wrong, so they only come first."""
+    values = parameter.kind.values
+    text = re.sub(r"\b(Optional|typing|Union|torch)\b|[\s.]", "", parameter.annotation.strip("'\""))
+    head = text.lstrip("[").split("|")[0]
+    if literal := re.match(r"\[?Literal\[(.*?)\]", text):
+        return [item for item in literal[1].split(",") if item]
+    if re.match(r"bool\b", head):
+        return ["False", "True"]
+    if re.match(r"int\b", head):
+        return [item for item in values if item.isdigit() or item.startswith("<")] or ["32", "4", "2"]
+    if re.match(r"float\b", head):
+        return [item for item in values if re.fullmatch(r"[\d.e-]+", item)] or ["0.5", "1.0"]
+    if re.match(r"(list|List|Sequence|Iterable|tuple|Tuple)\[", head):
+        return _of_sequence(parameter, head, style)
+    if head.startswith("nnModule"):
+        instances = [item for item in values if item.startswith("nn.") and item.endswith(")")]
+        return instances or ["nn.GELU()", "nn.Linear(<dim>, <dim>)"]
+    if head.startswith(("Callable", "Type[", "type[", "function")):
+        instance = head.startswith(("Callable", "function")) and not parameter.usage.called
+        wanted = [item for item in values if item.startswith("nn.") and item.endswith(")") == instance]
+        return wanted or (["nn.GELU()"] if instance else ["nn.ReLU", "nn.GELU()"])
+    return []
+
+
+def _of_sequence(parameter: Parameter, annotation: str, style: Style) -> list[str]:
+    inner = annotation.split("[", 1)[1]
+    if re.match(r"(list|List|Sequence|tuple|Tuple)\[", inner):
+        return lists(replace(parameter, usage=Usage(nested=True, items=parameter.usage.items)), style)[:1]
+    if inner.startswith("str"):
+        return ["['a', 'b']"]
+    if inner.startswith("nnModule"):
+        return ["[nn.Linear(32, 32), nn.GELU()]"]
+    fixed = re.match(r"(?:tuple|Tuple)\[((?:int|float|,)+)\]", annotation)
+    count = fixed[1].count(",") + 1 if fixed else 0
+    return lists(replace(parameter, usage=Usage(items=max(count, parameter.usage.items))), style)[:1]
+
+
+def smaller(parameter: Parameter, style: Style) -> str | None:
+    """A replacement for a default that would make the module large, or change its input in place; else None."""
+    value, kind = parameter.value, parameter.kind
+    if snake(parameter.name) == "inplace" and value is True:
+        return "False"
+    if isinstance(value, bool) or parameter.required:
+        return None
+    if isinstance(value, int):
+        return _smaller_number(kind, value, style)
+    if isinstance(value, list | tuple) and value and all(type(item) is int for item in value):
+        return _smaller_sequence(snake(parameter.name), kind, value)
+    return None
+
+
+def _smaller_number(kind: Kind, value: int, style: Style) -> str | None:
+    first = kind.values[0]
+    if kind.name in ("depth", "heads"):
+        return first if value > int(first) else None
+    if kind.name in ("head_dim", "patch", "classes", "vocabulary"):
+        return first if value > 2 * int(first) else None
+    if value > _LARGE and (first.isdigit() or first.startswith("<")):
+        return style.expand(first)
+    return None
+
+
+def _smaller_sequence(name: str, kind: Kind, value: list[int] | tuple[int, ...]) -> str | None:
+    """Fewer multipliers, single layers, narrow channels that keep "larger than the one before"."""
+    if "mult" in name and len(value) > 2:
+        shorter = list(value[:2])
+    elif kind.name == "depth" and max(value) > 2:
+        shorter = [1] * len(value)
+    elif kind.name in SIZES and max(value) > _LARGE:
+        ranks = sorted(set(value))
+        shorter = [16 * (ranks.index(item) + 1) for item in value]
+    else:
+        return None
+    return repr(tuple(shorter) if isinstance(value, tuple) else shorter)

@@ -1,0 +1,129 @@
+"""Calls of `forward` to begin a search with, from the source's text and the module's layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
+
+from torch import nn
+
+from .guess import LAYOUTS, SIZES, Arg, Guess, PlainArg, SizeArg, SizesArg, TensorArg
+from .kinds import kind_of, snake
+from .layers import Evidence, evidence
+from .parameters import Input
+from .repairs import lists, planar
+
+_TOKENS = re.compile(
+    r"(^|_)(input_ids|ids?|idx|index|indices|tokens?|token_ids|labels?|classes|class_labels|words|text|position_ids)$"
+)
+_EDGES = re.compile(r"^(edge_index|edges|edge_idx)$")
+_LENGTHS = re.compile(r"(^|_)(len|lens|lengths?)$")
+_MASK = re.compile(r"mask")
+_TIME = re.compile(r"^(t|time|times|timesteps?|noise_levels?|sigmas?|step|steps|log_snr|gamma)$")
+_FLAG = re.compile(r"^(return|is|use|need|with|do|train|training|deterministic|verbose|inverse|reverse)(_|$)")
+_SIZE_PAIR = re.compile(
+    r"^(x_size|hw|hw_shape|input_resolution|resolution|spatial_shapes?|image_size|img_size|out(put)?_size|feat_size|size)$"
+)
+_PLANE = {"h": "H", "height": "H", "w": "W", "width": "W"}
+_HINTS = {"image": "HW", "map": "HW", "length": "L", "frames": "T", "window": "L"}  # kind of parameter -> symbols
+_LAST_LAYOUTS = (
+    *(LAYOUTS[4][0], LAYOUTS[3][0], LAYOUTS[2][0], LAYOUTS[3][1], LAYOUTS[5][0], LAYOUTS[1][1], LAYOUTS[4][1]),
+)
+
+
+def hints(values: Mapping[str, str]) -> dict[str, int]:
+    """Symbol -> size, from what the constructor was given: `image_size=32` -> H and W of 32."""
+    found: dict[str, int] = {}
+    for name, text in values.items():
+        kind = kind_of(name).name
+        if kind not in _HINTS or not re.fullmatch(r"[(\[]?\d+(, \d+)*[)\]]?", text):
+            continue
+        numbers = [int(number) for number in re.findall(r"\d+", text)]
+        if kind == "window":  # (windows, tokens of a window, channels)
+            numbers = [prod(numbers if len(numbers) > 1 else numbers * 2)]
+        symbols = _HINTS[kind]
+        for symbol, size in zip(symbols, numbers * len(symbols) if len(numbers) == 1 else numbers, strict=False):
+            found.setdefault(symbol, size)
+    return {symbol: size for symbol, size in found.items() if 1 < size <= 256}
+
+
+def starts(module: nn.Module, inputs: Sequence[Input], hinted: Mapping[str, int]) -> Iterator[Guess]:
+    """Guesses at the required arguments, best first; `hinted` is what `hints` gave."""
+    found = list(evidence(module))
+    required = [i for i in inputs if i.required]
+    features = next((e.features for e in found if e.features), SIZES[0]["C"])
+    sizes = tuple(sorted({**SIZES[0], "C": features}.items()))
+    graph = any(_EDGES.search(i.name) for i in required)
+    for layout in _layouts(required[0], found, graph):
+        args = tuple(_argument(i, layout, required, found) for i in required)
+        guess = Guess(args, sizes)
+        if "H" not in layout and any(isinstance(arg, SizeArg | SizesArg) for arg in args):
+            yield planar(guess)
+        yield from _in_lists(guess, [i for i, item in enumerate(required) if _is_list(item)])
+        yield guess
+        if guess.resized(hinted).key() != guess.key():
+            yield guess.resized(hinted)
+        yield from _in_lists(guess, [i for i, item in enumerate(required) if item.usage.indexed and not _is_list(item)])
+
+
+def _in_lists(guess: Guess, indices: Sequence[int]) -> Iterator[Guess]:
+    """The first of these arguments becomes a list."""
+    for index in indices[:1]:
+        arg = guess.args[index]
+        if isinstance(arg, TensorArg):
+            yield from islice(lists(guess, index, arg), 3)
+
+
+def _layouts(first: Input, found: Sequence[Evidence], graph: bool) -> Iterator[tuple[str, ...]]:
+    by_layers = [layout for e in found for layout in e.layouts]
+    ordered: list[tuple[str, ...]] = [("L", "C")] if graph else []
+    for rank in first.usage.ranks:
+        ordered += [layout for layout in by_layers if len(layout) == rank]
+        ordered += LAYOUTS[rank][:2]
+    if first.usage.ranks:
+        by_layers = [layout for layout in by_layers if len(layout) in first.usage.ranks]
+    return iter(dict.fromkeys((*ordered, *by_layers, *_LAST_LAYOUTS)))
+
+
+def _argument(item: Input, layout: tuple[str, ...], required: Sequence[Input], found: Sequence[Evidence]) -> Arg:
+    name, is_first = snake(item.name), item is required[0]
+    tokens = next((e.tokens for e in found if e.tokens), 0)
+    if not is_first and _is_number(item, required):
+        return _number(name)
+    if _EDGES.search(name):
+        return TensorArg(item.name, ("P", "E"), "int64", 0, min(table["L"] for table in SIZES))
+    if _LENGTHS.search(name):
+        return TensorArg(item.name, ("B",), "int64", 1, 8)
+    if _TOKENS.search(name) or (is_first and found and found[0].tokens):
+        dims = layout if is_first and len(layout) <= 2 else ("B", "L")
+        return TensorArg(item.name, dims, "int64", 0, tokens or 8)
+    if _MASK.search(name):
+        return TensorArg(item.name, ("B", "L"), "bool")
+    if _TIME.search(name):
+        return TensorArg(item.name, ("B",))
+    if not is_first and item.usage.ranks and len(layout) != item.usage.ranks[0]:
+        return TensorArg(item.name, LAYOUTS[item.usage.ranks[0]][0])
+    return TensorArg(item.name, layout)
+
+
+def _number(name: str) -> Arg:
+    if _SIZE_PAIR.search(name):
+        return SizesArg(("H", "W"))
+    if name in _PLANE:
+        return SizeArg(_PLANE[name])
+    return PlainArg(True if _FLAG.search(name) else 2)
+
+
+def _is_number(item: Input, among: Sequence[Input]) -> bool:
+    if re.match(r"(int|float|bool|str)\b", item.annotation):
+        return True
+    name = snake(item.name)
+    plane = {snake(other.name) for other in among} & _PLANE.keys()
+    return (name in _PLANE and len(plane) == 2) or bool(_FLAG.search(name) or _SIZE_PAIR.search(name))
+
+
+def _is_list(item: Input) -> bool:
+    annotated = re.match(r"(list|List|Sequence|tuple|Tuple)\[", item.annotation) is not None
+    return annotated or (item.usage.sequence and not item.usage.ranks)

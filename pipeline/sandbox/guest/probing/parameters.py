@@ -1,0 +1,104 @@
+"""The parameters of a module's constructor and of its `forward`, with all that the source says about them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from .candidates import Parameter
+from .source import Source, Usage
+from .trial import Unfit
+
+_EMPTY = inspect.Parameter.empty
+
+
+def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Mapping[str, Any]) -> Iterator[Parameter]:
+    """Those that a positional call can fill, of the first constructor in the MRO that names any."""
+    for base in entry.__mro__:
+        initialiser = base.__dict__.get("__init__")
+        signature = _signature(initialiser) if base not in (nn.Module, object) else None
+        if signature is None:
+            continue
+        parameters = list(signature.parameters.values())[1:]
+        named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if not named and any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            continue  # what it gets goes to a base
+        function = source.method(base.__name__, "__init__")
+        defaults = source.defaults(function) if function else {}
+        for p in named:
+            usage = source.usage(base.__name__, "__init__", p.name)
+            required = p.default is _EMPTY
+            yield Parameter(
+                name=p.name,
+                required=required,
+                annotation=_annotation(p) or source.documented(base.__name__, p.name),
+                usage=usage,
+                default="" if required else defaults.get(p.name, repr(p.default)),
+                value=None if required else p.default,
+                keys=tuple(key for table in sorted(usage.tables) for key in _keys(namespace.get(table))),
+                examples=tuple(source.examples.get(p.name, ())),
+            )
+        return
+
+
+def takes_more(entry: type[nn.Module]) -> bool:
+    """Whether the constructor passes further positional arguments on."""
+    signature = _signature(entry)
+    return signature is not None and any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def _signature(function: Callable[..., Any] | None) -> inspect.Signature | None:
+    if function is None:
+        return None
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _annotation(parameter: inspect.Parameter) -> str:
+    annotation = parameter.annotation
+    if annotation is _EMPTY:
+        return ""
+    if isinstance(annotation, str):
+        return annotation
+    return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
+def _keys(table: Any) -> list[str]:
+    return [key for key in list(table)[:3] if isinstance(key, str)] if isinstance(table, dict) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One parameter of `forward`."""
+
+    name: str
+    required: bool
+    usage: Usage
+    annotation: str = ""
+    default: Any = None
+
+
+def forward_inputs(module: nn.Module, usage: Callable[[str], Usage]) -> list[Input]:
+    """Those that a positional call can fill; the first one counts as required.
+
+    Raises:
+        Unfit: there are none, or some are keyword-only and required.
+    """
+    found: list[Input] = []
+    for p in inspect.signature(module.forward).parameters.values():
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            required = p.default is _EMPTY
+            found.append(Input(p.name, required, usage(p.name), _annotation(p), None if required else p.default))
+        elif p.kind is p.VAR_POSITIONAL and not found:
+            found.append(Input(p.name, True, Usage()))
+        elif p.kind is p.KEYWORD_ONLY and p.default is _EMPTY:
+            raise Unfit("no_workload", f"forward needs the keyword {p.name}")
+    if not found:
+        raise Unfit("no_workload", "forward takes no input")
+    return [replace(found[0], required=True), *found[1:]]
