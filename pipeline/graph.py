@@ -21,7 +21,7 @@ from kernelquarry.transforms.split import split
 from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import verify
-from kernelquarry.transforms.wiring import DeduplicatePairs, MineTrees, ReadCorpus
+from kernelquarry.transforms.wiring import DeduplicateModules, MineTrees, ReadCorpus
 
 from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, Verified
@@ -78,12 +78,12 @@ MINE = Stage(
 )
 DEDUPLICATE = Stage(
     name="deduplicate",
-    takes=Pair,
-    gives=Pair,
-    units=(("deduplicate", "pair"),),
+    takes=Probed,
+    gives=Probed,
+    units=(("deduplicate", "module"),),
     code=("transforms.deduplicate",),
     packages=("rensa",),
-    wiring=DeduplicatePairs,
+    wiring=DeduplicateModules,
 )
 
 LOWERING = ("lower", "lowering", "load", "trees")
@@ -93,10 +93,10 @@ STAGES: tuple[Stage, ...] = (
     READ,
     MINE,
     _each(Module, Probed, probe, Where.GUESTS, "probe", "probing", "load"),
+    DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     _each(Probed, Lowered, lower, Where.GUESTS, *LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
     _each(Candidate, Verified, verify, Where.GUESTS, *VERIFYING),
     _each(Verified, Pair, screen, Where.HERE),
-    DEDUPLICATE,
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
 )

@@ -12,7 +12,7 @@ import apache_beam as beam
 
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Module, Pair, SourceFile
+from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
 
 from . import progress
 from .deduplicate.cluster import Components, links
@@ -97,15 +97,15 @@ def _place(module: Module) -> str:
     return f"{source.package}@{source.revision}/{source.path}:{module.name}"
 
 
-class DeduplicatePairs(beam.PTransform):
-    """Pairs -> an outcome for each: kept with its cluster, or dropped as a copy of the one that stays.
+class DeduplicateModules(beam.PTransform):
+    """Modules -> an outcome for each: kept with its cluster, or dropped as a copy of the one that stays.
 
     Sources are compared only with those that share a grouping key, each distinct source once; what must be in
     one place are the links that were found, not the sources.
     """
 
-    def expand(self, pairs: beam.PCollection) -> beam.PCollection:
-        formed = pairs | "Form" >> beam.Map(_with_form)
+    def expand(self, modules: beam.PCollection) -> beam.PCollection:
+        formed = modules | "Form" >> beam.Map(_with_form)
         errors = formed | "Errors" >> beam.Filter(lambda item: isinstance(item, Errored))
         members = formed | "Members" >> beam.Filter(lambda item: not isinstance(item, Errored))
         component_of = (
@@ -129,11 +129,11 @@ class DeduplicatePairs(beam.PTransform):
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
 
 
-def _with_form(pair: Pair) -> tuple[Pair, Form] | Errored:
+def _with_form(module: Probed) -> tuple[Probed, Form] | Errored:
     try:
-        return pair, form_of(pair.python_code)
+        return module, form_of(module.python_code)
     except (SyntaxError, RecursionError) as error:
-        return Errored(pair.id, type(error).__name__, str(error))
+        return Errored(module.id, type(error).__name__, str(error))
 
 
 def _connect(links: list[tuple[str, str]]) -> dict[str, str]:
@@ -143,6 +143,6 @@ def _connect(links: list[tuple[str, str]]) -> dict[str, str]:
     return found.all()
 
 
-def _in_component(member: tuple[Pair, Form], component_of: dict[str, str]) -> tuple[str, tuple[Pair, Form]]:
+def _in_component(member: tuple[Probed, Form], component_of: dict[str, str]) -> tuple[str, tuple[Probed, Form]]:
     exact = member[1].exact
     return component_of.get(exact, exact), member

@@ -46,7 +46,7 @@ class Reason(Enum):
     RETURNS_INPUT = ("returns_input", "probe", "the output is the input")
     NO_TENSOR_OUTPUT = ("no_tensor_output", "probe", "it returns no floating-point tensor")
     NOT_FINITE = ("not_finite", "probe", "ordinary inputs give NaN or infinity")
-    TOO_BIG = ("too_big", "probe", "its parameters or activations are over the limit")
+    TOO_BIG = ("too_big", "probe", "its parameters, activations or operators are over the limit")
 
     # lower
     GRAPH_BREAK = ("graph_break", "lower", "forward depends on the values of tensors or cannot be traced")

@@ -86,6 +86,7 @@ class Probed:
     outputs: str  # canonical JSON: tree of the outputs of workload 0, {"tensor": i, "shape": [...], "dtype": ...}
     operators: tuple[str, ...]  # aten operators that ran, sorted
     python_code: str  # module.code with get_inputs() and get_init_inputs()
+    cluster: str = ""  # ids.cluster_id of what a chain of copies connects it with
 
     @property
     def id(self) -> str:

@@ -4,10 +4,10 @@ DOES: dict[str, str] = {
     "read": "read every Python file of the corpus, with its licence",
     "mine": "find nn.Module classes and all that they need; no code is run",
     "probe": "find constructor arguments and inputs that a module runs on",
+    "deduplicate": "drop modules that copy another one",
     "lower": "compile to Inductor's Triton source; no GPU is needed",
     "tidy": "rewrite that source as one readable, self-contained file",
     "verify": "run the module and the kernel apart, and compare them",
     "screen": "drop what is not worth a row",
-    "deduplicate": "drop pairs that copy another one",
     "split": "assign clusters to train, validation and test",
 }

@@ -1,4 +1,4 @@
-"""Deduplicate: of pairs that copy each other the best stays, the others are dropped with what they copy."""
+"""Deduplicate: of modules that copy each other the best stays, the others are dropped with what they copy."""
 
 from .deduplicate import deduplicate
 

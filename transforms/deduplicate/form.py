@@ -1,4 +1,4 @@
-"""What is compared of a pair: digests of its normal forms, and its shingles, with keys to find neighbours by."""
+"""What is compared of a module: digests of its normal forms, and its shingles, with keys to find neighbours by."""
 
 from __future__ import annotations
 

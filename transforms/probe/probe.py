@@ -22,11 +22,12 @@ _GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16)
 
 @dataclass(frozen=True, slots=True)
 class ProbeLimits:
-    """How large a module and one call of it may be, so that its kernels can be interpreted on a CPU."""
+    """How large a module and one call of it may be, so that its kernels fit one file and an interpreter."""
 
     parameters: int = 5_000_000  # elements of parameters and buffers
     elements: int = 6_000_000  # written by all operators of one forward
     flops: int = 300_000_000  # floating-point operations of one forward
+    contractions: int = 8  # convolutions and matrix products of one forward; each is a kernel of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[P
 
 
 def flatten(verified: Verified) -> Pair:
-    """The row; its cluster and split are not known yet."""
+    """The row; its split is not known yet."""
     candidate = verified.candidate
     probed, module = candidate.probed, candidate.probed.module
     return Pair(
@@ -43,4 +43,5 @@ def flatten(verified: Verified) -> Pair:
         extern_ops=candidate.extern_ops,
         shape_general=candidate.shape_general,
         verdict=verified.verdict,
+        cluster=probed.cluster,
     )

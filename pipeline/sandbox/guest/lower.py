@@ -11,10 +11,8 @@ from torch import Tensor, nn
 
 from .load import load_source
 from .lowering.devices import pretend_gpu
-from .lowering.inductor import MAX_KERNELS, OPTIONS, generate
+from .lowering.inductor import OPTIONS, generate
 from .lowering.trace import Refused, State, Trace, differing_sizes, placeholders, state_of, trace
-
-_HEAVY = (nn.modules.conv._ConvNd, nn.Linear, nn.MultiheadAttention, nn.RNNBase)  # at least a kernel each
 
 
 def warm() -> None:
@@ -52,9 +50,6 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
 def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], target: str) -> dict[str, Any]:
     """Lowers for all workloads, and if one source cannot serve all their sizes, for the first."""
-    heavy = sum(isinstance(child, _HEAVY) for child in model.modules())
-    if heavy > MAX_KERNELS:
-        raise Refused("TOO_MANY_KERNELS", f"{heavy} convolutions and linear layers")
     state = state_of(model)
     differing = differing_sizes(workloads)
     if differing is None or not any(map(any, differing)):

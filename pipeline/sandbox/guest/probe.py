@@ -122,7 +122,8 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
     Raises:
         Unfit: none is within the limits, or it is no task.
     """
-    limits = {name: limit // 2 for name, limit in limits.items()}  # the other workloads may be larger
+    # The other workloads may be larger.
+    limits = limits | {name: limits[name] // 2 for name in ("elements", "flops")}
     costly = _excess(caller, guess, limits)
     for candidate in smaller(guess) if costly else ():
         if caller.call(candidate)[1] is None and not _excess(caller, candidate, limits):
@@ -138,6 +139,8 @@ def _excess(caller: Caller, guess: Guess, limits: dict[str, int]) -> str:
     """What is over the limits in one call; "" if nothing is."""
     with describe.Census() as census:
         caller.call(guess)
+    if census.contractions > limits["contractions"]:
+        return f"one forward has {census.contractions} convolutions and matrix products"
     if census.elements <= limits["elements"] and census.flops <= limits["flops"]:
         return ""
     return f"one forward writes {census.elements} elements and takes {census.flops} flops"

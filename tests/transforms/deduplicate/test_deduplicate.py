@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from factories import GET_INPUTS, LICENCE, MODULE_CODE, SOURCE, make_pair
+from factories import GET_INPUTS, LICENCE, MODULE_CODE, make_module, make_probed, make_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Pair, Purity
+from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.deduplicate import deduplicate
 from kernelquarry.transforms.deduplicate.cluster import Components, links
 from kernelquarry.transforms.deduplicate.deduplicate import rank
@@ -31,6 +31,11 @@ def chain(*operators: str) -> str:
     return head + body + "\n" + GET_INPUTS
 
 
+def make(code: str = MODULE_CODE + GET_INPUTS, spdx: str = LICENCE.spdx, workloads: int = 2) -> Probed:
+    module = make_module(code, licence=replace(LICENCE, spdx=spdx))
+    return make_probed(module, python_code=code, workloads=(make_workload(),) * workloads)
+
+
 LONG = chain(*(OPERATORS * 3))
 EXACT = LONG.replace("    def forward", "    # the same\n    def forward").replace("(5, 8)", "(7, 8)")
 RENAMED = re.sub(r"\bx(\d+)\b", r"value\1", LONG)
@@ -38,11 +43,11 @@ NEAR = LONG.replace("torch.erf(x7)", "torch.tan(x7)")
 OTHER = chain("floor", "ceil", "frac", "sign")
 
 
-def kept(outcomes: list[Outcome[Pair]]) -> list[Pair]:
+def kept(outcomes: list[Outcome[Probed]]) -> list[Probed]:
     return [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
 
 
-def dropped(outcomes: list[Outcome[Pair]]) -> list[Dropped]:
+def dropped(outcomes: list[Outcome[Probed]]) -> list[Dropped]:
     return [outcome for outcome in outcomes if isinstance(outcome, Dropped)]
 
 
@@ -55,11 +60,11 @@ def dropped(outcomes: list[Outcome[Pair]]) -> list[Dropped]:
     ],
 )
 def test_a_copy_is_dropped_with_what_it_copies(copy: str, reason: Reason) -> None:
-    original, other, again = make_pair(python_code=LONG), make_pair(python_code=OTHER), make_pair(python_code=copy)
+    original, other, again = make(LONG), make(OTHER), make(copy)
     first, second = sorted((original, again), key=rank)
     outcomes = deduplicate([original, other, again])
     likeness = similarity(form_of(LONG), form_of(copy))
-    assert {pair.id for pair in kept(outcomes)} == {first.id, other.id}
+    assert {module.id for module in kept(outcomes)} == {first.id, other.id}
     assert dropped(outcomes) == [Dropped(second.id, reason, f"{first.id}, similarity {likeness:.3f}")]
 
 
@@ -70,16 +75,16 @@ def test_the_examples_are_what_they_claim() -> None:
     assert similarity(forms["long"], forms["other"]) < THRESHOLD
 
 
-def test_a_pair_alone_is_its_own_cluster() -> None:
-    pair = make_pair()
-    assert deduplicate([pair]) == [Kept(replace(pair, cluster=cluster_id([pair.id])))]
+def test_a_module_alone_is_its_own_cluster() -> None:
+    module = make()
+    assert deduplicate([module]) == [Kept(replace(module, cluster=cluster_id([module.id])))]
     assert deduplicate([]) == []
 
 
 def test_the_cluster_is_named_after_all_members() -> None:
-    pairs = [make_pair(python_code=code) for code in (LONG, EXACT, NEAR)]
-    (survivor,) = kept(deduplicate(pairs))
-    assert survivor.cluster == cluster_id([pair.id for pair in pairs])
+    modules = [make(code) for code in (LONG, EXACT, NEAR)]
+    (survivor,) = kept(deduplicate(modules))
+    assert survivor.cluster == cluster_id([module.id for module in modules])
 
 
 def test_a_chain_keeps_what_is_not_alike_in_one_cluster() -> None:
@@ -87,66 +92,55 @@ def test_a_chain_keeps_what_is_not_alike_in_one_cluster() -> None:
     for operator in OPERATORS[:6]:
         codes.append(codes[-1].replace(f"torch.{operator}(", "torch.special.ndtr(", 2))
     assert similarity(form_of(codes[0]), form_of(codes[-1])) < THRESHOLD
-    outcomes = deduplicate(make_pair(python_code=code) for code in codes)
+    outcomes = deduplicate(make(code) for code in codes)
     assert len(kept(outcomes)) > 1 and dropped(outcomes)
-    assert len({pair.cluster for pair in kept(outcomes)}) == 1
+    assert len({module.cluster for module in kept(outcomes)}) == 1
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(OPERATORS[:3]), min_size=12, max_size=14), max_size=8))
 def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[str]]) -> None:
-    pairs = {pair.id: pair for pair in (make_pair(python_code=chain(*operators)) for operators in modules)}
-    outcomes = deduplicate(pairs.values())
-    stay = {pair.id: form_of(pair.python_code) for pair in kept(outcomes)}
+    modules = {module.id: module for module in (make(chain(*operators)) for operators in modules)}
+    outcomes = deduplicate(modules.values())
+    stay = {module.id: form_of(module.python_code) for module in kept(outcomes)}
     assert not any(are_copies(a, b) for a, b in combinations(stay.values(), 2))
     for loss in dropped(outcomes):
         original = loss.evidence.partition(",")[0]
-        assert are_copies(form_of(pairs[loss.id].python_code), stay[original])
-
-
-def test_the_same_pair_from_two_places_stays_once() -> None:
-    a = make_pair(source=replace(SOURCE, package="a"))
-    b = make_pair(source=replace(SOURCE, package="b"))
-    outcomes = deduplicate([b, a])
-    assert [pair.source.package for pair in kept(outcomes)] == ["a"]
-    assert dropped(outcomes) == [Dropped(a.id, Reason.DUPLICATE_EXACT, f"{a.id}, similarity 1.000")]
+        assert are_copies(form_of(modules[loss.id].python_code), stay[original])
 
 
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        (dict(purity=Purity.PURE, shape_general=False), dict(purity=Purity.MIXED)),
-        (dict(shape_general=True, licence=replace(LICENCE, spdx="NOASSERTION")), dict(shape_general=False)),
-        (dict(python_code=LONG + "# longer\n"), dict(licence=replace(LICENCE, spdx="NOASSERTION"))),
-        (dict(), dict(python_code=LONG + "# longer\n")),
+        (make(LONG + "# longer\n"), make(LONG, spdx="NOASSERTION")),
+        (make(LONG + "# longer\n", workloads=3), make(LONG, workloads=2)),
+        (make(LONG), make(LONG + "# longer\n")),
     ],
-    ids=["purity", "shape", "licence", "length"],
+    ids=["licence", "workloads", "length"],
 )
-def test_the_better_one_stays(better: dict, worse: dict) -> None:
-    good = make_pair(**{"python_code": LONG, **better, "triton_code": "good"})
-    bad = make_pair(**{"python_code": LONG, **worse, "triton_code": "bad"})
-    assert [pair.triton_code for pair in kept(deduplicate([bad, good]))] == ["good"]
+def test_the_better_one_stays(better: Probed, worse: Probed) -> None:
+    assert [module.id for module in kept(deduplicate([worse, better]))] == [better.id]
 
 
 def test_what_does_not_parse_is_errored_and_stops_nothing() -> None:
-    broken, fine = make_pair(python_code="def ("), make_pair()
+    broken, fine = make("def ("), make()
     outcomes = deduplicate([broken, fine])
     (errored,) = [outcome for outcome in outcomes if isinstance(outcome, Errored)]
     assert (errored.id, errored.error) == (broken.id, "SyntaxError")
-    assert [pair.id for pair in kept(outcomes)] == [fine.id]
+    assert [module.id for module in kept(outcomes)] == [fine.id]
 
 
-POOL = [make_pair(python_code=code) for code in (LONG, EXACT, RENAMED, NEAR, OTHER, MODULE_CODE)]
-POOL += [replace(POOL[0], source=replace(SOURCE, path="z.py")), make_pair(python_code=LONG, purity=Purity.MIXED)]
+POOL = [make(code) for code in (LONG, EXACT, RENAMED, NEAR, OTHER, MODULE_CODE)]
+POOL += [make(LONG + "# other\n", spdx="NOASSERTION")]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.permutations(POOL))
-def test_order_does_not_matter(pairs: list[Pair]) -> None:
-    outcomes = deduplicate(pairs)
+def test_order_does_not_matter(modules: list[Probed]) -> None:
+    outcomes = deduplicate(modules)
     assert outcomes == deduplicate(POOL)
     assert len(outcomes) == len(POOL)
-    assert len({pair.cluster for pair in kept(outcomes)}) == len(kept(outcomes)) == 3
+    assert len({module.cluster for module in kept(outcomes)}) == len(kept(outcomes)) == 3
 
 
 NODES = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True)

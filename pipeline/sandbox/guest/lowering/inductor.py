@@ -57,7 +57,6 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-MAX_KERNELS = 40
 _EXTERN = re.compile(r"= torch\.ops\.aten\.(\w+)|^\s+extern_kernels\.(\w+)", re.MULTILINE)
 _MAX_DEPTH = 64  # of a matmul that is one block deep
 
@@ -83,7 +82,7 @@ def generate(
     `inputs` are fake tensors on the pretended GPU; each node knows its value, as `make_fx` leaves it.
 
     Raises:
-        Refused: there is no kernel in it, or too many.
+        Refused: there is no kernel in it.
     """
     fake_mode = next(value.fake_mode for value in inputs if isinstance(value, FakeTensor))
     known = {name: value for name, value in options.items() if name in config._config}
@@ -112,6 +111,4 @@ def generate(
     if kernels == 0:
         extern = sorted({a or b for a, b in _EXTERN.findall(text)})
         raise Refused(*(("UNSUPPORTED_OP", ", ".join(extern)) if extern else ("NOTHING_TO_LOWER", "views or copies")))
-    if kernels > MAX_KERNELS:
-        raise Refused("TOO_MANY_KERNELS", f"{kernels} kernels")
     return text, dict(lowered.sizevars.inv_precomputed_replacements)

@@ -12,13 +12,14 @@ from torch.utils.flop_counter import flop_registry
 
 
 class Census(TorchDispatchMode):
-    """Counts what runs inside: operators, elements that they write, floating-point operations."""
+    """Counts what runs inside: operators, elements that they write, contractions, floating-point operations."""
 
     def __init__(self) -> None:
         super().__init__()
         self.operators: set[str] = set()
         self.elements = 0
         self.flops = 0
+        self.contractions = 0  # convolutions, matrix products, attentions
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -27,6 +28,7 @@ class Census(TorchDispatchMode):
         if not func.is_view:
             self.elements += sum(t.numel() for t in _tensors(result))
         if counter := flop_registry.get(func.overloadpacket):
+            self.contractions += 1
             self.flops += counter(*args, **kwargs, out_val=result)
         return result
 
