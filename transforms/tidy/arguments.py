@@ -38,20 +38,22 @@ def signature(lowered: Lowered) -> ast.arguments:
 def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
     """Graph input -> how it is reached."""
     paths = _paths(lowered.probed.workloads[0], forward)
-    return {binding.argument: _argument(binding, paths) for binding in lowered.bindings}
+    # A child called "0" is mostly one of a list; a module that names its children itself has no subscripts.
+    child = '.get_submodule("{}")' if "add_module(" in lowered.probed.python_code else "[{}]"
+    return {binding.argument: _argument(binding, paths, child) for binding in lowered.bindings}
 
 
-def _argument(binding: Binding, paths: dict[int, str]) -> Argument:
+def _argument(binding: Binding, paths: dict[int, str], child: str) -> Argument:
     if binding.source is Source.INPUT:
         path = paths[int(binding.name)]
         return Argument(path, re.sub(r"\W+", "_", path).strip("_"), True)
-    return Argument(f"self{_access(binding.name)}", binding.name, False)
+    return Argument(f"self{_access(binding.name, child)}", binding.name, False)
 
 
-def _access(name: str) -> str:
-    """ ".proj.weight", ".layers[0].bias": how a qualified name is written."""
+def _access(name: str, child: str) -> str:
+    """ ".proj.weight", ".layers[0].bias": how a qualified name is written, with `child` for a part that is a number."""
     head, *subscripts = re.split(r"(?=\[)", name, maxsplit=1)
-    parts = [f"[{part}]" if part.isdigit() else f".{part}" for part in head.split(".")]
+    parts = [child.format(part) if part.isdigit() else f".{part}" for part in head.split(".")]
     if not all(part.isdigit() or part.isidentifier() for part in head.split(".")):
         raise NotTidied(f"state called {name}")
     return "".join(parts) + "".join(subscripts)

@@ -163,7 +163,7 @@ class _Pruner:
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 
     def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:
-        """Whether a constructor calls a module that it holds, as some do to learn a shape."""
+        """Whether a constructor calls a module that it holds: to learn a shape, or as a parametrization."""
         for node in definitions.values():
             if not isinstance(node, ast.ClassDef):
                 continue
@@ -176,7 +176,10 @@ class _Pruner:
                         name not in functions and not hasattr_of_module(name)
                     ):
                         return True
-                    case ast.Call(func=ast.Name("self")):
+                    case ast.Call(
+                        func=ast.Name("self" | "register_parametrization")
+                        | ast.Attribute(attr="register_parametrization")
+                    ):
                         return True
         return False
 

@@ -173,11 +173,21 @@ def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.ex
     raise NotTidied(f"helper {name}")
 
 
+def _power(base: ast.expr, exponent: ast.Constant) -> ast.expr:
+    if exponent.value in (0.5, -0.5):
+        return call("tl.sqrt" if exponent.value == 0.5 else "tl.rsqrt", base)
+    if ast.unparse(base).endswith(".to(tl.float64)"):  # libdevice wants both of one type
+        return call("libdevice.pow", base, f"tl.full((), {exponent.value}, tl.float64)")
+    return call("libdevice.pow", base, exponent)
+
+
 def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
     if function in _TL:
         return call(f"tl.{_TL[function]}", *args)
     if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
+    if function == "pow" and isinstance(args[1], ast.Constant):
+        return _power(args[0], args[1])
     if function == "isnan":
         return ast.Compare(args[0], [ast.NotEq()], [args[0]])
     if function == "isinf":

@@ -32,6 +32,13 @@ class NamingLowering(GraphLowering):
             n.meta["val"] = _with_named_sizes(n.meta["val"])
         return super().run_node(n)
 
+    def init_wrapper_code(self, *args: Any, **kwargs: Any) -> None:
+        """All named sizes come first: Inductor computes one before the first kernel that takes it, which may be
+        after the memory that has it in its shape."""
+        super().init_wrapper_code(*args, **kwargs)
+        for symbol in self.sizevars.inv_precomputed_replacements:
+            self.wrapper_code.ensure_size_computed(symbol)
+
     def call_function(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = super().call_function(target, args, kwargs)
         for box in result if isinstance(result, tuple | list) else (result,):
