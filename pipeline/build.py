@@ -21,7 +21,7 @@ from pathlib import Path
 
 import apache_beam as beam
 
-from kernelquarry.transforms.read import Corpus
+from kernelquarry.transforms.read import Corpus, open_corpus
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
 from .dataset import Build, write_dataset
@@ -29,7 +29,7 @@ from .funnel import StageCounts
 from .graph import STAGES, Stage
 from .manifest import StageManifest, fingerprint
 from .report import write_report
-from .run import MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
+from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
 from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
@@ -47,8 +47,14 @@ class Run:
     """A run directory and what its stages share."""
 
     root: Path
-    corpus: Corpus
+    source: str  # what the corpus is made of: its name, or the path of a folder or file
+    cache: Path  # where downloads are kept
     workplace: Workplace
+
+    @property
+    def corpus(self) -> Corpus:
+        """Opened when it is asked for: a run directory may be looked at where its corpus is not. Raises: UserError."""
+        return open_corpus(self.source, self.cache)
 
     def directory(self, stage: Stage) -> StageDirectory:
         return StageDirectory(self.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}")
@@ -88,9 +94,9 @@ def build(run: Run, watch: Watch) -> Built:
     ran = tuple(stage.name for stage in STAGES if run_stage(run, stage, watch)[1])
     funnel, last = counts(run), STAGES[-1]
     pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
-    dataset, report = run.root / "dataset", run.root / "report.html"
-    write_report(report, run.corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
-    manifest = write_dataset(dataset, pairs, funnel, Build(run.corpus.name, run.corpus.digests(), {}))
+    corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
+    write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
+    manifest = write_dataset(dataset, pairs, funnel, Build(corpus.name, corpus.digests()))
     return Built(dataset, report, manifest.rows, manifest.funnel, ran)
 
 
@@ -106,7 +112,10 @@ def claim(root: Path, corpus: str | None) -> str:
     """Remember which corpus the run directory is for, or say which it is for already. Raises: UserError."""
     path = root / "run.json"
     if path.exists():
-        known = str(json.loads(path.read_text())["corpus"])
+        try:
+            known = str(json.loads(path.read_text())["corpus"])
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{path} is damaged: delete it and give the corpus again; no work is lost") from None
         if corpus is not None and corpus != known:
             raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
         return known
@@ -150,12 +159,14 @@ def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | N
     if stage.takes is None:
         return run.corpus.digests(), [], None
     before = STAGES[STAGES.index(stage) - 1]
-    manifest = run.manifest(before)
+    manifest, again = run.manifest(before), f"run `kernelquarry {before.name} {run.root}` first"
     if manifest is None:
-        raise UserError(f"{run.root}: the stage {before.name} has not run yet: run `kernelquarry {before.name}` first")
-    shards = run.directory(before).kept
-    digests = {path.name: manifest.outputs[path.name] for path in shards}
-    return digests, shards, manifest.counts[-1].kept
+        raise UserError(f"{run.root}: the stage {before.name} has not run yet: {again}")
+    directory = run.directory(before)
+    if changed := directory.changed(manifest):
+        raise UserError(f"{changed}: missing or changed since it was written: {again}")
+    digests = {name: digest for name, digest in manifest.outputs.items() if name != LOST}
+    return digests, [directory.path / name for name in sorted(digests)], manifest.counts[-1].kept
 
 
 def _counted(stage: Stage, entered: int | None) -> tuple[Counted, ...]:

@@ -5,18 +5,14 @@ Beam and torch take seconds to import, so a command imports what it needs when i
 
 from __future__ import annotations
 
-import errno
-import logging
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
-from rich.console import Console
-from rich.logging import RichHandler
 
+from .commands import Commands
+from .console import err, out, set_up_logging
 from .schema.errors import UserError
 from .schema.stages import DOES
 
@@ -24,17 +20,18 @@ if TYPE_CHECKING:
     from .build import Run
 
 app = typer.Typer(
+    cls=Commands,
     help="Datasets of PyTorch modules paired with Triton kernels that are shown to compute the same thing.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out, err = Console(), Console(stderr=True)
 
 CorpusArgument = Annotated[str, typer.Argument(help="tiny, default, full, or a folder of Python files.")]
 RunArgument = Annotated[Path, typer.Argument(help="Run directory, as `kernelquarry dataset` makes it.")]
 RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
 DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
+StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
@@ -57,14 +54,13 @@ def dataset(
 ) -> None:
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
-    root = directory or Path("out") / Path(corpus).name
-    run = open_run(root, corpus, cache, workers, require)
+    run = open_run(directory, corpus, cache, workers, require)
     from .build import build
     from .progress import Progress
 
     with Progress(err) as progress:
         built = build(run, progress.watch)
-    out.print(built.summary(), highlight=False)
+    typer.echo(built.summary())
 
 
 def add_stage_command(name: str) -> None:
@@ -72,13 +68,14 @@ def add_stage_command(name: str) -> None:
 
     def command(
         run_directory: RunArgument,
+        corpus: StartOption = None,
         cache: CacheOption = CACHE,
         workers: WorkersOption = WORKERS,
         require: RequireOption = None,
         verbose: VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        run = open_run(run_directory, None, cache, workers, require)
+        run = open_run(run_directory, corpus, cache, workers, require)
         from .build import run_stage
         from .graph import STAGES
         from .progress import Progress
@@ -87,9 +84,9 @@ def add_stage_command(name: str) -> None:
         with Progress(err) as progress:
             manifest, ran = run_stage(run, stage, progress.watch)
         for count in manifest.counts:
-            out.print(count.summary(), highlight=False)
+            typer.echo(count.summary())
         if not ran:
-            out.print(f"{name}: nothing to do", highlight=False)
+            typer.echo(f"{name}: nothing to do")
 
     does = DOES[name]
     app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
@@ -102,7 +99,7 @@ for _name in DOES:
 @app.command()
 def funnel(run_directory: RunArgument) -> None:
     """What came in, what was dropped where, and why."""
-    run = open_run(run_directory, None, CACHE, WORKERS, None)
+    run = open_run(run_directory, None, CACHE, WORKERS)
     from .build import counts
     from .funnel import render_text
 
@@ -138,9 +135,9 @@ def replay(
     for replayed in replay_rows(pairs, SandboxSettings(workers=workers, require=tuple(require or ()))):
         held += replayed.agrees
         if not every or not replayed.agrees:
-            out.print(replayed.render(), highlight=False)
+            typer.echo(replayed.render())
     if every:
-        out.print(f"{held} of {len(pairs)} rows verified again", highlight=False)
+        typer.echo(f"{held} of {len(pairs)} rows verified again")
     if held < len(pairs):
         raise typer.Exit(1)
 
@@ -161,51 +158,23 @@ def figures() -> None:
     out.print(render_figures())
 
 
-def open_run(root: Path, corpus: str | None, cache: Path, workers: int, require: list[str] | None) -> Run:
-    """The run directory `root`; `corpus` None takes the one that the directory was started with."""
-    from kernelquarry.transforms.read import open_corpus
+def open_run(root: Path | None, corpus: str | None, cache: Path, workers: int, require: list[str] | None = None) -> Run:
+    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with."""
+    from kernelquarry.transforms.read import EMBEDDED, open_corpus
     from kernelquarry.transforms.stage import Workplace
 
     from .build import Run, claim
     from .sandbox import SandboxSettings
 
     settings = SandboxSettings(workers=workers, require=tuple(require or ()))
-    return Run(root, open_corpus(claim(root, corpus), cache), Workplace(root / "store", settings, workers))
-
-
-def set_up_logging(verbose: int) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err)])
-    logging.getLogger("kernelquarry").setLevel(level)
+    if corpus is not None:  # before a directory is made for it
+        name = open_corpus(corpus, cache).name
+        root = root or Path("out") / name
+        corpus = corpus if corpus in EMBEDDED else str(Path(corpus).resolve())
+    assert root is not None
+    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings, workers))
 
 
 def main() -> None:
-    """Entry point. What is wrong outside of the program becomes one line and exit status 1."""
-    try:
-        status = typer.main.get_command(app).main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _fail("interrupted: nothing that was done is lost, the same command goes on from here", 130)
-    except UserError as error:
-        _fail(str(error))
-    except OSError as error:
-        if error.errno not in _REMEDIES:
-            raise
-        _fail(f"{error.strerror}{f' ({error.filename})' if error.filename else ''}: {_REMEDIES[error.errno]}")
-    sys.exit(status or 0)
-
-
-_REMEDIES = {
-    errno.ENOSPC: "free some space, then run the same command: it goes on from here",
-    errno.EDQUOT: "free some space, then run the same command: it goes on from here",
-    errno.EACCES: "give directories that are yours with --out and --cache",
-    errno.EROFS: "give directories that can be written with --out and --cache",
-}
-
-
-def _fail(message: str, status: int = 1) -> NoReturn:
-    err.print(f"kernelquarry: {message}", style="red", highlight=False, soft_wrap=True)
-    sys.stdout.flush()
-    os._exit(status)  # guests and threads may still run; their parent's death ends them
+    set_up_logging()
+    app()

@@ -1,7 +1,7 @@
 """The published folder: shards, a card that readers and loaders understand, and a manifest of both.
 
 README.md                               the card; its header tells `datasets` where the splits are
-manifest.json                           digests, counts, versions, options: what was built, from what
+manifest.json                           digests, counts, versions: what was built, from what
 data/pairs/train-00000-of-00001.parquet
 """
 
@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from kernelquarry.transforms.write import write_pairs
 
@@ -33,7 +32,6 @@ class Build:
 
     corpus: str
     sources: Mapping[str, str]  # package or folder -> digest
-    options: Mapping[str, Any]  # what was configured; plain JSON
 
 
 @dataclass(frozen=True, slots=True)

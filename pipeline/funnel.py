@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -63,20 +64,21 @@ def explain(code: str) -> str:
     return _WHY.get(code, "our failure, not the record's: tried again by the next run")
 
 
-def render_text(funnel: Sequence[StageCounts]) -> Table:
-    """The funnel as a table for the terminal, each stage followed by its reasons of loss."""
+def render_text(funnel: Sequence[StageCounts]) -> Group:
+    """The funnel as a table for the terminal, each stage followed by its reasons of loss; then what they mean."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     table.add_column("unit", style="dim")
     for name in ("entered", "kept", "dropped", "errored"):
         table.add_column(name, justify="right")
     table.add_column("kept %", justify="right")
-    table.add_column("", style="dim")
+    reasons = Table(box=None, pad_edge=False, show_header=False, style="dim")
     for counts in funnel:
         share = f"{100 * counts.kept / counts.entered:.1f}" if counts.entered else "-"
         figures = [f"{n:,}" for n in (counts.entered, counts.kept, counts.total_dropped, counts.total_errored)]
-        table.add_row(Text(counts.stage, "bold"), counts.unit, *figures, share, "")
+        table.add_row(Text(counts.stage, "bold"), counts.unit, *figures, share)
         for code, number in counts.losses():
             dropped, errored = (f"{number:,}", "") if code in counts.dropped else ("", f"{number:,}")
-            table.add_row(Text(f"  {code}", "dim"), "", "", "", dropped, errored, "", explain(code))
-    return table
+            table.add_row(Text(f"  {code}", "dim"), "", "", "", dropped, errored, "")
+            reasons.add_row(Text(code, "bold"), explain(code))
+    return Group(table, "", reasons)

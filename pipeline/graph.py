@@ -48,12 +48,12 @@ def _each(
     gives: type,
     function: Callable[..., Outcome[Any]],
     where: Where,
-    *guest_code: str,
+    code: tuple[str, ...] = (),
     unit: str = "module",
 ) -> Stage:
-    """A stage that treats its records one by one; it is named after its function."""
+    """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
     name = function.__name__
-    code = (f"transforms.{name}", *(f"{GUEST}.{module}" for module in guest_code))
+    code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     return Stage(name, takes, gives, ((name, unit),), code, packages, Work(name, function, gives, where))
 
@@ -63,7 +63,7 @@ READ = Stage(
     takes=None,
     gives=SourceFile,
     units=(("read", "file"),),
-    code=("transforms.read", "filters.licences"),
+    code=("transforms.read", "filters.licences", "filters.objection", "filters.spdx"),
     packages=("licenseclassifier", "license-expression"),
     wiring=ReadCorpus,
 )
@@ -86,17 +86,19 @@ DEDUPLICATE = Stage(
     wiring=DeduplicateModules,
 )
 
-LOWERING = ("lower", "lowering", "load", "trees")
-VERIFYING = ("reference", "interpret", "compile", "verifying", "load", "trees")
+PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees"))
+LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
+RUNNING = tuple(f"{GUEST}.{module}" for module in ("reference", "interpret", "compile", "verifying", "load", "trees"))
+JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation"))
 
 STAGES: tuple[Stage, ...] = (
     READ,
     MINE,
-    _each(Module, Probed, probe, Where.GUESTS, "probe", "probing", "load"),
+    _each(Module, Probed, probe, Where.GUESTS, PROBING),
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
-    _each(Probed, Lowered, lower, Where.GUESTS, *LOWERING),
+    _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
-    _each(Candidate, Verified, verify, Where.GUESTS, *VERIFYING),
-    _each(Verified, Pair, screen, Where.HERE),
+    _each(Candidate, Verified, verify, Where.GUESTS, RUNNING + JUDGING),
+    _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .funnel import StageCounts
 from .schema.files import replace_file
 from .schema.ids import canonical, sha256
+from .schema.records import SCHEMA_VERSION
 
 PACKAGE = Path(__file__).parent
 
@@ -46,13 +48,15 @@ def digest(path: Path) -> str:
 
 
 def fingerprint(code: tuple[str, ...], packages: tuple[str, ...]) -> str:
-    """Changes when a result could: the source of `code`, or the versions of `packages`.
+    """Changes when a result could: the schema, the source of `code`, the versions of Python and `packages`.
 
     `code` names modules or packages of kernelquarry ("transforms.probe", "pipeline.sandbox.guest.probe").
     """
     return sha256(
         canonical(
             {
+                "schema": SCHEMA_VERSION,
+                "python": list(sys.version_info[:2]),  # `ast` parses and prints as it does
                 "code": {name: _source_digest(name) for name in code},
                 "versions": {name: importlib.metadata.version(name) for name in packages},
             }

@@ -53,20 +53,25 @@ class Progress:
         lock = Lock()
         started = printed = time.monotonic()
 
-        def seen(outcome: Outcome[Any]) -> None:
+        def seen(line: str, outcome: Outcome[Any]) -> None:
             nonlocal printed
+            if line != stage.name:
+                return  # of another unit
             with lock:
                 ends[_end(outcome)] += 1
                 self._bars.update(task, advance=1, ends=_text(ends))
                 now = time.monotonic()
                 if not self._console.is_terminal and now - printed > _SECONDS_BETWEEN_LINES:
                     printed = now
-                    self._console.print(_line(stage.name, ends, total, now - started))
+                    self._say(_line(stage.name, ends, total, now - started))
 
         with watching(seen):
             yield
         if not self._console.is_terminal:
-            self._console.print(_line(stage.name, ends, total, time.monotonic() - started))
+            self._say(_line(stage.name, ends, total, time.monotonic() - started))
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class _RateColumn(bars.ProgressColumn):

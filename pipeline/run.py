@@ -17,6 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from .funnel import ConservationError, StageCounts
 from .manifest import StageManifest, digest
 from .schema.arrow import count_records, read_records, write_shard
+from .schema.errors import UserError
 from .schema.ids import sha256
 from .schema.loss import Loss
 from .schema.outcome import Dropped, Errored, Kept, Outcome
@@ -43,16 +44,25 @@ class StageDirectory:
         return self.path / LOST
 
     def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
-        """The manifest, if the same was asked of the same inputs and every shard is as it was written."""
+        """The manifest, if the same was asked of the same inputs, nothing errored, and every shard is as written."""
         manifest = StageManifest.read(self.path / MANIFEST)
         if manifest is None or manifest.key != key or manifest.inputs != inputs:
             return None
+        if any(count.errored for count in manifest.counts):
+            return None  # what has a result is in the store; what is our fault is tried again
+        changed = self.changed(manifest)
+        if changed is not None:
+            log.warning("%s: missing or changed since it was written, running the stage again", changed)
+            return None
+        return manifest
+
+    def changed(self, manifest: StageManifest) -> Path | None:
+        """The first shard that is not what the manifest says."""
         for name, expected in manifest.outputs.items():
             path = self.path / name
             if not path.is_file() or digest(path) != expected:
-                log.warning("%s: missing or changed since it was written, running the stage again", path)
-                return None
-        return manifest
+                return path
+        return None
 
 
 class WriteOutcomes(beam.PTransform):
@@ -131,14 +141,34 @@ def execute(
     options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
     pipeline = beam.Pipeline(options=options)
     _ = pipeline | outcomes | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
-    result = pipeline.run()
-    result.wait_until_finish()
+    result = _run(pipeline)
     counts = _counts(result, counted)
     _check(stage, kind, directory, counts)
     outputs = {path.name: digest(path) for path in sorted(directory.path.glob("*.parquet"))}
     manifest = StageManifest(stage, key, inputs, outputs, counts, round(time.monotonic() - started, 2))
     manifest.write(directory.path / MANIFEST)
     return manifest
+
+
+def _run(pipeline: beam.Pipeline) -> Any:
+    """Run to the end. What is wrong outside of the program is raised as it was: Beam makes a RuntimeError of it."""
+    try:
+        result = pipeline.run()
+        result.wait_until_finish()
+    except Exception as error:
+        chain = list(_chain(error))
+        for kind in (KeyboardInterrupt, UserError, OSError):
+            if found := [e for e in chain if isinstance(e, kind)]:
+                raise found[-1] from None
+        raise
+    return result
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and those that it was raised for, the first cause last."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _counts(result: Any, counted: tuple[Counted, ...]) -> tuple[StageCounts, ...]:

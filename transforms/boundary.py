@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 log = logging.getLogger(__name__)
 
 _MESSAGE = 2000  # characters
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Record(Protocol):
@@ -23,13 +25,16 @@ class Record(Protocol):
 def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: Any) -> Outcome[Any]:
     """`work(record, *services)`, or `Errored` with the place where it raised.
 
-    Raises: UserError, which no other record would escape: the machine lacks what the stage needs.
+    Raises: UserError, or OSError of a full disk, which no other record would escape: the machine lacks what the
+    stage needs.
     """
     try:
         return work(record, *services)
     except UserError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise
         log.debug("%s", record.id, exc_info=error)
         where = traceback.format_tb(error.__traceback__)[-1].strip().splitlines()[0]
         return Errored(record.id, type(error).__name__, f"{error} ({where})"[:_MESSAGE])

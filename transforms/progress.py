@@ -15,13 +15,13 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 
 log = logging.getLogger(__name__)
 
-Watcher = Callable[[Outcome[Any]], None]
+Watcher = Callable[[str, Outcome[Any]], None]
 _watchers: list[Watcher] = []
 
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Call `watcher` with every outcome until the block ends; it must be safe to call from any thread."""
+    """Call `watcher` with each outcome and its line of the funnel until the block ends. Any thread may call it."""
     _watchers.append(watcher)
     try:
         yield
@@ -34,8 +34,8 @@ def advance(stage: str, record_id: str, outcome: Outcome[Any]) -> None:
         case Kept():
             log.info("%s %s kept", stage, record_id)
         case Dropped(_, reason, evidence):
-            log.info("%s %s dropped %s: %s", stage, record_id, reason.value, evidence.splitlines()[0:1])
+            log.info("%s %s dropped %s: %s", stage, record_id, reason.value, evidence.partition("\n")[0])
         case Errored(_, error, message):
             log.error("%s %s errored %s: %s", stage, record_id, error, message)
     for watcher in _watchers:
-        watcher(outcome)
+        watcher(stage, outcome)

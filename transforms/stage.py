@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -21,7 +22,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
-from kernelquarry.pipeline.schema.outcome import Outcome
+from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 from kernelquarry.pipeline.store import Store, result_key
 
 from . import progress
@@ -82,7 +83,7 @@ class _Apply(beam.DoFn):
                 self._services = (Sandbox(self._workplace.sandbox),)
                 self._executor: Executor = ThreadPoolExecutor(workers)
             case Where.PROCESSES:
-                self._executor = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+                self._executor = _processes(workers)
             case Where.HERE:
                 self._executor = ThreadPoolExecutor(1)
 
@@ -98,8 +99,7 @@ class _Apply(beam.DoFn):
             progress.advance(self._work.stage, record.id, stored)
             yield stored
             return
-        future = self._executor.submit(run_guarded, self._work.function, record, *self._services)
-        self._pending[future] = key, record
+        self._pending[self._submit(record)] = key, record
         if len(self._pending) >= 2 * self._workplace.workers:
             yield from self._finished()
 
@@ -112,7 +112,33 @@ class _Apply(beam.DoFn):
         done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
         for future in done:
             key, record = self._pending.pop(future)
-            outcome = future.result()
+            outcome = self._outcome(future, record)
             self._store.put(self._work.stage, key, outcome)
             progress.advance(self._work.stage, record.id, outcome)
             yield outcome
+
+    def _submit(self, record: Record) -> Future[Outcome[Any]]:
+        try:
+            return self._executor.submit(run_guarded, self._work.function, record, *self._services)
+        except BrokenProcessPool:
+            self._executor = _processes(self._workplace.workers)
+            return self._submit(record)
+
+    def _outcome(self, future: Future[Outcome[Any]], record: Record) -> Outcome[Any]:
+        """A process that dies takes all records in flight with it: each then gets a process of its own."""
+        try:
+            return future.result()
+        except BrokenProcessPool:
+            return _alone(self._work, record)
+
+
+def _alone(work: Work, record: Record) -> Outcome[Any]:
+    with _processes(1) as process:
+        try:
+            return process.submit(run_guarded, work.function, record).result()
+        except BrokenProcessPool:
+            return Errored(record.id, BrokenProcessPool.__name__, "its worker process died, also alone")
+
+
+def _processes(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))

@@ -59,7 +59,9 @@ class MineTrees(beam.PTransform):
             | "Gather trees" >> beam.GroupByKey()
             | "Mine" >> beam.FlatMapTuple(lambda _, tree: _mine(tree))
         )
-        scanned = tagged | "Files" >> beam.Filter(lambda pair: pair[0] == "scan")
+        scanned = (
+            tagged | "Files" >> beam.Filter(lambda pair: pair[0] == "scan") | "Files reported" >> beam.MapTuple(_report)
+        )
         classes = tagged | "Classes" >> beam.Filter(lambda pair: pair[0] == "mine") | beam.Values()
         distinct = (
             classes

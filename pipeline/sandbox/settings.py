@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from kernelquarry.pipeline.schema.errors import UserError
+
 from . import layers
 
 
@@ -18,6 +20,6 @@ class SandboxSettings:
     def __post_init__(self) -> None:
         unknown = set(self.require) - set(layers.NAMES)
         if unknown:
-            raise ValueError(f"no such layers: {sorted(unknown)}; there are {', '.join(layers.NAMES)}")
+            raise UserError(f"no such layers: {', '.join(sorted(unknown))}; there are {', '.join(layers.NAMES)}")
         if self.workers < 1:
             raise ValueError(f"{self.workers} workers")

@@ -28,7 +28,7 @@ def outputs(notebook: nbformat.NotebookNode) -> str:
 
 
 def test_it_shows_what_is_in_the_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_dataset(tmp_path / "dataset", make_pairs(30, ("train", "validation", "test")), [], Build("tiny", {}, {}))
+    write_dataset(tmp_path / "dataset", make_pairs(30, ("train", "validation", "test")), [], Build("tiny", {}))
     shown = outputs(execute(tmp_path / "dataset", monkeypatch))
     for text in ("num_rows: 10", "layers0", "Apache-2.0", "image/png", "scale_shift_relu", "sm_90", "honest_error"):
         assert text in shown
@@ -36,7 +36,7 @@ def test_it_shows_what_is_in_the_dataset(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_one_specialised_row_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = replace(make_pairs(1)[0], shape_general=False)
-    write_dataset(tmp_path / "dataset", [pair], [], Build("tiny", {}, {}))
+    write_dataset(tmp_path / "dataset", [pair], [], Build("tiny", {}))
     assert pair.id in outputs(execute(tmp_path / "dataset", monkeypatch))
 
 

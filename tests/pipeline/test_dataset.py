@@ -17,7 +17,7 @@ from kernelquarry.pipeline.funnel import StageCounts
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
 
-BUILD = Build(corpus="tiny", sources={"layers-1.0.whl": "0" * 64}, options={"shares": {"test": 0.05}})
+BUILD = Build(corpus="tiny", sources={"layers-1.0.whl": "0" * 64})
 FUNNEL = [
     StageCounts("probe", "module", 40, 30, {"no_workload": 9}, {"OSError": 1}),
     StageCounts("verify", "module", 30, 12, {"wrong_values": 18}),

@@ -83,13 +83,21 @@ def test_results_are_stored_and_errors_are_tried_again(tmp_path: Path) -> None:
 
 
 def test_a_finished_stage_is_recognised_until_something_changes(tmp_path: Path) -> None:
-    manifest = run(tmp_path)
+    def odd_or_even(module: Module, sandbox: Sandbox) -> Outcome[Module]:
+        return Dropped(module.id, Reason.RANDOM, "odd") if int(module.code) % 2 else Kept(module)
+
+    manifest = run(tmp_path, odd_or_even)
     stage = StageDirectory(tmp_path / "stage")
     assert stage.finished("key", {"shard": "digest"}) == manifest
     assert stage.finished("other", {"shard": "digest"}) is None
     assert stage.finished("key", {"shard": "other"}) is None
     stage.kept[0].write_bytes(b"half")
     assert stage.finished("key", {"shard": "digest"}) is None
+
+
+def test_a_stage_with_errors_is_not_finished(tmp_path: Path) -> None:
+    run(tmp_path)
+    assert StageDirectory(tmp_path / "stage").finished("key", {"shard": "digest"}) is None
 
 
 def test_shards_can_be_read_back_in_beam(tmp_path: Path) -> None:

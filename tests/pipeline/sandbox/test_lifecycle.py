@@ -16,6 +16,7 @@ import pytest
 from scripts import script
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings, Status
+from kernelquarry.pipeline.schema.errors import UserError
 
 SLEEP = "import time; time.sleep(1000)"
 
@@ -96,7 +97,7 @@ def test_closing_ends_running_jobs(own: Sandbox) -> None:
 
 
 def test_an_unknown_layer_cannot_be_required() -> None:
-    with pytest.raises(ValueError, match="no such layers"):
+    with pytest.raises(UserError, match="no such layers"):
         SandboxSettings(require=("wishes",))
 
 
