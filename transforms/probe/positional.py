@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse
 
+from .lines import lines_of
+
 _WIDTH = 110
 
 
@@ -46,7 +48,8 @@ def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
                 continue
             args = method.args
             moves = bool(args.defaults) and None in args.kw_defaults
-            if args.kwonlyargs and args.vararg is None and not args.posonlyargs and (name == ENTRY_POINT or not moves):
+            plain = args.args and args.kwonlyargs and args.vararg is None and not args.posonlyargs
+            if plain and (name == ENTRY_POINT or not moves):
                 yield method
 
 
@@ -60,7 +63,7 @@ def _rewritten(code: str, method: ast.FunctionDef) -> str:
     texts = [_parameter(code, arg, default) for arg, default in ordered]
     if args.kwarg is not None:
         texts.append(f"**{_segment(code, args.kwarg)}")
-    lines = code.splitlines(keepends=True)
+    lines = lines_of(code)
     first, last = args.args[0], _last(method)
     before = "".join(lines[: first.lineno - 1]) + _head(lines[first.lineno - 1], first.col_offset)
     after = _tail(lines[last.end_lineno - 1], last.end_col_offset) + "".join(lines[last.end_lineno :])  # type: ignore[operator,arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import prod
 from typing import Any
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -17,7 +18,7 @@ from .positional import positional
 from .render import is_list, render
 
 _EVIDENCE = 500  # characters
-_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16)
+_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)  # a fork would search, and reply, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,13 @@ _REASONS = {
 }
 
 
-def probe(module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits()) -> Outcome[Probed]:
+def probe(
+    module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits(), guest: Limits = _GUEST
+) -> Outcome[Probed]:
     """The module with constructor arguments and up to three workloads that it ran on, or why there are none."""
     code = positional(module.code)
     request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
-    report = sandbox.run(Job("probe", request, limits=_GUEST))
+    report = sandbox.run(Job("probe", request, limits=guest))
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")
         return Errored(module.id, kind, message)
@@ -68,7 +71,7 @@ def probe(module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits())
     if "reason" in report.reply:
         return _dropped(module, report.reply)
     try:
-        found = _parse(report)
+        found = _parse(report, limits)
     except (ValidationError, ValueError) as error:
         return Dropped(module.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
     workloads = tuple(Workload(call.tensors, canonical(call.args)) for call in found.workloads)
@@ -91,7 +94,7 @@ def _dropped(module: Module, reply: dict[str, Any]) -> Dropped:
     return Dropped(module.id, reason, str(reply.get("evidence", ""))[:_EVIDENCE])
 
 
-def _parse(report: Report) -> _Found:
+def _parse(report: Report, limits: ProbeLimits) -> _Found:
     """The reply, with every type, index and size checked.
 
     Raises:
@@ -101,15 +104,21 @@ def _parse(report: Report) -> _Found:
     if not found.workloads or not is_list(found.init_args):
         raise ValueError("no workload, or constructor arguments that are no list")
     for call in found.workloads:
-        if sorted(_indices(call.args)) != list(range(len(call.tensors))):
+        indices = _indices(call.args)
+        if not all(type(i) is int for i in indices) or sorted(indices) != list(range(len(call.tensors))):
             raise ValueError("arguments that do not name each tensor once")
         for spec in call.tensors:
             if spec.dtype not in _DTYPES or any(size < 0 for size in spec.shape):
                 raise ValueError(f"a tensor of dtype {spec.dtype[:40]!r} and shape {spec.shape}")
+            if spec.dtype == "int64" and not -_LARGEST <= spec.low < spec.high <= _LARGEST:
+                raise ValueError(f"integers from {spec.low} to {spec.high}")
+        if sum(prod(spec.shape) for spec in call.tensors) > limits.elements:
+            raise ValueError(f"inputs of more than {limits.elements} elements")
     return found
 
 
 _DTYPES = frozenset({"float32", "int64", "bool"})
+_LARGEST = 1 << 31  # integer that an input may hold
 
 
 def _indices(tree: JsonValue) -> list[Any]:

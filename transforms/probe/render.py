@@ -10,6 +10,8 @@ from typing import Any
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
+from .lines import lines_of
+
 _WIDTH = 100
 _INDENT = "    "
 
@@ -32,7 +34,7 @@ def is_list(init_args: str) -> bool:
     """Whether it is the source of a list and nothing else."""
     try:
         _list(init_args)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
 
@@ -89,7 +91,7 @@ def _with_imports(code: str, functions: str) -> str:
     missing = "".join(line for name, line in wanted.items() if name in used and name not in bound)
     if not missing:
         return code
-    lines = code.splitlines(keepends=True)
+    lines = lines_of(code)
     at = _first_line_after_preamble(tree)
     return "".join([*lines[:at], missing, *lines[at:]])
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from .probing.guess import Guess, draw
 from .probing.parameters import forward_inputs
 from .probing.search import Caller, search, smaller, variations
 from .probing.source import Source
-from .probing.trial import Failure, TooBig, Unfit, attempt, seed
+from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
 
 _NAME = "probed"
 
@@ -40,12 +41,18 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     `Reason`) and `evidence`.
     """
     warnings.simplefilter("ignore")
+    file = str(Path.cwd() / f"{_NAME}.py")
     try:
         return _probe(request["code"], request["entry_point"], request["limits"]), {}
     except Unfit as unfit:
         return {"reason": unfit.reason, "evidence": unfit.evidence}, {}
     except TooBig as error:
         return {"reason": "too_big", "evidence": str(error)}, {}
+    except BaseException as error:
+        failure = failure_of(error, file)
+        if not failure.line:  # ours
+            raise
+        return {"reason": "no_workload", "evidence": f"code that is called beside forward: {failure}"}, {}
 
 
 def _probe(code: str, entry_point: str, limits: dict[str, int]) -> dict[str, Any]:
@@ -56,11 +63,12 @@ def _probe(code: str, entry_point: str, limits: dict[str, int]) -> dict[str, Any
     loaded, failure = attempt(lambda: load_source(code, _NAME), f"{_NAME}.py")
     if loaded is None:
         raise Unfit("import_failed", str(failure))
+    entry = vars(loaded).get(entry_point)
+    if not (isinstance(entry, type) and issubclass(entry, nn.Module)):
+        raise Unfit("import_failed", f"no class {entry_point} that derives from nn.Module")
     constructor = Constructor(vars(loaded), entry_point, source, str(loaded.__file__), limits["parameters"])
     construction, caller, guess = _find(constructor, source, entry_point, limits)
-    with _filled_memory():
-        checks.check_state(construction.module, constructor.build(construction.arguments))
-    others = [g for g in variations(caller, guess) if not _excess(caller, g, limits)]
+    others = list(_others(caller, guess, limits))
     for other in others:
         checks.check_variation(caller, other)
     return {"init_args": construction.arguments, **_described(caller, [guess, *others])}
@@ -88,6 +96,7 @@ def _find(
         caller = Caller(found.module, constructor.file)
         begin = starts(found.module, inputs, hints(found.values))
         try:
+            _check_repeats(constructor, found)
             guess = search(caller, begin, optional, partial(_accept, caller, limits))
         except Unfit as unfit:
             if refused is not None:
@@ -104,6 +113,15 @@ def _find(
     if not_run is not None:
         raise Unfit("no_workload", f"constructed with {not_run[0]}: {not_run[1]}")
     raise Unfit("no_constructor_arguments", str(not_constructed))
+
+
+def _check_repeats(constructor: Constructor, construction: Construction) -> None:
+    """Raises `Unfit` if the same construction from the same seed gives another state, or nothing."""
+    with _filled_memory():
+        again, failure = attempt(lambda: constructor.build(construction.arguments), constructor.file)
+    if again is None:
+        raise Unfit("no_constructor_arguments", f"is constructed only once: {failure}")
+    checks.check_state(construction.module, again)
 
 
 @contextmanager
@@ -135,10 +153,22 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
     return guess
 
 
+def _others(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterator[Guess]:
+    """The same call at other sizes, made smaller where it would be over the limits."""
+    seen = [guess.specs()]
+    for other in variations(caller, guess):
+        for candidate in (other, *smaller(other)):
+            if candidate.specs() not in seen and caller.runs(candidate) and not _excess(caller, candidate, limits):
+                seen.append(candidate.specs())
+                yield candidate
+                break
+
+
 def _excess(caller: Caller, guess: Guess, limits: dict[str, int]) -> str:
     """What is over the limits in one call; "" if nothing is."""
+    inputs = draw(guess.specs(), 0)
     with describe.Census() as census:
-        caller.call(guess)
+        caller.call_with(guess, inputs)
     if census.contractions > limits["contractions"]:
         return f"one forward has {census.contractions} convolutions and matrix products"
     if census.elements <= limits["elements"] and census.flops <= limits["flops"]:

@@ -81,8 +81,9 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
     if usage.sequence or usage.nested or ((usage.items or usage.indexed) and not usage.number):
         ordered += lists(parameter, style)
     elif usage.called:
-        ordered += sorted((text for text in values if text.startswith("nn.")), key=lambda text: text.endswith(")"))
-        ordered += ["nn.GELU()", *classes, "nn.ReLU", "nn.Linear"]
+        instances = [text for text in values if text.startswith("nn.") and text.endswith(")")]
+        ordered += [text for text in values if text.startswith("nn.") and text not in instances]
+        ordered += [*classes, *instances, "nn.GELU()", "nn.ReLU", "nn.Linear"]
     ordered += values[:2]
     ordered += [text for bound in usage.bounds for text in (str(bound // 16 * 16 + 32), str(bound))]
     ordered += values[2:]

@@ -27,7 +27,7 @@ def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[An
     found: list[Tensor] = []
     try:
         tree = trees.flatten(value, found)
-    except TypeError as error:
+    except (TypeError, RecursionError) as error:  # a list may hold itself
         raise Unfit("no_tensor_output", str(error)) from error
     if not any(t.is_floating_point() and t.numel() for t in found):
         raise Unfit("no_tensor_output", f"{[str(t.dtype) for t in found]} from {[s.shape for s in guess.specs()]}")

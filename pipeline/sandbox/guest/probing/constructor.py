@@ -88,6 +88,7 @@ class Constructor:
         if isinstance(result, Failure) and self._learn(result):
             chosen = self._initial(style)
             result = self._attempt(chosen, seen)
+        told = result  # the first of the failures that got furthest
         visited: set[tuple[int, str]] = set()
         budget = _TRIALS
         while isinstance(result, Failure):
@@ -108,7 +109,8 @@ class Constructor:
             if step is None:
                 break
             chosen, result = step
-        return result
+            told = result if isinstance(told, Failure) and result.line > told.line else told
+        return told
 
     def _attempt(self, chosen: Mapping[str, str], seen: set[str]) -> Construction | Failure:
         text = self._text(chosen)

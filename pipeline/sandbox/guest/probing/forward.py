@@ -125,5 +125,7 @@ def _is_number(item: Input, among: Sequence[Input]) -> bool:
 
 
 def _is_list(item: Input) -> bool:
+    if _EDGES.search(snake(item.name)):  # unpacked into the two ends
+        return False
     annotated = re.match(r"(list|List|Sequence|tuple|Tuple)\[", item.annotation) is not None
     return annotated or (item.usage.sequence and not item.usage.ranks)

@@ -90,8 +90,11 @@ def forward_inputs(module: nn.Module, usage: Callable[[str], Usage]) -> list[Inp
     Raises:
         Unfit: there are none, or some are keyword-only and required.
     """
+    signature = _signature(module.forward)
+    if signature is None:
+        raise Unfit("no_workload", "forward has no signature")
     found: list[Input] = []
-    for p in inspect.signature(module.forward).parameters.values():
+    for p in signature.parameters.values():
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             required = p.default is _EMPTY
             found.append(Input(p.name, required, usage(p.name), _annotation(p), None if required else p.default))

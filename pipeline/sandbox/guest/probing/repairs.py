@@ -109,7 +109,7 @@ def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iter
     """Guesses that may not fail so, best first. `optional`: name -> index of the parameters left to their defaults."""
     message = failure.message
     yield from _types(guess, failure)
-    if failure.kind in ("IndexError", "RuntimeError") and "index out of range" in message:
+    if failure.kind in ("IndexError", "RuntimeError") and re.search("index out of range|out of bounds", message):
         yield from _smaller_indices(guess)
     yield from _ranks(guess, failure)
     yield from _multiples(guess, message)

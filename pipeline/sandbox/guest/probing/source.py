@@ -28,7 +28,6 @@ class Usage:
     called: bool = False
     number: bool = False
     attributes: set[str] = field(default_factory=set)
-    keys: set[str] = field(default_factory=set)  # string subscripts
     tables: set[str] = field(default_factory=set)  # names that are subscripted by it
     strings: list[str] = field(default_factory=list)  # string literals that it is compared with
     bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
@@ -42,7 +41,6 @@ class Usage:
         self.called |= other.called
         self.number |= other.number
         self.attributes |= other.attributes
-        self.keys |= other.keys
         self.tables |= other.tables
         self.strings += [s for s in other.strings if s not in self.strings]
         self.bounds += [n for n in other.bounds if n not in self.bounds]
@@ -199,8 +197,6 @@ class _Finder(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if self.is_parameter(node.value):
             match node.slice:
-                case ast.Constant(str() as key):
-                    self.usage.keys.add(key)
                 case ast.Constant(int() as index):
                     self.usage.items = max(self.usage.items, index + 1)
                 case ast.UnaryOp(ast.USub(), ast.Constant(int() as index)):

@@ -57,10 +57,11 @@ def attempt(call: Callable[[], T], file: str) -> tuple[T | None, Failure | None]
     except TooBig:
         raise
     except BaseException as error:  # noqa: BLE001  untrusted code raises what it likes, SystemExit included
-        return None, _failure(error, file)
+        return None, failure_of(error, file)
 
 
-def _failure(error: BaseException, file: str) -> Failure:
+def failure_of(error: BaseException, file: str) -> Failure:
+    """What the exception tells; its line is 0 if none of the code in `file` was running."""
     frames = [tb for tb in _frames(error.__traceback__) if tb.tb_frame.f_code.co_filename == file]
     line = frames[0].tb_lineno if frames else 0
     outer = _names(frames[0]) if frames else ()
