@@ -1,0 +1,114 @@
+"""A small corpus of our own, good and bad files, and the run of the whole command on it that tests share."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.pipeline.cli import app
+from tests.pipeline.command import Built, Ended, run
+from tests.transforms.read.wheel import MIT
+
+LAYERS = '''import torch
+from torch import nn
+
+
+class Scale(nn.Module):
+    def __init__(self, dim: int):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return torch.relu(x * self.scale) + 1.0
+
+
+class CopyOfScale(nn.Module):
+    """The same under other names."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.factor = nn.Parameter(torch.ones(width))
+
+    def forward(self, value):
+        return torch.relu(value * self.factor) + 1.0
+
+
+class Distance(nn.Module):
+    def forward(self, a, b):
+        print("a line that nobody asked for")
+        return (a - b).abs().sum(-1).sqrt()
+
+
+class Noise(nn.Module):
+    """Random also in eval mode."""
+
+    def forward(self, x):
+        return x + torch.randn_like(x)
+
+
+class Exits(nn.Module):
+    def forward(self, x):
+        y = torch.relu(x)
+        raise SystemExit(y)
+'''
+FILES: dict[str, bytes] = {
+    "LICENSE": MIT.encode(),
+    "layers.py": LAYERS.encode(),
+    "python_2.py": b"import torch\nclass Old(torch.nn.Module):\n    def forward(self, x):\n        print 'old'\n",
+    "deep.py": b"import torch\nclass Deep(torch.nn.Module):\n    def forward(self, x):\n        return "
+    + b"(" * 3000
+    + b"x"
+    + b")" * 3000
+    + b"\n",
+    "binary.py": bytes(range(256)) * 8,
+    "latin.py": b"x = '\xe9'\n",
+    "large.py": b"# 10 MB\n" * 1_250_000,
+    "readme.txt": b"not Python",
+}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Built once, by whichever worker of pytest-xdist comes first."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder, said = shared / "built", shared / "built.json"
+    with (shared / "built.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            (folder / "layers").mkdir(parents=True)
+            for name, data in FILES.items():
+                (folder / "layers" / name).write_bytes(data)
+            said.write_text(json.dumps(asdict(run("dataset", "layers", "-v", cwd=folder))))
+    return Built(folder, Ended(**json.loads(said.read_text())))
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
+    """`kernelquarry ARGUMENTS` in this process, which is faster. Leaves logging as it was."""
+    loggers = [logging.getLogger(name) for name in ("", "kernelquarry", "apache_beam")]
+    before = [(logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
+    monkeypatch.setattr("kernelquarry.pipeline.commands.os._exit", sys.exit)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: str | Path) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            app([str(argument) for argument in arguments])
+        status = ended.value.code
+        assert isinstance(status, int)
+        return Ended(status, *capsys.readouterr())
+
+    yield call
+    for logger, (level, handlers, filters) in zip(loggers, before, strict=True):
+        logger.level, logger.handlers, logger.filters = level, handlers, filters
+        logger.manager._clear_cache()  # type: ignore[attr-defined]
