@@ -58,15 +58,14 @@ def _argument(tree: Any, tensors: Sequence[TensorSpec]) -> str:
 
 
 def _tensor(spec: TensorSpec) -> str:
-    sizes = ", ".join(map(str, spec.shape))
+    sizes = ", ".join(map(str, spec.shape)) or "()"
     if spec.dtype == "bool":
         return f"torch.rand({sizes}) < 0.5"
     if spec.dtype.startswith(("float", "bfloat")):
         dtype = "" if spec.dtype == "float32" else f", dtype=torch.{spec.dtype}"
-        return f"torch.randn({sizes or '()'}{dtype})"
+        return f"torch.randn({sizes}{dtype})"
     dtype = "" if spec.dtype == "int64" else f", dtype=torch.{spec.dtype}"
-    shape = f"({sizes},)" if len(spec.shape) == 1 else f"({sizes})"
-    return f"torch.randint({spec.low}, {spec.high}, {shape}{dtype})"
+    return f"torch.randint({spec.low}, {spec.high}, {spec.shape}{dtype})"
 
 
 def _function(name: str, items: Sequence[str]) -> str:
