@@ -177,7 +177,7 @@ def _power(base: ast.expr, exponent: ast.Constant) -> ast.expr:
     if exponent.value in (0.5, -0.5):
         return call("tl.sqrt" if exponent.value == 0.5 else "tl.rsqrt", base)
     if ast.unparse(base).endswith(".to(tl.float64)"):  # libdevice wants both of one type
-        return call("libdevice.pow", base, f"tl.full((), {exponent.value}, tl.float64)")
+        return call("libdevice.pow", base, f"tl.full((), {exponent.value!r}, tl.float64)")
     return call("libdevice.pow", base, exponent)
 
 

@@ -50,6 +50,18 @@ def lay_out(body: Sequence[ast.stmt], depth: Axis, values: Mapping[str, Value]) 
     return result
 
 
+def shape(over: frozenset[str]) -> str:
+    """The shape of a block that varies over these axes."""
+    match sorted(over):
+        case ["r0_", "x"]:
+            return "(R0_BLOCK, XBLOCK)"
+        case ["r0_", "y"]:
+            return "(YBLOCK, R0_BLOCK)"
+        case axes if "r0_" not in axes:
+            return f"({'YBLOCK' if 'y' in axes else 1}, {'XBLOCK' if 'x' in axes else 1})"
+    raise NotTidied(f"a block of a matmul over {', '.join(sorted(over))}")
+
+
 def _dots(statement: ast.stmt) -> list[ast.Call]:
     return [node for node in ast.walk(statement) if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.dot"]
 
@@ -88,8 +100,7 @@ def _operand(
     value = substitute(ast.Expr(root), renamed[side]).value  # type: ignore[attr-defined]
     if {_LAYOUTS[side][1], depth.prefix} <= known.axes:
         return value
-    deep = f"{depth.prefix.upper()}BLOCK"
-    shape = f"(YBLOCK, {deep})" if side == 0 else f"({deep}, XBLOCK)"
+    wide = shape(frozenset({_LAYOUTS[side][1], depth.prefix}))
     if literal(value) is not None:
-        return call("tl.full", shape, value, "tl.float32")
-    return call("tl.broadcast_to", value, shape)
+        return call("tl.full", wide, value, "tl.float32")
+    return call("tl.broadcast_to", value, wide)

@@ -3,53 +3,148 @@
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Sequence
 
 LINE = 110
+_PRECEDENCE = (
+    (ast.BitOr,),
+    (ast.BitXor,),
+    (ast.BitAnd,),
+    (ast.LShift, ast.RShift),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult),
+)
 
 
 def function_text(node: ast.stmt, indent: int = 0) -> str:
-    """The source of a definition, long lines broken at their arguments."""
+    """The source of a definition, long lines broken."""
     text = ast.unparse(ast.fix_missing_locations(node))
     return "\n".join(wrapped(line, indent) for line in text.splitlines())
 
 
 def wrapped(line: str, indent: int = 0) -> str:
-    """A line of source, broken after the brackets of its outermost call if it is too long."""
+    """A line of source; if it is too long, its call, sum or list is broken, and what is too long inside of it."""
     margin = " " * indent
     if len(line) + indent <= LINE:
         return margin + line if line else line
-    depth = len(line) - len(line.lstrip())
-    if line.lstrip().startswith("def "):
-        return _wrapped_head(line, margin + " " * depth)
+    text = line.strip()
+    pad = margin + " " * (len(line) - len(line.lstrip()))
+    if text.startswith("def "):
+        return _wrapped_head(text, pad)
+    begins = "el" if text.startswith("elif ") else ""
+    code = text.removeprefix(begins)
     try:
-        (statement,) = ast.parse(line.strip()).body
-    except SyntaxError:  # the head of a compound statement
+        (statement,) = ast.parse(f"{code} pass" if code.endswith(":") else code).body
+    except SyntaxError:  # a line of a string
         return margin + line
-    call = getattr(statement, "value", None)
-    if not isinstance(call, ast.Call):
+    values = [getattr(statement, field, None) for field in ("value", "test", "iter", "exc")]
+    value = next((value for value in values if isinstance(value, ast.expr)), None)
+    if value is None:
         return margin + line
-    head = line.strip()[: call.func.end_col_offset]
-    pad = margin + " " * depth
-    arguments = [ast.unparse(argument) for argument in call.args]
-    arguments += [ast.unparse(keyword) for keyword in call.keywords]
-    joined = ", ".join(arguments)
-    if len(pad) + 4 + len(joined) <= LINE:
-        inner = [f"{pad}    {joined}"]
-    else:
-        inner = [f"{pad}    {argument}," for argument in arguments]
-    return "\n".join([f"{pad}{head}(", *inner, f"{pad})"])
+    before, after = code.encode()[: value.col_offset], code.encode()[value.end_col_offset :]
+    return "\n".join(_broken(value, pad, begins + before.decode(), after.decode()))
+
+
+def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
+    """`node` between two pieces of text, on as many lines as it needs."""
+    text = ast.unparse(node)
+    if len(pad) + len(before) + len(text) + len(after) <= LINE:
+        return [f"{pad}{before}{text}{after}"]
+    match node:
+        case ast.Call(func=function, args=args, keywords=keywords):
+            opening = [f"{pad}{before}{ast.unparse(function)}("]
+            if len(opening[0]) > LINE and isinstance(function, ast.Subscript):
+                opening = _broken(function, pad, before, "(")
+            named = [(f"{keyword.arg}=" if keyword.arg else "**", keyword.value) for keyword in keywords]
+            return [*opening, *_items([("", arg) for arg in args] + named, pad), f"{pad}){after}"]
+        case ast.Subscript(value=value, slice=index):
+            return [f"{pad}{before}{ast.unparse(value)}[", *_broken(index, f"{pad}    ", "", ""), f"{pad}]{after}"]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            left, right = "()" if isinstance(node, ast.Tuple) else "[]"
+            items = [("", element) for element in elements]
+            return [f"{pad}{before}{left}", *_items(items, pad, always_comma=True), f"{pad}{right}{after}"]
+        case ast.Dict(keys=keys, values=values):
+            pairs = [(f"{ast.unparse(k)}: " if k else "**", v) for k, v in zip(keys, values, strict=True)]
+            return [f"{pad}{before}{{", *_items(pairs, pad), f"{pad}}}{after}"]
+        case ast.BoolOp() | ast.BinOp() if not isinstance(node.op, ast.Pow):
+            return _in_parentheses(node, pad, before, after)
+    return [f"{pad}{before}{text}{after}"]
+
+
+def _in_parentheses(node: ast.BinOp | ast.BoolOp, pad: str, before: str, after: str) -> list[str]:
+    """An operand a line."""
+    inner = [line for sign, operand in _operands(node) for line in _operand(operand, node, sign, f"{pad}    ")]
+    return [f"{pad}{before}(", *inner, f"{pad}){after}"]
+
+
+def _items(items: Sequence[tuple[str, ast.expr]], pad: str, always_comma: bool = False) -> list[str]:
+    """What stands between brackets: on one line if it fits, else an item a line."""
+    inner = f"{pad}    "
+    joined = ", ".join(f"{name}{ast.unparse(value)}" for name, value in items)
+    if len(inner) + len(joined) <= LINE and not (always_comma and len(items) == 1):
+        return [inner + joined] if items else []
+    return [line for name, value in items for line in _broken(value, inner, name, ",")]
+
+
+def _operands(node: ast.BinOp | ast.BoolOp) -> list[tuple[str, ast.expr]]:
+    """The terms of a sum, the factors of a product: each with the operator before it, "" for the first."""
+    if isinstance(node, ast.BoolOp):
+        word = "and " if isinstance(node.op, ast.And) else "or "
+        return [("", node.values[0]), *((word, value) for value in node.values[1:])]
+    sign = ast.unparse(ast.BinOp(ast.Name("a"), node.op, ast.Name("b"))).removeprefix("a ").removesuffix("b")
+    if isinstance(node.left, ast.BinOp) and _precedence(node.left) == _precedence(node):
+        return [*_operands(node.left), (sign, node.right)]
+    return [("", node.left), (sign, node.right)]
+
+
+def _operand(node: ast.expr, parent: ast.BinOp | ast.BoolOp, sign: str, pad: str) -> list[str]:
+    """The lines of one operand; in parentheses where it would bind in another way without."""
+    if not _is_loose(node, parent, is_first=not sign):
+        return _broken(node, pad, sign, "")
+    text = f"{pad}{sign}({ast.unparse(node)})"
+    if len(text) > LINE and isinstance(node, ast.BinOp | ast.BoolOp):
+        return _in_parentheses(node, pad, sign, "")
+    return [text]
+
+
+def _is_loose(node: ast.expr, parent: ast.BinOp | ast.BoolOp, is_first: bool) -> bool:
+    """Whether an operand needs parentheses."""
+    if isinstance(node, ast.BinOp) and isinstance(parent, ast.BinOp):
+        inner, outer = _precedence(node), _precedence(parent)
+        return inner < outer or (inner == outer and not is_first)
+    if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return isinstance(parent, ast.BinOp)
+    return isinstance(node, ast.BoolOp | ast.IfExp | ast.Lambda)
+
+
+def _precedence(node: ast.BinOp) -> int:
+    """Of the operator; what binds tightly has a large one, a power the largest."""
+    return next(
+        (level for level, operators in enumerate(_PRECEDENCE) if isinstance(node.op, operators)), len(_PRECEDENCE)
+    )
 
 
 def _wrapped_head(line: str, pad: str) -> str:
     """The first line of a function, its arguments on lines of their own."""
-    (function,) = ast.parse(line.strip() + " ...").body
+    (function,) = ast.parse(line + " ...").body
     assert isinstance(function, ast.FunctionDef)
     inner = ast.unparse(function.args)
     if len(pad) + 4 + len(inner) > LINE:
-        separated = f"{inner},"
-        inner = separated.replace(", ", f",\n{pad}    ")
+        inner = f",\n{pad}    ".join(_split(inner)) + ","
     return f"{pad}def {function.name}(\n{pad}    {inner}\n{pad}):"
+
+
+def _split(text: str) -> list[str]:
+    """`text` at its outermost commas."""
+    parts, start, depth = [], 0, 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
+        if token.string == "," and depth == 0:
+            parts.append(text[start : token.start[1]].strip())
+            start = token.end[1]
+    return [*parts, text[start:].strip()]
 
 
 def file_text(imports: Sequence[str], definitions: Sequence[str]) -> str:

@@ -11,30 +11,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from . import forms, matmul
 from .algebra import polynomial, render
 from .axes import Axis
 from .functions import call, parsed, translate
 from .raw import NotTidied, RawKernel
 from .values import Value, combined, element, literal
 
-_REDUCTIONS = (
-    "tl.sum",
-    "tl.max",
-    "tl.min",
-    "tl.reduce",
-    "tl.argmax",
-    "tl.argmin",
-    "tl.xor_sum",
-    "tl.reduce_or",
-    "nan_max",
-    "nan_min",
-    "any_true",
-    "arg_max",
-    "arg_min",
+_REDUCTIONS = frozenset(
+    "tl.sum tl.max tl.min tl.reduce tl.argmax tl.argmin tl.xor_sum tl.reduce_or nan_max nan_min any_true arg_max "
+    "arg_min".split()
 )
 _SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
-_INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
 _INDEX = re.compile(r"([xyz]|r\d_)\d+")
 
 
@@ -47,9 +36,9 @@ class Simplifier:
         self.copies: dict[str, ast.expr] = {}
         self.loads: dict[str, ast.Call] = {}
         self.depth = 0  # of loops
-        self.is_matmul = any(ast.unparse(call_.func) == "tl.dot" for call_ in _calls(body))
+        self.is_matmul = any(ast.unparse(call_.func) == "tl.dot" for call_ in forms.calls(body))
         self.values: dict[str, Value] = self._given()
-        self.assigned = Counter(name for statement in body for name in _targets(statement))
+        self.assigned = Counter(name for statement in body for name in forms.targets(statement))
         self.body = self.statements(body)
 
     def _given(self) -> dict[str, Value]:
@@ -110,11 +99,10 @@ class Simplifier:
 
     def _effect(self, function: str, args: Sequence[ast.expr]) -> list[ast.stmt]:
         if function == "tl.store" or function in _ATOMICS:
-            pointer, where = self._address(args[0], args[2:3])
+            pointer, where, keywords = self._access(args[0], args[2:3])
             value, known = self.expression(args[1])
-            if function in _ATOMICS and known.axes < where.axes | self._mask_axes(args[2:3]):
-                value = self._broadcast(value, self._store_axes(where, args[2:3]))
-            keywords = self._mask_keyword(args[2:3])
+            if function in _ATOMICS and known.axes < where.axes:
+                value = self._broadcast(value, where.axes)
             return [ast.Expr(ast.Call(parsed(function), [pointer, value], keywords))]
         if function == "tl.debug_barrier":
             return [ast.Expr(call(function))]
@@ -133,7 +121,7 @@ class Simplifier:
                 return self._name(name)
             case ast.BinOp(left=left, op=op, right=right):
                 new, known = self._binary(left, op, right)
-                return (self.index(new) if _is_index(new) and known.dtype == "int32" else new), known
+                return (self.index(new) if forms.is_index(new) and known.dtype == "int32" else new), known
             case ast.UnaryOp(op=op, operand=operand):
                 new, known = self.expression(operand)
                 return ast.UnaryOp(op, new), known
@@ -168,17 +156,17 @@ class Simplifier:
         return ast.Name(name, ast.Load()), self.values.get(name, Value())
 
     def _binary(self, left: ast.expr, op: ast.operator, right: ast.expr) -> tuple[ast.expr, Value]:
-        if isinstance(op, ast.BitAnd) and (kept := self._conjunction(ast.BinOp(left, op, right))) is not None:
-            return kept
-        if isinstance(op, ast.Add) and (chosen := _extreme(left, right)) is not None:
+        if isinstance(op, ast.BitAnd):
+            return self._conjunction(ast.BinOp(left, op, right))
+        if isinstance(op, ast.Add) and (chosen := forms.extreme(left, right)) is not None:
             return self._extreme(*chosen)
         (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
         known = combined([known_a, known_b])
         if isinstance(op, ast.Div) and not known.is_float:
             known = combined([known_a, known_b], "float32")
-        if known.is_float and isinstance(op, ast.Mult) and _is_one(a):
+        if known.is_float and isinstance(op, ast.Mult) and forms.is_one(a):
             return b, known_b
-        if known.is_float and isinstance(op, ast.Mult | ast.Div) and _is_one(b):
+        if known.is_float and isinstance(op, ast.Mult | ast.Div) and forms.is_one(b):
             return a, known_a
         if known.literal and isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv) and not known.is_float:
             value = polynomial(ast.BinOp(a, op, b))
@@ -220,7 +208,7 @@ class Simplifier:
             return handler(node)
         pairs = [self.expression(argument) for argument in node.args]
         args, known = [new for new, _ in pairs], [value for _, value in pairs]
-        if function == "tl.associative_scan" and (scan := _known_scan(node)) is not None:
+        if function == "tl.associative_scan" and (scan := forms.known_scan(node)) is not None:
             function, args, known = scan, [args[0].elts[0], args[1]], known[:1]  # type: ignore[attr-defined]
         options = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
         replaced = translate(function, args, options)
@@ -232,7 +220,7 @@ class Simplifier:
                 known = known[:1]
             args = list(replaced.args)
             if function in ("tl.maximum", "tl.minimum") and combined(known).is_float:
-                args = [_plain_float(arg) for arg in args]
+                args = [forms.plain_float(arg) for arg in args]
         else:
             keywords = [ast.keyword(keyword.arg, self.expression(keyword.value)[0]) for keyword in node.keywords]
         return self._result(function, args, keywords, known)
@@ -265,7 +253,7 @@ class Simplifier:
         new, known = self.expression(value)
         wanted = ast.unparse(dtype).removeprefix("tl.")
         if known.literal:
-            return _cast_literal(new, wanted), Value(dtype=wanted, literal=True)
+            return forms.cast_literal(new, wanted), Value(dtype=wanted, literal=True)
         if known.dtype == wanted:
             return new, known
         return ast.Call(ast.Attribute(new, "to", ast.Load()), [dtype], []), Value(known.axes, wanted)
@@ -279,7 +267,7 @@ class Simplifier:
         blocks = [ast.unparse(size) for size in shape.elts]
         over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
         if not over and literal(filling) is not None:
-            return _cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
+            return forms.cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
         sizes: list[ast.expr] = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
         listed = ast.Tuple(sizes, ast.Load())
         typed = parsed(f"tl.{dtype}")
@@ -297,7 +285,7 @@ class Simplifier:
         if masks is None:
             test, known_test = self.expression(condition)
             known = combined([known_a, known_b])
-            a, b = (_plain_float(branch) if known.is_float else branch for branch in (a, b))
+            a, b = (forms.plain_float(branch) if known.is_float else branch for branch in (a, b))
             return call("tl.where", test, a, b), Value(known.axes | known_test.axes, known.dtype)
         # A block's mask: what lies over the end of a reduced axis must not count, the rest is never stored.
         needed = [name for name in masks if any(axis.mask == name and axis.is_reduced for axis in self.axes.values())]
@@ -305,8 +293,8 @@ class Simplifier:
             return a, known_a
         over = frozenset(prefix for prefix in self.axes if self.axes[prefix].mask in needed)
         known = combined([known_a, known_b])
-        a, b = (_plain_float(branch) if known.is_float else branch for branch in (a, b))
-        return call("tl.where", _join(needed), a, b), Value(known.axes | over, known.dtype)
+        a, b = (forms.plain_float(branch) if known.is_float else branch for branch in (a, b))
+        return call("tl.where", forms.joined(needed), a, b), Value(known.axes | over, known.dtype)
 
     def _is_padded(self, value: ast.expr, other: ast.expr, masks: Sequence[str]) -> bool:
         """Whether `value` was loaded under these masks with `other` outside."""
@@ -317,14 +305,12 @@ class Simplifier:
         if "other" not in keywords or literal(other) is None:
             return False
         covered = set(ast.unparse(keywords["mask"]).split(" & ")) >= set(masks)
-        return covered and _number(keywords["other"]) == _number(other)
+        return covered and forms.number(keywords["other"]) == forms.number(other)
 
     # Memory
 
     def _load(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        masks = node.args[1:2]
-        pointer, where = self._address(node.args[0], masks)
-        keywords = self._mask_keyword(masks)
+        pointer, where, keywords = self._access(node.args[0], node.args[1:2], is_load=True)
         other = next((keyword.value for keyword in node.keywords if keyword.arg == "other"), None)
         if other is not None and keywords:
             keywords.append(ast.keyword("other", self.expression(other)[0]))
@@ -333,38 +319,33 @@ class Simplifier:
             where.axes, element(self.types[ast.unparse(base)])
         )
 
-    def _address(self, pointer: ast.expr, masks: Sequence[ast.expr]) -> tuple[ast.expr, Value]:
+    def _access(
+        self, pointer: ast.expr, masks: Sequence[ast.expr], is_load: bool = False
+    ) -> tuple[ast.expr, Value, list[ast.keyword]]:
+        """A pointer that is as wide as its mask, what it varies over, and its mask."""
         match pointer:
             case ast.BinOp(left=ast.Name() as base, op=ast.Add(), right=offset):
                 new, known = self.expression(offset)
-                new = self.index(new)
-                if not self._mask_axes(masks) <= known.axes:
-                    known = Value(known.axes | self._mask_axes(masks), known.dtype)
-                    new = self._broadcast(new, known.axes)
-                if isinstance(new, ast.Constant) and new.value == 0:
-                    return base, known
-                return ast.BinOp(base, ast.Add(), new), known
-        raise NotTidied(f"address {ast.unparse(pointer)[:120]}")
+            case _:
+                raise NotTidied(f"address {ast.unparse(pointer)[:120]}")
+        new = self.index(new)
+        mask, over = self._conjunction(masks[0], known.axes if is_load else None) if masks else (None, Value())
+        if not over.axes <= known.axes:
+            known = Value(known.axes | over.axes, known.dtype)
+            new = self._broadcast(new, known.axes)
+        keywords = [] if mask is None or isinstance(mask, ast.Constant) else [ast.keyword("mask", mask)]
+        if isinstance(new, ast.Constant) and new.value == 0:
+            return base, known, keywords
+        return ast.BinOp(base, ast.Add(), new), known, keywords
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index expression as a readable sum of products."""
         return render(polynomial(node), lambda atom: atom.startswith("ks") or atom.endswith("numel"))
 
-    def _mask_axes(self, masks: Sequence[ast.expr]) -> frozenset[str]:
-        kept = self._conjunction(masks[0]) if masks else None
-        return kept[1].axes if kept else frozenset()
-
-    def _store_axes(self, where: Value, masks: Sequence[ast.expr]) -> frozenset[str]:
-        return where.axes | self._mask_axes(masks)
-
-    def _mask_keyword(self, masks: Sequence[ast.expr]) -> list[ast.keyword]:
-        kept = self._conjunction(masks[0]) if masks else None
-        return [ast.keyword("mask", kept[0])] if kept and not isinstance(kept[0], ast.Constant) else []
-
     def _masks(self, node: ast.expr) -> list[str] | None:
         """The names of the block masks that `node` joins; None if there is anything else in it."""
         names = {axis.mask for axis in self.axes.values()}
-        parts = _conjuncts(node)
+        parts = forms.conjuncts(node)
         if all(isinstance(part, ast.Name) and part.id in names for part in parts):
             return [part.id for part in parts if isinstance(part, ast.Name) and self._is_needed(part.id)]
         return None
@@ -373,19 +354,27 @@ class Simplifier:
         axis = next(axis for axis in self.axes.values() if axis.mask == mask)
         return axis.masked and not (axis.prefix == "z" and self.is_matmul)
 
-    def _conjunction(self, node: ast.expr) -> tuple[ast.expr, Value] | None:
-        """`a & b & ...` without block masks that cannot be false, in the order of the axes."""
-        names = [axis.mask for axis in self.axes.values()]
+    def _conjunction(self, node: ast.expr, address: frozenset[str] | None = None) -> tuple[ast.expr, Value]:
+        """`a & b & ...` without block masks that cannot be false, in the order of the axes; `True` if none is left.
+
+        For a load from an `address` that varies over these axes only, a mask along another one protects nothing: what
+        lies over the end of that axis is never stored. A reduced axis' mask stays, as it also says what counts.
+        """
+        names = {axis.mask: axis for axis in self.axes.values()}
         parts: list[tuple[ast.expr, Value]] = []
-        for part in _conjuncts(node):
-            if isinstance(part, ast.Name) and part.id in names and not self._is_needed(part.id):
+        for part in forms.conjuncts(node):
+            axis = names.get(part.id) if isinstance(part, ast.Name) else None
+            if axis is not None and not self._is_needed(axis.mask):
+                continue
+            if axis is not None and not (address is None or axis.is_reduced or axis.prefix in address):
                 continue
             if isinstance(part, ast.Constant) and part.value in (None, True):
                 continue
             parts.append(self.expression(part))
         if not parts:
             return ast.Constant(True), Value(dtype="int1", literal=True)
-        ordered = sorted(parts, key=lambda part: names.index(text) if (text := ast.unparse(part[0])) in names else -1)
+        order = list(names)
+        ordered = sorted(parts, key=lambda part: order.index(text) if (text := ast.unparse(part[0])) in names else -1)
         joined = ordered[0][0]
         for part, _ in ordered[1:]:
             joined = ast.BinOp(joined, ast.BitAnd(), part)
@@ -400,101 +389,9 @@ class Simplifier:
         return self._broadcast(node, known.axes | self.reduced)
 
     def _broadcast(self, node: ast.expr, over: frozenset[str]) -> ast.expr:
-        sizes = [f"{prefix.upper()}BLOCK" if prefix in over else "1" for prefix in self.order()]
+        if self.is_matmul:
+            return call("tl.broadcast_to", node, matmul.shape(over))
+        # The axes that a block has, in the order in which they lie in it.
+        axes = [axis for axis in self.axes.values() if axis.shape or len(self.axes) == 1 or axis.block != 1]
+        sizes = [f"{axis.prefix.upper()}BLOCK" if axis.prefix in over else "1" for axis in axes]
         return call("tl.broadcast_to", node, f"({', '.join(sizes)},)")
-
-    def order(self) -> list[str]:
-        """Axes in the order in which they lie in a block."""
-        return [
-            prefix
-            for prefix in self.axes
-            if self.axes[prefix].shape or len(self.axes) == 1 or self.axes[prefix].block != 1
-        ]
-
-
-def _extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
-    """The parts of `a * (a <= b) + b * (b < a)`: how Inductor writes a minimum, and with `>=` a maximum."""
-    match left, right:
-        case (
-            ast.BinOp(left=a, op=ast.Mult(), right=ast.Compare(left=a_again, ops=[first], comparators=[b_again])),
-            ast.BinOp(left=b, op=ast.Mult(), right=ast.Compare()),
-        ) if ast.unparse(a) == ast.unparse(a_again) and ast.unparse(b) == ast.unparse(b_again):
-            return ("tl.minimum" if isinstance(first, ast.LtE) else "tl.maximum"), a, b
-    return None
-
-
-def _known_scan(node: ast.Call) -> str | None:
-    """Triton's own name for a scan of one value with a combine function that Inductor wrote."""
-    combine = ast.unparse(node.args[2])
-    one = isinstance(node.args[0], ast.Tuple) and len(node.args[0].elts) == 1
-    if one and combine.startswith("_triton_helper_fn_add"):
-        return "tl.cumsum"
-    if one and combine.startswith("_triton_helper_fn_mul"):
-        return "tl.cumprod"
-    return None
-
-
-def _calls(body: Sequence[ast.stmt]) -> list[ast.Call]:
-    return [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
-
-
-def _targets(statement: ast.stmt) -> list[str]:
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def _conjuncts(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
-        return [*_conjuncts(node.left), *_conjuncts(node.right)]
-    return [node]
-
-
-def _join(names: Sequence[str]) -> ast.expr:
-    return parsed(" & ".join(names))
-
-
-def _is_index(node: ast.expr) -> bool:
-    """Whether it is integer arithmetic and nothing else."""
-    match node:
-        case ast.Name() | ast.Constant(value=int()):
-            return True
-        case ast.Subscript(value=value) | ast.UnaryOp(op=ast.USub(), operand=value):
-            return _is_index(value)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
-            return _is_index(left) and _is_index(right)
-        case ast.Call(func=func, args=args) if ast.unparse(func) in _INTEGER:
-            return all(map(_is_index, args))
-    return False
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value == 1.0
-
-
-def _number(node: ast.expr) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return float(value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_number(operand)
-        case ast.Call(func=ast.Name("float"), args=[ast.Constant(value=str(text))]):
-            return float(text)
-    raise NotTidied(f"number {ast.unparse(node)}")
-
-
-def _cast_literal(node: ast.expr, dtype: str) -> ast.expr:
-    if isinstance(node, ast.Call):
-        return node
-    value = _number(node)
-    if dtype == "int1":
-        return ast.Constant(bool(value))
-    if dtype.startswith("int") or dtype.startswith("uint"):
-        assert not isinstance(node, ast.Call)
-        return parsed(repr(int(ast.literal_eval(node))))
-    return parsed(repr(value))
-
-
-def _plain_float(node: ast.expr) -> ast.expr:
-    """The integer literal 0 as 0.0 where it meets floats."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return ast.Constant(float(node.value))
-    return node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -13,6 +13,7 @@ from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config, lowering
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.codegen.triton import TritonOverrides
 from torch._inductor.debug import DebugContext
 from torch._inductor.virtualized import V
 from torch._subclasses.fake_tensor import FakeTensor
@@ -62,16 +63,31 @@ _MAX_DEPTH = 64  # of a matmul that is one block deep
 
 
 class _Choices(InductorChoices):
-    """A matmul walks its depth in blocks: a whole row of it in registers would spill."""
+    """A matmul walks its depth in blocks, as a whole row of it in registers would spill, and has a kernel to itself:
+    what another reduction keeps in its blocks is laid out in another way."""
 
     @staticmethod
     def should_use_persistent_reduction(features: Any, cooperative_reduction: bool) -> bool:
-        is_matmul = any(
-            node.node.get_reduction_type() == "dot" for node in features.scheduler_nodes() if node.is_reduction()
-        )
+        is_matmul = "dot" in _reductions(features.scheduler_nodes())
         if is_matmul and not V.graph.sizevars.statically_known_leq(features.reduction_numel, _MAX_DEPTH):
             return False
         return InductorChoices.should_use_persistent_reduction(features, cooperative_reduction)
+
+    @staticmethod
+    def can_fuse(scheduler: Any, node1: Any, node2: Any, shared_data_score: int) -> bool:
+        kinds = _reductions([*node1.get_nodes(), *node2.get_nodes()])
+        if "dot" in kinds and len(kinds) > 1:
+            return False
+        return InductorChoices.can_fuse(scheduler, node1, node2, shared_data_score)
+
+
+def _reductions(nodes: Iterable[Any]) -> set[str]:
+    return {node.node.get_reduction_type() for node in nodes if node.is_reduction()}
+
+
+def _arc_tangent(x: Any) -> str:
+    """Triton's own, where Inductor spells out what nvcc makes of it in assembly."""
+    return f"libdevice.atan({x})"
 
 
 def generate(
@@ -93,6 +109,7 @@ def generate(
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
         # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
+        mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
         V.set_choices_handler(_Choices()),
         tracing(TracingContext(fake_mode)),
         torch.no_grad(),

@@ -24,7 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, free_unbacked_symbols
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
@@ -32,6 +32,8 @@ from torch.utils._pytree import tree_map
 from ..trees import fill, flatten
 
 aten = torch.ops.aten
+
+_INLINED = 8  # elements of a constant that Inductor writes into a kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
         aten.addmm.default: _addmm,
         aten.baddbmm.default: _baddbmm,
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
+        aten.topk.default: _topk,
         aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
@@ -165,6 +168,11 @@ def _batch_norm(
         scale = scale * weight
     result = (x - mean.view(shape)) * scale.view(shape)
     return result if bias is None else result + bias.view(shape), x.new_empty(0), x.new_empty(0)
+
+
+def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    values, indices = aten.sort.default(x, dim, largest)
+    return values.narrow(dim, 0, k).clone(), indices.narrow(dim, 0, k).clone()
 
 
 def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -249,7 +257,7 @@ def trace(
         except Exception as error:
             raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
     _check(graph, state)
-    _inline_constants(graph)
+    _inline_constants(graph, mode)
     _to_gpu(graph, fake)
     return Trace(graph, fake, tree, shape_env, symbols)
 
@@ -262,25 +270,30 @@ def _check(graph: GraphModule, state: Sequence[State]) -> None:
         tags = getattr(node.target, "tags", ())
         if torch.Tag.nondeterministic_seeded in tags:
             raise Refused("RANDOM_OP", str(node.target))
-        if torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags:
+        if torch.Tag.data_dependent_output in tags or free_unbacked_symbols(node.meta.get("val")):
             raise Refused("GRAPH_BREAK", f"{node.target} depends on values")
         if node.target is aten.copy_.default and node.args[0] in placeholders[: len(state)]:
             raise Refused("STATEFUL", state[placeholders.index(node.args[0])].name)
 
 
-def _inline_constants(graph: GraphModule) -> None:
+def _inline_constants(graph: GraphModule, mode: FakeTensorMode) -> None:
     """Numbers that `forward` made a tensor of become operators."""
     for node in graph.graph.nodes:
         if node.op != "get_attr":
             continue
         value = getattr(graph, node.target)
-        if value.numel() != 1:
+        if not 1 <= value.numel() <= _INLINED:
             raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+        shape, options = list(value.shape), {"dtype": value.dtype, "device": torch.device("cpu")}
         with graph.graph.inserting_before(node):
-            size, dtype = list(value.shape), value.dtype
-            full = graph.graph.call_function(aten.full.default, (size, value.item()), {"dtype": dtype, "device": "cpu"})
-        full.meta["val"] = node.meta.get("val")
-        node.replace_all_uses_with(full)
+            if value.numel() == 1:
+                made = graph.graph.call_function(aten.full.default, (shape, value.item()), options)
+            else:
+                listed = graph.graph.call_function(torch.tensor, (value.flatten().tolist(),), options)
+                made = graph.graph.call_function(aten.view.default, (listed, shape))
+                listed.meta["val"] = mode.from_tensor(value.flatten())
+        made.meta["val"] = mode.from_tensor(value)
+        node.replace_all_uses_with(made)
         graph.graph.erase_node(node)
 
 
