@@ -7,9 +7,8 @@ at several records at once have a transform in `wiring`.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +26,7 @@ from kernelquarry.pipeline.store import Store, result_key
 
 from . import progress
 from .boundary import Record, run_guarded
+from .processes import start_processes
 
 
 class Where(Enum):
@@ -83,7 +83,7 @@ class _Apply(beam.DoFn):
                 self._services = (Sandbox(self._workplace.sandbox),)
                 self._executor: Executor = ThreadPoolExecutor(workers)
             case Where.PROCESSES:
-                self._executor = _processes(workers)
+                self._executor = start_processes(workers)
             case Where.HERE:
                 self._executor = ThreadPoolExecutor(1)
 
@@ -121,7 +121,7 @@ class _Apply(beam.DoFn):
         try:
             return self._executor.submit(run_guarded, self._work.function, record, *self._services)
         except BrokenProcessPool:
-            self._executor = _processes(self._workplace.workers)
+            self._executor = start_processes(self._workplace.workers)
             return self._submit(record)
 
     def _outcome(self, future: Future[Outcome[Any]], record: Record) -> Outcome[Any]:
@@ -133,12 +133,8 @@ class _Apply(beam.DoFn):
 
 
 def _alone(work: Work, record: Record) -> Outcome[Any]:
-    with _processes(1) as process:
+    with start_processes(1) as process:
         try:
             return process.submit(run_guarded, work.function, record).result()
         except BrokenProcessPool:
             return Errored(record.id, BrokenProcessPool.__name__, "its worker process died, also alone")
-
-
-def _processes(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))

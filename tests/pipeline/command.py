@@ -46,7 +46,13 @@ def run(*arguments: str | Path, cwd: Path, fault: str = "", after: int = 0) -> E
     command = [sys.executable, "-c", _FAULTY, fault, str(after)] if fault else [str(KERNELQUARRY)]
     environment = {**os.environ, "COLUMNS": "80"}
     done = subprocess.run(
-        [*command, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 
