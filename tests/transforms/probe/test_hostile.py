@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import HEADER
+from probe_cases import HEADER
 from factories import make_module
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from cases import HEADER, Case, describe, read_cases, sizes_of
+from probe_cases import HEADER, Case, describe, read_cases, sizes_of
 from factories import make_module
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings

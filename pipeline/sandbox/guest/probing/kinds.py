@@ -21,6 +21,7 @@ def _kind(name: str, values: tuple[str, ...], *patterns: str) -> Kind:
     return Kind(name, re.compile("|".join(patterns)), values)
 
 
+_SIZE = _kind("size", ("<dim>", "16", "64", "48"), "")  # whatever else a name may be
 # The first kind whose pattern is found in the name is the name's.
 _KINDS = (
     _kind(
@@ -39,7 +40,7 @@ _KINDS = (
         r"^(input_)?(resolution|shape)$|^in_size$",
     ),
     _kind("frames", ("8", "4"), r"frames?$|(^|_)num_f$|temporal_(size|dim|length)"),
-    _kind("patch", ("4", "8", "2", "(4, 4)"), r"patch"),
+    _kind("patch", ("4", "8", "2", "(4, 4)"), r"patch(?!es)"),
     _kind(
         "head_dim",
         ("8", "16", "32"),
@@ -50,11 +51,11 @@ _KINDS = (
     _kind("groups", ("4", "1", "2", "8"), r"(^|_)(groups?|n_?groups|cardinality|num_groups)$"),
     _kind("dilation", ("1", "2", "(1, 1)"), r"dilation"),
     _kind("stride", ("1", "2", "(1, 1)"), r"strides?$"),
-    _kind("padding", ("1", "0", "(1, 1)", "2"), r"padding|(^|_)pad$"),
+    _kind("padding", ("1", "0", "(1, 1)", "2"), r"padding(?!_mode)|(^|_)pad$"),
     _kind("window", ("4", "(4, 4)", "8", "7", "3"), r"window"),
     _kind("kernel", ("3", "5", "1", "(3, 3)", "2"), r"kernel|ksize|filter_size|^k$|(^|_)ks$|conv_size"),
     _kind("dropout", ("0.1", "0.0"), r"dropout|(^|_)drop|_drop$|prob$|^p$|(^|_)p_"),
-    _kind("epsilon", ("1e-5",), r"eps(ilon)?$"),
+    _kind("epsilon", ("1e-5",), r"(^|_)eps(ilon)?$"),
     _kind("classes", ("10", "8"), r"(n|num|nb|total)?_?(class|labels?$|categor|ways$)|nclass"),
     _kind(
         "vocabulary",
@@ -72,12 +73,12 @@ _KINDS = (
     _kind(
         "depth",
         ("2", "1", "3", "4"),
-        r"depth|(repeats?|iterations|layers?|levels?|stages?|n_?res\w*|order|degree)$",
-        r"(n|num|nb|no|number_of)_?\w*(layers?|blocks?|stages?|repeats?|iters?|iterations|steps|convs?|units|scales)$",
-        r"(n|num|nb|no|number_of)_?\w*(levels?|mlps?|downs|modules|cells|experts|stacks|resblocks|hops|splits)$",
-        r"(n|num|nb|no|number_of)_?\w*(bases|kernels|branches|flows)$",
+        r"depth|(repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree)$|(^|_)(steps|iters)$",
+        r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(layers?|blocks?|stages?|repeats?|iters?|iterations|steps|convs?|units)$",
+        r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(levels?|mlps?|downs|modules|cells|experts|stacks|resblocks|hops)$",
+        r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(scales|splits|bases|kernels|branches|flows)$",
     ),
-    _kind("reduction", ("4", "2", "8"), r"reduction|squeeze|shrink|bottleneck_factor|r$"),
+    _kind("reduction", ("4", "2", "8"), r"reduction|squeeze|shrink|bottleneck_factor|^r$"),
     _kind("momentum", ("0.1",), r"momentum"),
     _kind(
         "factor",
@@ -101,6 +102,7 @@ _KINDS = (
         ("nn.BatchNorm2d", "nn.LayerNorm", "nn.BatchNorm1d", "'batch'", "nn.GELU()", "None"),
         r"norm",
     ),
+    _kind("size", _SIZE.values, r"^(d|dim)_model$"),
     _kind(
         "module",
         ("nn.GELU()", "nn.Linear(<dim>, <dim>)", "nn.Identity()", "nn.Linear", "nn.Conv2d(<dim>, <dim>, 3, padding=1)"),
@@ -136,7 +138,6 @@ _KINDS = (
         r"^out|_out$|^(c2|ch2|dim2|channels2)$",
     ),
 )
-_SIZE = _kind("size", ("<dim>", "16", "64", "48"), "")  # whatever else a name may be
 SIZES = frozenset({"inner", "outer", "hidden", "size"})  # kinds whose values are numbers of channels
 
 

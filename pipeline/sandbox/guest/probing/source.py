@@ -234,9 +234,10 @@ class _Finder(ast.NodeVisitor):
                             self.usage.bounds.append(number)
             self.usage.number |= any(isinstance(op, ast.Lt | ast.Gt | ast.LtE | ast.GtE) for op in node.ops)
         match node:
-            case ast.Compare(ast.Call(ast.Name("len"), [value]), [ast.Eq()], [ast.Constant(int() as count)]):
-                if self.is_parameter(value):
-                    self.usage.items = max(self.usage.items, count)
+            case ast.Compare(ast.Call(ast.Name("len"), [value]), [ast.Eq()], [ast.Constant(int() as count)]) if (
+                self.is_parameter(value)
+            ):
+                self.usage.items = max(self.usage.items, count)
             # assert x.dim() == 4, len(x.shape) == 4, x.ndim == 4
             case (
                 ast.Compare(ast.Call(ast.Attribute(value, "dim"), []), [ast.Eq()], [ast.Constant(int() as rank)])
