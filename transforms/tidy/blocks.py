@@ -12,7 +12,7 @@ _POINTWISE = 1024  # elements of a block
 _TILE = 32  # rows and columns of a two-dimensional block
 _REDUCTION = 2048  # elements of a block of rows
 _COLUMNS = 1024  # of them in a row, where a row is walked in a loop
-_MATMUL = {"y": 32, "x": 32, "r0_": 32}  # float32 products are unrolled, and larger tiles take seconds to compile
+_MATMUL = {"y": 32, "x": 32, "r0_": 16}  # float32 products are unrolled, and larger tiles take seconds to compile
 _MIN_DOT = 16
 
 

@@ -71,6 +71,7 @@ def _warm_up(control: socket.socket, kind: str) -> Zygote:
         raise RuntimeError(f"the warm process has {threads} threads: a fork of it could hang")
     gc.collect()
     gc.freeze()  # a collection in a guest would write to, and so copy, every page that holds an object
+    gc.set_threshold(100_000, 50, 100)  # guests are short-lived: an eighth of a lowering went into collections
     data_kb = usage.data_kb(os.getpid())
     zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
