@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
+from .algebra import polynomial
 from .functions import parsed
 from .raw import NotTidied
 
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
+_NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names
 
 
 def extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
@@ -63,6 +66,12 @@ def is_index(node: ast.expr) -> bool:
         case ast.Call(func=func, args=args) if ast.unparse(func) in _INTEGER:
             return all(map(is_index, args))
     return False
+
+
+def is_natural(node: ast.expr) -> bool:
+    """Whether it is a sum of products of indices and sizes, which is never negative."""
+    terms = polynomial(node).terms
+    return all(factor > 0 and all(map(_NATURAL.fullmatch, factors)) for factors, factor in terms.items())
 
 
 def is_one(node: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered
 
 from .algebra import polynomial, render
 from .arguments import arguments, short_roles, signature
+from .combine import tidy_combine
 from .constructor import slice_constructor
 from .functions import LIBRARY, library_calls
 from .kernel import Kernel, tidy_kernel
@@ -36,16 +37,16 @@ def render_module(lowered: Lowered) -> Rendered:
     kept = [binding.name.split(".")[0].split("[")[0] for binding in lowered.bindings]
     constructor = slice_constructor(lowered.probed.python_code, [state.name for state in lowered.probed.state], kept)
     kernels = [kernel.function for kernel in forward.kernels.values()]
-    helpers = [helper for name in forward.kernels for helper in raw.kernels[name].helpers]
-    library = library_calls([*kernels, *helpers])
+    combines = list(forward.combines.values())
+    library = library_calls([*kernels, *combines])
     imports = ["import torch", "import torch.nn as nn", "import triton", "import triton.language as tl"]
-    if any("libdevice" in ast.unparse(kernel) for kernel in kernels):
+    if any("libdevice" in ast.unparse(function) for function in [*kernels, *combines]):
         imports.append("from triton.language.extra import libdevice")
     imports += [ast.unparse(statement) for statement in constructor.imports]
     entry = constructor.entry
     texts = [
         *(LIBRARY[name] for name in library),
-        *(function_text(helper) for helper in _unique(helpers)),
+        *(function_text(combine) for combine in combines),
         *(function_text(kernel) for kernel in kernels),
         *(function_text(definition) for definition in constructor.definitions),
         _entry_text(entry) + "\n\n" + forward.text,
@@ -55,10 +56,6 @@ def render_module(lowered: Lowered) -> Rendered:
         kernels=tuple(kernel.function.name for kernel in forward.kernels.values()),
         extern_operators=tuple(sorted(forward.extern)),
     )
-
-
-def _unique(functions: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
-    return list({function.name: function for function in functions}.values())
 
 
 def _entry_text(entry: ast.ClassDef) -> str:
@@ -86,6 +83,7 @@ class _Forward:
         self._device = ""
         self._lines: list[str] = []
         self.kernels: dict[str, Kernel] = {}
+        self.combines: dict[str, ast.FunctionDef] = {}  # by their text: kernels share those that are equal
         self.extern: set[str] = set()
         self._kernel_names: set[str] = set(LIBRARY)
         self._build()
@@ -290,13 +288,27 @@ class _Forward:
         raw = self._raw.kernels[name]
         pointers = {parameter: _root(given[parameter]) or "" for parameter, kind in raw.types.items() if kind[0] == "*"}
         roles = [self._roles.get(argument) or self._names.get(argument, argument) for argument in pointers.values()]
-        sizes = {
-            parameter: self._names[value.id]
-            for parameter, value in given.items()
-            if isinstance(value, ast.Name) and parameter not in pointers and value.id in self._names
-        }
+        sizes = {parameter: self._role(value) for parameter, value in given.items() if parameter not in pointers}
         new = kernel_name(raw.operators, self._kernel_names)
-        return tidy_kernel(raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes)
+        kernel = tidy_kernel(raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes)
+        for node in ast.walk(kernel.function):
+            if isinstance(node, ast.Name) and (found := [h for h in raw.helpers if h.name == node.id]):
+                node.id = self._combine(found[0])
+        return kernel
+
+    def _combine(self, helper: ast.FunctionDef) -> str:
+        """The name of a combine function in the file."""
+        tidied = tidy_combine(helper)
+        combine = self.combines.setdefault(ast.unparse(ast.fix_missing_locations(tidied)), tidied)
+        if combine is tidied:
+            combine.name = free("combine", self._kernel_names)
+        return combine.name
+
+    def _role(self, size: ast.expr) -> str:
+        """What to call a size in a kernel: as in `forward`, and a product after its factors."""
+        terms = polynomial(self._expanded(size)).terms
+        ((factors, factor),) = terms.items() if len(terms) == 1 else [((), 0)]
+        return "_".join(factors) if factor == 1 and "_".join(factors).isidentifier() else "size"
 
 
 class _Expansion(ast.NodeTransformer):

@@ -53,6 +53,13 @@ def free(base: str, taken: set[str]) -> str:
     return name
 
 
+def _count(index: str) -> str:
+    """The name of how many values an index has: "n_rows", "M"."""
+    if index == "offset":
+        return "n_elements"
+    return index.upper() if len(index) == 1 else f"n_{index}s"
+
+
 class Names:
     """The new names of one kernel."""
 
@@ -72,7 +79,7 @@ class Names:
             self._name(axis.index, index)
             self._name(axis.mask, "mask" if index == "offset" else f"{index}_mask")
             self._name(f"{axis.prefix}offset", f"{index}_start")
-            self._name(axis.numel, f"n_{'elements' if index == 'offset' else index + 's'}")
+            self._name(axis.numel, _count(index))
             if block:
                 self._name(f"{axis.prefix.upper()}BLOCK", block)
         for parameter, kind in raw.types.items():

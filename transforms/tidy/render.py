@@ -85,7 +85,16 @@ def _items(items: Sequence[tuple[str, ast.expr]], pad: str, always_comma: bool =
     joined = ", ".join(f"{name}{ast.unparse(value)}" for name, value in items)
     if len(inner) + len(joined) <= LINE and not (always_comma and len(items) == 1):
         return [inner + joined] if items else []
-    return [line for name, value in items for line in _broken(value, inner, name, ",")]
+    return [line for name, value in items for line in _item(value, inner, name)]
+
+
+def _item(node: ast.expr, pad: str, name: str) -> list[str]:
+    """One item of a list and its comma; a sum needs no parentheses of its own here."""
+    lines = _broken(node, pad, name, ",")
+    if lines[0].strip() == "(" and isinstance(node, ast.BinOp | ast.BoolOp):
+        *inner, last = [line[4:] for line in lines[1:-1]]
+        return [*inner, f"{last},"]
+    return lines
 
 
 def _operands(node: ast.BinOp | ast.BoolOp) -> list[tuple[str, ast.expr]]:

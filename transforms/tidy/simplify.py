@@ -24,6 +24,7 @@ _REDUCTIONS = frozenset(
 )
 _SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
+_ROUNDING = {"floor_divide": ast.FloorDiv(), "floor_remainder": ast.Mod()}
 _INDEX = re.compile(r"([xyz]|r\d_)\d+")
 
 
@@ -216,6 +217,8 @@ class Simplifier:
             if not isinstance(replaced, ast.Call):
                 return replaced, combined(known, "int1") if isinstance(replaced, ast.Compare) else known[0]
             function, keywords = ast.unparse(replaced.func), replaced.keywords
+            if (operator := _ROUNDING.get(function)) is not None and forms.is_natural(args[0]):
+                return ast.BinOp(args[0], operator, args[1]), combined(known)
             if function in ("tl.reduce", "tl.sum"):
                 known = known[:1]
             args = list(replaced.args)
