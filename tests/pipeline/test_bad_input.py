@@ -149,14 +149,14 @@ def test_killed_interrupted_and_full_at_many_points(built: Built, tmp_path: Path
         return {path: path.stat().st_ino for path in (root / "store").rglob("[!.]*.parquet")}
 
     kept = stored()
-    faults = [
-        ("SIGKILL", 3),  # a shard of read is flushed and has no name
-        (str(errno.ENOSPC), 9),  # among the shards of mine
-        ("SIGINT", 8),  # probe has stored its first results
-        ("SIGKILL", 5),
-        ("SIGKILL", 24),
+    faults = [  # and how many results of probe are stored then
+        ("SIGKILL", 3, 0),  # a shard of read is flushed and has no name
+        (str(errno.ENOSPC), 9, 0),  # the same of mine
+        ("SIGINT", 8, 1),  # a result of probe is stored
+        ("SIGKILL", 5, 3),  # one more is flushed and has no name
+        ("SIGKILL", 24, 5),  # tidy is at work, in processes of its own
     ]
-    for fault, after in faults:
+    for fault, after, probed in faults:
         ended = command(fault=fault, after=after)
         if fault == "SIGKILL":
             assert (ended.status, "Traceback" in ended.err) == (-signal.SIGKILL, False)
@@ -167,6 +167,7 @@ def test_killed_interrupted_and_full_at_many_points(built: Built, tmp_path: Path
             assert "free some space, then run the same command: it goes on from here" in ended.err
         assert kept.items() <= stored().items(), "finished work was done again"
         kept = stored()
+        assert sum("probe" in path.parts for path in kept) == probed
     assert command().status == 0
     assert kept.items() <= stored().items()
     assert {path.relative_to(root) for path in stored()} == {
