@@ -2,7 +2,8 @@
 CORPUS  ?= tiny
 WORKERS ?= $(shell nproc)
 TORCH   ?= 2.13.0
-OUT     ?= out/$(CORPUS)
+# Run directory; empty is out/<name of the corpus>.
+OUT     ?=
 # The first that runs and is new enough; `make PYTHON=...` names another.
 PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do \
              $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p; done))
@@ -11,7 +12,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset report test check lint types format bench figures lock clean
+.PHONY: help setup dataset test check lint types format bench figures docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +32,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@touch $@
 
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, or a folder
-	@$(BIN)/kernelquarry dataset "$(CORPUS)" --out "$(OUT)" --workers $(WORKERS)
+	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") --workers $(WORKERS)
 
 test: $(VENV)/ready  ## run the tests
 	@$(BIN)/python -m pytest -n $(WORKERS)
@@ -55,6 +56,9 @@ bench: $(VENV)/ready  ## measure this machine and write docs/results/figures.jso
 
 figures: $(VENV)/ready  ## print every figure against its goal
 	@$(BIN)/kernelquarry figures
+
+docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
+	@$(BIN)/python -m kernelquarry.pipeline.pages
 
 lock: $(VENV)/ready  ## resolve requirements.lock anew
 	uv pip compile pyproject.toml --extra dev --group torch --universal --python-version 3.11 \

@@ -10,7 +10,7 @@ import pytest
 
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.secrets import PATTERNS
-from kernelquarry.pipeline.reasons_doc import render_reasons
+from kernelquarry.pipeline.pages import PAGES, render_reasons
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -32,9 +32,9 @@ def test_every_column_is_described_in_its_order(record: type) -> None:
     assert described == [field.name for field in fields(record)]
 
 
-def test_the_page_of_reasons_is_up_to_date() -> None:
-    command = "python -m kernelquarry.pipeline.reasons_doc > docs/reasons.md"
-    assert (DOCS / "reasons.md").read_text() == render_reasons(), f"run: {command}"
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_that_are_made_are_up_to_date(page: str) -> None:
+    assert (DOCS.parent / page).read_text() == PAGES[page](), "run: make docs"
 
 
 def test_every_reason_is_on_the_page() -> None:

@@ -1,0 +1,62 @@
+"""Pages of `docs/` that are made from the code and from what was measured; `make docs` writes them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from .figures import ROOT, goals, measured
+from .schema.reasons import Reason
+
+_STAGES = {"guest": "Any stage that runs a guest"}
+_REASONS = """\
+# Reasons
+
+Why a record was dropped. A dropped record is not fit, and its evidence says what was measured; a record that *errored*
+is our failure, carries the type of the exception in place of a code, and is tried again by the next run. Both stand in
+the `lost.parquet` of their stage, with the id, the stage and the evidence. Codes are stable between releases.
+
+This page is made from `pipeline/schema/reasons.py` by `make docs`.
+"""
+_RESULTS = """\
+# Results
+
+The latest measurement of each figure beside its goal, good or bad. Every measurement that was ever made stands in
+[figures.json](figures.json), with its versions and commit; `make figures` prints the latest,
+`make bench` measures anew.
+
+This page is made from `docs/results/` by `make docs`.
+
+| figure | what | measured | goal | | on | date |
+|---|---|---|---|---|---|---|
+"""
+
+
+def render_reasons() -> str:
+    """The page: a table for each stage, in the order of the stages."""
+    parts = [_REASONS]
+    for stage, reasons in groupby(Reason, key=lambda reason: reason.stage):
+        rows = "".join(f"| `{reason.value}` | {reason.why} |\n" for reason in reasons)
+        parts.append(f"\n## {_STAGES.get(stage, stage.capitalize())}\n\n| code | why |\n|---|---|\n{rows}")
+    return "".join(parts)
+
+
+def render_results() -> str:
+    """The page: a line for each figure that was measured, and what is to be said about it."""
+    latest = {figure.id: figure for figure in measured()}
+    rows, notes = [], []
+    for id, goal in goals().items():
+        if (figure := latest.get(id)) is None:
+            rows.append(f"| `{id}` | {goal.what} | not measured | {goal} | | | |\n")
+            continue
+        mark = "met" if goal.met(figure.value) else "**missed**"
+        value = f"{figure.value:g} {figure.unit}"
+        rows.append(f"| `{id}` | {goal.what} | {value} | {goal} | {mark} | {figure.machine} | {figure.date} |\n")
+        notes += [f"- `{id}`: {figure.note} (`{figure.command}`)\n"] if figure.note else []
+    return "".join([_RESULTS, *rows, *(["\n## Notes\n\n", *notes] if notes else [])])
+
+
+PAGES = {"docs/reasons.md": render_reasons, "docs/results/README.md": render_results}
+
+if __name__ == "__main__":
+    for path, render in PAGES.items():
+        (ROOT / path).write_text(render())
