@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from .schema.errors import UserError
 from .schema.files import replace_file
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +57,9 @@ class Figure:
 
 
 def goals() -> dict[str, Goal]:
+    """Raises: UserError: this is an installed package, which has no measurements."""
+    if not GOALS.exists():
+        raise UserError("figures are measured and kept in a clone of the repository: run `make figures` there")
     entries = tomllib.loads(GOALS.read_text())
     return {id: Goal(id=id, **fields) for id, fields in entries.items()}
 

@@ -1,0 +1,137 @@
+"""What is built and installed is all that there is, and pinned."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("filters", "pipeline", "transforms")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def sources() -> list[Path]:
+    """Everything below the package's folders that belongs to it, relative to the repository."""
+    files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file())
+    return sorted(path.relative_to(ROOT) for path in files if "__pycache__" not in path.parts)
+
+
+def test_every_package_is_listed() -> None:
+    packages = {".".join(("kernelquarry", *path.parent.parts)) for path in sources() if path.suffix == ".py"}
+    assert PROJECT["tool"]["setuptools"]["packages"] == sorted(packages)
+
+
+def test_every_package_is_one() -> None:
+    assert all((ROOT / path.parent / "__init__.py").is_file() for path in sources() if path.suffix == ".py")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, since a build writes beside what it builds; without a network."""
+    copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    done = subprocess.run([*pip, "--wheel-dir", target, copy], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = target.glob("*.whl")
+    return built
+
+
+def test_the_wheel_holds_every_file(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        held = sorted(Path(name) for name in archive.namelist() if ".dist-info/" not in name)
+        (licence,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
+        assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
+    assert held == [Path("kernelquarry") / path for path in sources()]
+
+
+def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
+    """From a folder of its own, away from the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    script = (
+        "import kernelquarry.pipeline.cli as cli\n"
+        "from kernelquarry.pipeline.card import render_card\n"
+        "from kernelquarry.transforms.read import open_corpus\n"
+        "from pathlib import Path\n"
+        "print(cli.__file__, len(open_corpus('tiny', Path('cache')).digests()))\n"
+        "cli.main()\n"
+    )
+    command, environment = [sys.executable, "-c", script, "figures"], {"PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [str(tmp_path / "site" / "kernelquarry" / "pipeline" / "cli.py"), "4"], done.stderr
+    assert done.returncode == 1
+    assert done.stderr.startswith("kernelquarry: figures are measured and kept in a clone of the repository")
+
+
+# the lock
+
+
+def locked() -> list[tuple[Requirement, int]]:
+    """Each requirement of the lock, and how many hashes it has."""
+    lines = (ROOT / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    entries = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [(Requirement(entry.split("--hash")[0]), entry.count("--hash=sha256:")) for entry in entries]
+
+
+def test_every_locked_package_is_pinned_and_has_hashes() -> None:
+    for requirement, hashes in locked():
+        assert re.fullmatch(r"==[^*,]+", str(requirement.specifier)), requirement
+        assert hashes, requirement
+
+
+def test_the_lock_holds_what_the_project_asks_for() -> None:
+    project = PROJECT["project"]
+    asked = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["dev"]])
+    pins: dict[str, list[str]] = {}
+    for requirement, _ in locked():
+        pins.setdefault(canonicalize_name(requirement.name), []).append(str(requirement.specifier)[2:])
+    for requirement in asked:
+        if requirement.name == "torch":
+            continue
+        versions = pins.get(canonicalize_name(requirement.name), [])
+        assert versions and all(version in requirement.specifier for version in versions), requirement
+
+
+def test_torch_is_not_locked() -> None:
+    """Its CPU and CUDA builds share a version and not a hash. What it needs itself is locked, its CUDA excepted."""
+    names = {canonicalize_name(requirement.name) for requirement, _ in locked()}
+    assert not {name for name in names if name == "torch" or name.startswith("nvidia-")}
+    assert {canonicalize_name(name) for name in PROJECT["dependency-groups"]["torch"]} <= names
+
+
+def test_the_environment_installs_a_torch_that_the_project_accepts() -> None:
+    (version,) = re.findall(r"^TORCH +\?= (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (torch,) = (r for r in map(Requirement, PROJECT["project"]["dependencies"]) if r.name == "torch")
+    assert version in torch.specifier
+
+
+# the Makefile
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_alone_lists_the_targets() -> None:
+    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = dict(re.findall(r"^  make ([a-z-]+) +(\S.*)$", done.stdout, re.MULTILINE))
+    assert len(listed) == len(done.stdout.splitlines())
+    assert {"setup", "dataset", "test", "check", "bench", "figures", "clean"} <= set(listed)
+    (phony,) = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(listed) <= set(phony.split())  # a folder is called docs
+
+
+def test_ci_runs_what_contributors_run() -> None:
+    commands = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert {"make check", "make test"} <= set(commands)
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
