@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from probe_cases import HEADER
 from factories import make_module
+from probe_cases import HEADER
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
