@@ -6,8 +6,10 @@ import ast
 import io
 import tokenize
 from collections.abc import Sequence
+from typing import TypeGuard
 
 LINE = 110
+_Operation = ast.BinOp | ast.BoolOp | ast.IfExp
 _PRECEDENCE = (
     (ast.BitOr,),
     (ast.BitXor,),
@@ -57,8 +59,12 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
             opening = [f"{pad}{before}{ast.unparse(function)}("]
             if len(opening[0]) > LINE and isinstance(function, ast.Subscript):
                 opening = _broken(function, pad, before, "(")
+            if len(opening[0]) > LINE and isinstance(function, ast.Attribute):
+                return _primary(function.value, text, pad, before, after)
             named = [(f"{keyword.arg}=" if keyword.arg else "**", keyword.value) for keyword in keywords]
             return [*opening, *_items([("", arg) for arg in args] + named, pad), f"{pad}){after}"]
+        case ast.Subscript(value=value, slice=index) if any(isinstance(part, ast.Slice) for part in ast.walk(index)):
+            return _primary(value, text, pad, before, after)
         case ast.Subscript(value=value, slice=index):
             return [f"{pad}{before}{ast.unparse(value)}[", *_broken(index, f"{pad}    ", "", ""), f"{pad}]{after}"]
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
@@ -68,12 +74,34 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
         case ast.Dict(keys=keys, values=values):
             pairs = [(f"{ast.unparse(k)}: " if k else "**", v) for k, v in zip(keys, values, strict=True)]
             return [f"{pad}{before}{{", *_items(pairs, pad), f"{pad}}}{after}"]
-        case ast.BoolOp() | ast.BinOp() if not isinstance(node.op, ast.Pow):
+        case ast.Starred(value=value):
+            return _broken(value, pad, f"{before}*", after)
+        case ast.ListComp(elt=element):
+            inner = f"{pad}    "
+            loops = text[1:-1].removeprefix(ast.unparse(element)).strip()
+            return [f"{pad}{before}[", *_broken(element, inner, "", ""), f"{inner}{loops}", f"{pad}]{after}"]
+        case ast.BinOp() | ast.BoolOp() | ast.IfExp() if _has_operands(node):
             return _in_parentheses(node, pad, before, after)
     return [f"{pad}{before}{text}{after}"]
 
 
-def _in_parentheses(node: ast.BinOp | ast.BoolOp, pad: str, before: str, after: str) -> list[str]:
+def _primary(node: ast.expr, text: str, pad: str, before: str, after: str) -> list[str]:
+    """`node`, and the subscript or call of a method that `text` has after it."""
+    owner = ast.unparse(node)
+    rest = text.removeprefix(owner if text.startswith(owner) else f"({owner})") + after
+    if _has_operands(node):
+        return _in_parentheses(node, pad, before, rest)
+    if isinstance(node, ast.Call | ast.Subscript | ast.Name | ast.Attribute):
+        return _broken(node, pad, before, rest)
+    return [f"{pad}{before}({owner}){rest}"]
+
+
+def _has_operands(node: ast.expr) -> TypeGuard[_Operation]:
+    """Whether it can be broken before its operators; a power binds to the right, and stays."""
+    return isinstance(node, _Operation) and not isinstance(getattr(node, "op", None), ast.Pow)
+
+
+def _in_parentheses(node: _Operation, pad: str, before: str, after: str) -> list[str]:
     """An operand a line."""
     inner = [line for sign, operand in _operands(node) for line in _operand(operand, node, sign, f"{pad}    ")]
     return [f"{pad}{before}(", *inner, f"{pad}){after}"]
@@ -91,14 +119,16 @@ def _items(items: Sequence[tuple[str, ast.expr]], pad: str, always_comma: bool =
 def _item(node: ast.expr, pad: str, name: str) -> list[str]:
     """One item of a list and its comma; a sum needs no parentheses of its own here."""
     lines = _broken(node, pad, name, ",")
-    if lines[0].strip() == "(" and isinstance(node, ast.BinOp | ast.BoolOp):
+    if lines[0].strip() == "(" and _has_operands(node):
         *inner, last = [line[4:] for line in lines[1:-1]]
         return [*inner, f"{last},"]
     return lines
 
 
-def _operands(node: ast.BinOp | ast.BoolOp) -> list[tuple[str, ast.expr]]:
+def _operands(node: _Operation) -> list[tuple[str, ast.expr]]:
     """The terms of a sum, the factors of a product: each with the operator before it, "" for the first."""
+    if isinstance(node, ast.IfExp):
+        return [("", node.body), ("if ", node.test), ("else ", node.orelse)]
     if isinstance(node, ast.BoolOp):
         word = "and " if isinstance(node.op, ast.And) else "or "
         return [("", node.values[0]), *((word, value) for value in node.values[1:])]
@@ -108,17 +138,17 @@ def _operands(node: ast.BinOp | ast.BoolOp) -> list[tuple[str, ast.expr]]:
     return [("", node.left), (sign, node.right)]
 
 
-def _operand(node: ast.expr, parent: ast.BinOp | ast.BoolOp, sign: str, pad: str) -> list[str]:
+def _operand(node: ast.expr, parent: _Operation, sign: str, pad: str) -> list[str]:
     """The lines of one operand; in parentheses where it would bind in another way without."""
     if not _is_loose(node, parent, is_first=not sign):
         return _broken(node, pad, sign, "")
     text = f"{pad}{sign}({ast.unparse(node)})"
-    if len(text) > LINE and isinstance(node, ast.BinOp | ast.BoolOp):
+    if len(text) > LINE and _has_operands(node):
         return _in_parentheses(node, pad, sign, "")
     return [text]
 
 
-def _is_loose(node: ast.expr, parent: ast.BinOp | ast.BoolOp, is_first: bool) -> bool:
+def _is_loose(node: ast.expr, parent: _Operation, is_first: bool) -> bool:
     """Whether an operand needs parentheses."""
     if isinstance(node, ast.BinOp) and isinstance(parent, ast.BinOp):
         inner, outer = _precedence(node), _precedence(parent)
