@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from kernelquarry.filters.licences import is_statement
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
 from .wheels import sha256_of
@@ -69,8 +71,11 @@ class FolderContents:
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """Regular files below a folder, sorted. Links are not followed: they may lead out of it, or in circles."""
-    for folder, folders, files in os.walk(root):
+    """Regular files below a folder, sorted. Links are not followed: they may lead out of it, or in circles.
+
+    Raises: UserError: a folder cannot be read, and who knows what it holds.
+    """
+    for folder, folders, files in os.walk(root, onerror=_refuse):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
         for name in sorted(files):
             path = Path(folder, name)
@@ -78,12 +83,22 @@ def walk(root: Path) -> Iterator[Path]:
                 yield path
 
 
+def _refuse(error: OSError) -> NoReturn:
+    raise UserError(f"{error.filename}: {error.strerror}: make the folder readable, or move it out of the corpus")
+
+
 def digest_of(root: Path) -> str:
     """Of the paths and bytes of all that is read: Python files and licence statements."""
     paths = {path.relative_to(root).as_posix(): path for path in walk(root)}
-    return sha256(
-        canonical({name: sha256_of(p) for name, p in paths.items() if p.suffix == ".py" or is_statement(name)})
-    )
+    return sha256(canonical({name: _digest(p) for name, p in paths.items() if p.suffix == ".py" or is_statement(name)}))
+
+
+def _digest(path: Path) -> str:
+    """One that cannot be read is an error of its own, later, and costs only itself."""
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
 
 
 def _git(root: Path) -> tuple[str, str]:

@@ -1,8 +1,10 @@
 """Corpora: the embedded ones, requirements files and folders; and what is said when they cannot be had."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pip
 import pytest
@@ -153,6 +155,36 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (root / "folder").symlink_to(outside)
     (root / "circle").symlink_to(root)
     assert paths(open_folder(root)) == ["a.py"]
+
+
+def test_an_unreadable_file_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", "b.py": ""})
+    opened = Path.open
+
+    def refuse(path: Path, *args: Any, **options: Any) -> Any:
+        if path.name == "a.py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    first, second = read_tree(open_folder(root))
+    assert isinstance(first, Errored) and first.error == "PermissionError" and first.id.endswith("/a.py")
+    assert isinstance(second, Kept)
+
+
+def test_an_unreadable_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modes do not keep the administrator out, so the system call is what refuses."""
+    root = write(tmp_path / "code", {"LICENSE": MIT, "closed/a.py": ""})
+    listed = os.scandir
+
+    def refuse(path: str) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(UserError, match="closed: Permission denied: make the folder readable, or move it out"):
+        open_folder(root)
 
 
 def test_a_file_that_vanishes_is_our_error(tmp_path: Path) -> None:
