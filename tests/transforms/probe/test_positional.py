@@ -61,6 +61,7 @@ class Model(Base):
 '''
     changed = run(positional(code))
     original = run(code)
+    assert list(inspect.signature(changed.__mro__[1].__init__).parameters) == ["self", "width", "scale"]
     assert list(inspect.signature(changed.__init__).parameters) == ["self", "width", "first", "table", "text"]
     assert list(inspect.signature(changed.forward).parameters) == ["self", "x", "y", "mask"]
     assert vars(changed(5, 7)) == vars(original(7, width=5))

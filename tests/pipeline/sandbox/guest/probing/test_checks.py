@@ -87,6 +87,7 @@ def differ(one: nn.Module, other: nn.Module) -> bool:
 def test_states_are_compared_byte_by_byte() -> None:
     one = nn.BatchNorm1d(3)
     assert not differ(one, copy.deepcopy(one))
+    one.weight.data[1] = 0.25
     for change in (0.5, torch.nan):
         other = copy.deepcopy(one)
         other.weight.data[1] = change
