@@ -28,7 +28,7 @@ from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Pair
 from kernelquarry.pipeline.store import Store
@@ -37,6 +37,7 @@ from kernelquarry.transforms.read.wheels import sha256_of
 from kernelquarry.transforms.stage import ApplyStage, Where, Work, Workplace
 from tests.factories import make_module, make_pair
 from tests.pipeline.command import Built, Ended, dataset_bytes, run
+from tests.pipeline.fragile import fragile
 from tests.transforms.read.wheel import make_wheel
 
 Invoke = Callable[..., Ended]
@@ -329,12 +330,6 @@ def test_a_tampered_wheel(
 
 
 # a worker that dies
-
-
-def fragile(module: Module) -> Outcome[Module]:
-    if module.code == "3":
-        os._exit(1)
-    return Kept(module)
 
 
 def test_a_worker_that_dies_costs_one_record(tmp_path: Path) -> None:

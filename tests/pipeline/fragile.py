@@ -1,0 +1,14 @@
+"""Work that its process does not survive, in a module that a fresh process imports quickly."""
+
+from __future__ import annotations
+
+import os
+
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.records import Module
+
+
+def fragile(module: Module) -> Outcome[Module]:
+    if module.code == "3":
+        os._exit(1)
+    return Kept(module)
