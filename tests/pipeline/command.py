@@ -14,7 +14,8 @@ from kernelquarry.pipeline.schema.records import Pair
 
 KERNELQUARRY = Path(sys.executable).with_name("kernelquarry")
 
-# A signal, or an OSError by its number, when the n-th file is flushed to the disk, before it has its name (odd n) or after it.
+# A signal, or an OSError by its number, when a file is flushed to the disk for the n-th time: files are flushed before
+# they have their name (odd n), and their folders after it.
 _FAULTY = """
 import itertools, os, signal, sys
 fault, after = sys.argv[1], int(sys.argv[2])
