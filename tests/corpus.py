@@ -74,7 +74,7 @@ def probe_reference(name: str) -> Probed:
         init_args=module.INIT_ARGS,
         workloads=tuple(make_workload(shapes) for shapes in module.WORKLOADS),
         state=tuple(
-            _state_spec(key, "buffer" if key.split(".")[-1] in buffers else "parameter", value)
+            state_spec(key, "buffer" if key.split(".")[-1] in buffers else "parameter", value)
             for key, value in state.items()
         ),
         outputs="{}",
@@ -94,7 +94,7 @@ def make_workload(inputs: list[Any]) -> Workload:
     )
 
 
-def _state_spec(name: str, kind: str, value: torch.Tensor) -> StateSpec:
+def state_spec(name: str, kind: str, value: torch.Tensor) -> StateSpec:
     values = value.double()
     spread = values.std(correction=0).item()
     dtype = str(value.dtype).removeprefix("torch.")

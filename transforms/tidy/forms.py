@@ -78,6 +78,14 @@ def is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, float) and node.value == 1.0
 
 
+def compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
+    """The comparison, or its outcome if both sides are plain numbers."""
+    comparison = ast.Compare(left, [op], [right])
+    if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
+        return ast.Constant(eval(ast.unparse(comparison)))
+    return comparison
+
+
 def number(node: ast.expr) -> float:
     match node:
         case ast.Constant(value=int() | float() as value):

@@ -96,8 +96,10 @@ class _Forward:
     def _build(self) -> None:
         self._bind_arguments()
         self._name_buffers()
+        bound = len(self._lines)
         for step in self._steps:
             self._step(step)
+        self._lines[bound:bound] = self._size_lines()
 
     def _used(self) -> set[str]:
         used: set[str] = set()
@@ -131,14 +133,21 @@ class _Forward:
         if not held:
             raise NotTidied("nothing to take the device from")
         self._device = f"{self._names[(inputs or held)[0]]}.device"
-        sizes = [step for step in self._steps if isinstance(step, Size)]
-        for step in sizes:
-            self._names[step.name] = free(self._size_name(step), self._taken)
+        for step in self._steps:
+            if isinstance(step, Size):
+                self._names[step.name] = free(self._size_name(step), self._taken)
+
+    def _size_lines(self) -> list[str]:
+        """Where the sizes that the other lines need come from."""
+        needed = {node.id for line in self._lines for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+        sizes = [step for step in self._steps if isinstance(step, Size) and self._names[step.name] in needed]
+        lines = []
         for owner in dict.fromkeys(step.argument for step in sizes):
             own = [step for step in sizes if step.argument == owner]
             left = ", ".join(self._names[step.name] for step in own)
             right = ", ".join(f"{self._names[owner]}.shape[{step.dim}]" for step in own)
-            self._lines.append(f"{left} = {right}")
+            lines.append(f"{left} = {right}")
+        return lines
 
     def _size_name(self, size: Size) -> str:
         index = int(next(b.name for b in self._lowered.bindings if b.argument == size.argument))

@@ -56,7 +56,7 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
         return [f"{pad}{before}{text}{after}"]
     match node:
         case ast.Call(func=function, args=args, keywords=keywords):
-            opening = [f"{pad}{before}{ast.unparse(function)}("]
+            opening = [f"{pad}{before}{_callee(function)}("]
             if len(opening[0]) > LINE and isinstance(function, ast.Subscript):
                 opening = _broken(function, pad, before, "(")
             if len(opening[0]) > LINE and isinstance(function, ast.Attribute):
@@ -83,6 +83,14 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
         case ast.BinOp() | ast.BoolOp() | ast.IfExp() if _has_operands(node):
             return _in_parentheses(node, pad, before, after)
     return [f"{pad}{before}{text}{after}"]
+
+
+def _callee(function: ast.expr) -> str:
+    """What is called; the grid of a launch keeps its parentheses."""
+    match function:
+        case ast.Subscript(value=value, slice=ast.Tuple() as grid) if "Slice(" not in ast.dump(grid):
+            return f"{ast.unparse(value)}[{ast.unparse(grid)}]"
+    return ast.unparse(function)
 
 
 def _primary(node: ast.expr, text: str, pad: str, before: str, after: str) -> list[str]:

@@ -11,51 +11,25 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from . import forms, matmul
-from .algebra import polynomial, render
+from . import forms
 from .axes import Axis
-from .functions import call, parsed, translate
+from .expressions import Expressions
+from .functions import call, parsed
 from .raw import NotTidied, RawKernel
-from .values import Value, combined, element, literal
+from .values import Value
 
-_REDUCTIONS = frozenset(
-    "tl.sum tl.max tl.min tl.reduce tl.argmax tl.argmin tl.xor_sum tl.reduce_or nan_max nan_min any_true arg_max "
-    "arg_min".split()
-)
-_SCANS = ("tl.cumsum", "tl.cumprod", "tl.associative_scan", "tl.sort", "tl.flip")
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
-_ROUNDING = {"floor_divide": ast.FloorDiv(), "floor_remainder": ast.Mod()}
 _INDEX = re.compile(r"([xyz]|r\d_)\d+")
 
 
-class Simplifier:
+class Simplifier(Expressions):
     """Rewrites the body of one kernel; `values` tells what is known of each name afterwards."""
 
     def __init__(self, kernel: RawKernel, axes: Sequence[Axis], body: Sequence[ast.stmt]) -> None:
-        self.axes = {axis.prefix: axis for axis in axes}
-        self.types = kernel.types
-        self.copies: dict[str, ast.expr] = {}
-        self.loads: dict[str, ast.Call] = {}
+        super().__init__(kernel.types, axes, any(ast.unparse(call_.func) == "tl.dot" for call_ in forms.calls(body)))
         self.depth = 0  # of loops
-        self.is_matmul = any(ast.unparse(call_.func) == "tl.dot" for call_ in forms.calls(body))
-        self.values: dict[str, Value] = self._given()
         self.assigned = Counter(name for statement in body for name in forms.targets(statement))
         self.body = self.statements(body)
-
-    def _given(self) -> dict[str, Value]:
-        values = {name: Value(dtype="int32") for name, kind in self.types.items() if kind.startswith("i")}
-        for axis in self.axes.values():
-            over = frozenset() if axis.prefix == "z" and self.is_matmul else frozenset({axis.prefix})
-            values[axis.index] = Value(over, "int32")
-            values[axis.mask] = Value(over, "int1")
-            values[f"{axis.prefix}offset"] = Value(dtype="int32")
-        return values
-
-    @property
-    def reduced(self) -> frozenset[str]:
-        return frozenset(prefix for prefix, axis in self.axes.items() if axis.is_reduced)
-
-    # Statements
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         return [new for statement in body for new in self.statement(statement)]
@@ -100,301 +74,17 @@ class Simplifier:
 
     def _effect(self, function: str, args: Sequence[ast.expr]) -> list[ast.stmt]:
         if function == "tl.store" or function in _ATOMICS:
-            pointer, where, keywords = self._access(args[0], args[2:3])
+            pointer, where, keywords = self.access(args[0], args[2:3])
             value, known = self.expression(args[1])
             if function in _ATOMICS and known.axes < where.axes:
-                value = self._broadcast(value, where.axes)
+                value = self.broadcast(value, where.axes)
+            for axis in (self.axes[prefix] for prefix in sorted(known.axes - where.axes)):
+                if axis.size != 1:
+                    raise NotTidied(f"one address for a block of {axis.size} values")
+                pointer = ast.BinOp(pointer, ast.Add(), ast.Name(axis.index, ast.Load()))
             return [ast.Expr(ast.Call(parsed(function), [pointer, value], keywords))]
         if function == "tl.debug_barrier":
             return [ast.Expr(call(function))]
         if function in ("tl.device_assert", "tl.static_assert"):
             return []
         raise NotTidied(f"call of {function}")
-
-    # Expressions
-
-    def expression(self, node: ast.expr) -> tuple[ast.expr, Value]:
-        """The expression in plain Triton, and what is known of it."""
-        if (known := literal(node)) is not None:
-            return node, known
-        match node:
-            case ast.Name(name):
-                return self._name(name)
-            case ast.BinOp(left=left, op=op, right=right):
-                new, known = self._binary(left, op, right)
-                return (self.index(new) if forms.is_index(new) and known.dtype == "int32" else new), known
-            case ast.UnaryOp(op=op, operand=operand):
-                new, known = self.expression(operand)
-                return ast.UnaryOp(op, new), known
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
-                return ast.Compare(a, [op], [b]), combined([known_a, known_b], "int1")
-            case ast.IfExp(body=body):  # "f(x) if x.dtype is tl.float32 else g(x)"
-                return self._by_dtype(node, body)
-            case ast.Subscript(value=value, slice=index):
-                return self._subscript(value, index)
-            case ast.Attribute(value=ast.Name("tl")) | ast.Constant():
-                return node, Value()
-            case ast.Tuple(elts=items) | ast.List(elts=items):
-                pairs = [self.expression(item) for item in items]
-                return type(node)([new for new, _ in pairs], ast.Load()), combined([known for _, known in pairs], "")
-            case ast.Call():
-                return self._call(node)
-        raise NotTidied(f"expression {ast.unparse(node)[:120]}")
-
-    def _name(self, name: str) -> tuple[ast.expr, Value]:
-        for axis in self.axes.values():
-            if name == axis.numel and axis.size is not None:
-                return ast.Constant(axis.size), Value(dtype="int32", literal=True)
-        if name.endswith("_base") and (prefix := name.removesuffix("base")) in self.axes:
-            index = ast.BinOp(
-                ast.Name(f"{prefix}index", ast.Load()), ast.Sub(), ast.Name(f"{prefix}offset", ast.Load())
-            )
-            return index, Value(frozenset({prefix}), "int32")
-        if name in self.copies:
-            copied = self.copies[name]
-            return copied, literal(copied) or self.values.get(ast.unparse(copied), self.values[name])
-        return ast.Name(name, ast.Load()), self.values.get(name, Value())
-
-    def _binary(self, left: ast.expr, op: ast.operator, right: ast.expr) -> tuple[ast.expr, Value]:
-        if isinstance(op, ast.BitAnd):
-            return self._conjunction(ast.BinOp(left, op, right))
-        if isinstance(op, ast.Add) and (chosen := forms.extreme(left, right)) is not None:
-            return self._extreme(*chosen)
-        (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
-        known = combined([known_a, known_b])
-        if isinstance(op, ast.Div) and not known.is_float:
-            known = combined([known_a, known_b], "float32")
-        if known.is_float and isinstance(op, ast.Mult) and forms.is_one(a):
-            return b, known_b
-        if known.is_float and isinstance(op, ast.Mult | ast.Div) and forms.is_one(b):
-            return a, known_a
-        if known.literal and isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv) and not known.is_float:
-            value = polynomial(ast.BinOp(a, op, b))
-            if value.constant is not None:
-                return ast.Constant(value.constant), known
-        return ast.BinOp(a, op, b), known
-
-    def _extreme(self, function: str, left: ast.expr, right: ast.expr) -> tuple[ast.expr, Value]:
-        (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
-        if function == "tl.maximum" and isinstance(a, ast.Constant) and a.value == 1 and not known_b.axes:
-            return b, known_b  # a size is at least 1
-        return call(function, a, b), combined([known_a, known_b])
-
-    def _by_dtype(self, node: ast.IfExp, body: ast.expr) -> tuple[ast.expr, Value]:
-        match node.test:
-            case ast.Compare(left=ast.Attribute(value=tested, attr="dtype"), comparators=[dtype]):
-                known = self.expression(tested)[1]
-                if known.dtype:
-                    return self.expression(node.body if ast.unparse(dtype) == f"tl.{known.dtype}" else node.orelse)
-        raise NotTidied(f"choice {ast.unparse(node)[:120]}")
-
-    def _subscript(self, value: ast.expr, index: ast.expr) -> tuple[ast.expr, Value]:
-        new, known = self.expression(value)
-        if self.is_matmul or not isinstance(new, ast.Call | ast.Name) or known.literal:
-            return new, known
-        return ast.Subscript(new, index, ast.Load()), known
-
-    # Calls
-
-    def _call(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        function = ast.unparse(node.func)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
-            return self._cast(node.func.value, node.args[0])
-        handler = {
-            "tl.load": self._load, "tl.full": self._full, "tl.zeros": self._full, "tl.where": self._where,
-            "tl.broadcast_to": self._dropped_shape, "tl.reshape": self._dropped_shape, "tl.trans": self._dropped_shape,
-        }.get(function)  # fmt: skip
-        if handler is not None:
-            return handler(node)
-        pairs = [self.expression(argument) for argument in node.args]
-        args, known = [new for new, _ in pairs], [value for _, value in pairs]
-        if function == "tl.associative_scan" and (scan := forms.known_scan(node)) is not None:
-            function, args, known = scan, [args[0].elts[0], args[1]], known[:1]  # type: ignore[attr-defined]
-        options = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        replaced = translate(function, args, options)
-        if replaced is not None:
-            if not isinstance(replaced, ast.Call):
-                return replaced, combined(known, "int1") if isinstance(replaced, ast.Compare) else known[0]
-            function, keywords = ast.unparse(replaced.func), replaced.keywords
-            if (operator := _ROUNDING.get(function)) is not None and forms.is_natural(args[0]):
-                return ast.BinOp(args[0], operator, args[1]), combined(known)
-            if function in ("tl.reduce", "tl.sum"):
-                known = known[:1]
-            args = list(replaced.args)
-            if function in ("tl.maximum", "tl.minimum") and combined(known).is_float:
-                args = [forms.plain_float(arg) for arg in args]
-        else:
-            keywords = [ast.keyword(keyword.arg, self.expression(keyword.value)[0]) for keyword in node.keywords]
-        return self._result(function, args, keywords, known)
-
-    def _result(
-        self, function: str, args: list[ast.expr], keywords: list[ast.keyword], known: list[Value]
-    ) -> tuple[ast.expr, Value]:
-        if function in _REDUCTIONS:
-            args[0] = self._spread(args[0], known[0])
-            if function in ("arg_max", "arg_min"):
-                args[1] = self._spread(args[1], known[1])
-            dtype = "int1" if function == "any_true" else known[0].dtype
-            result = Value(known[0].axes - self.reduced, dtype)
-        elif function in _SCANS:
-            args[0] = self._spread(args[0], known[0])
-            result = Value(known[0].axes | self.reduced, known[0].dtype)
-        elif function == "tl.dot":
-            result = Value(frozenset("xy"), "float32")
-        elif function.startswith(("tl.", "libdevice.", "arg_", "floor_", "sort_")):
-            result = combined(known)
-        elif function.startswith("_triton_helper_fn"):
-            result = Value(combined(known).axes)
-        elif function == "float":
-            result = Value(dtype="float32", literal=True)
-        else:
-            raise NotTidied(f"call of {function}")
-        return ast.Call(parsed(function), args, keywords), result
-
-    def _cast(self, value: ast.expr, dtype: ast.expr) -> tuple[ast.expr, Value]:
-        new, known = self.expression(value)
-        wanted = ast.unparse(dtype).removeprefix("tl.")
-        if known.literal:
-            return forms.cast_literal(new, wanted), Value(dtype=wanted, literal=True)
-        if known.dtype == wanted:
-            return new, known
-        return ast.Call(ast.Attribute(new, "to", ast.Load()), [dtype], []), Value(known.axes, wanted)
-
-    def _full(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        shape, *rest = node.args
-        filling = rest[0] if len(rest) == 2 else ast.Constant(0)
-        if not isinstance(shape, ast.List):  # "tl.full(x.shape, 0.0, x.dtype)"
-            return filling, literal(filling) or Value()
-        dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
-        blocks = [ast.unparse(size) for size in shape.elts]
-        over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
-        if not over and literal(filling) is not None:
-            return forms.cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
-        sizes: list[ast.expr] = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
-        listed = ast.Tuple(sizes, ast.Load())
-        typed = parsed(f"tl.{dtype}")
-        if isinstance(filling, ast.Constant) and filling.value == 0:
-            return call("tl.zeros", listed, typed), Value(over, dtype)
-        return call("tl.full", listed, filling, typed), Value(over, dtype)
-
-    def _dropped_shape(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        return self.expression(node.args[0])
-
-    def _where(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        condition, *branches = node.args
-        (a, known_a), (b, known_b) = (self.expression(branch) for branch in branches)
-        masks = self._masks(condition)
-        if masks is None:
-            test, known_test = self.expression(condition)
-            known = combined([known_a, known_b])
-            a, b = (forms.plain_float(branch) if known.is_float else branch for branch in (a, b))
-            return call("tl.where", test, a, b), Value(known.axes | known_test.axes, known.dtype)
-        # A block's mask: what lies over the end of a reduced axis must not count, the rest is never stored.
-        needed = [name for name in masks if any(axis.mask == name and axis.is_reduced for axis in self.axes.values())]
-        if not needed or self._is_padded(a, b, needed):
-            return a, known_a
-        over = frozenset(prefix for prefix in self.axes if self.axes[prefix].mask in needed)
-        known = combined([known_a, known_b])
-        a, b = (forms.plain_float(branch) if known.is_float else branch for branch in (a, b))
-        return call("tl.where", forms.joined(needed), a, b), Value(known.axes | over, known.dtype)
-
-    def _is_padded(self, value: ast.expr, other: ast.expr, masks: Sequence[str]) -> bool:
-        """Whether `value` was loaded under these masks with `other` outside."""
-        load = self.loads.get(ast.unparse(value))
-        if load is None:
-            return False
-        keywords = {keyword.arg: keyword.value for keyword in load.keywords}
-        if "other" not in keywords or literal(other) is None:
-            return False
-        covered = set(ast.unparse(keywords["mask"]).split(" & ")) >= set(masks)
-        return covered and forms.number(keywords["other"]) == forms.number(other)
-
-    # Memory
-
-    def _load(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        pointer, where, keywords = self._access(node.args[0], node.args[1:2], is_load=True)
-        other = next((keyword.value for keyword in node.keywords if keyword.arg == "other"), None)
-        if other is not None and keywords:
-            keywords.append(ast.keyword("other", self.expression(other)[0]))
-        base = node.args[0].left if isinstance(node.args[0], ast.BinOp) else node.args[0]
-        return ast.Call(parsed("tl.load"), [pointer], keywords), Value(
-            where.axes, element(self.types[ast.unparse(base)])
-        )
-
-    def _access(
-        self, pointer: ast.expr, masks: Sequence[ast.expr], is_load: bool = False
-    ) -> tuple[ast.expr, Value, list[ast.keyword]]:
-        """A pointer that is as wide as its mask, what it varies over, and its mask."""
-        match pointer:
-            case ast.BinOp(left=ast.Name() as base, op=ast.Add(), right=offset):
-                new, known = self.expression(offset)
-            case _:
-                raise NotTidied(f"address {ast.unparse(pointer)[:120]}")
-        new = self.index(new)
-        mask, over = self._conjunction(masks[0], known.axes if is_load else None) if masks else (None, Value())
-        if not over.axes <= known.axes:
-            known = Value(known.axes | over.axes, known.dtype)
-            new = self._broadcast(new, known.axes)
-        keywords = [] if mask is None or isinstance(mask, ast.Constant) else [ast.keyword("mask", mask)]
-        if isinstance(new, ast.Constant) and new.value == 0:
-            return base, known, keywords
-        return ast.BinOp(base, ast.Add(), new), known, keywords
-
-    def index(self, node: ast.expr) -> ast.expr:
-        """An index expression as a readable sum of products."""
-        return render(polynomial(node), lambda atom: atom.startswith("ks") or atom.endswith("numel"))
-
-    def _masks(self, node: ast.expr) -> list[str] | None:
-        """The names of the block masks that `node` joins; None if there is anything else in it."""
-        names = {axis.mask for axis in self.axes.values()}
-        parts = forms.conjuncts(node)
-        if all(isinstance(part, ast.Name) and part.id in names for part in parts):
-            return [part.id for part in parts if isinstance(part, ast.Name) and self._is_needed(part.id)]
-        return None
-
-    def _is_needed(self, mask: str) -> bool:
-        axis = next(axis for axis in self.axes.values() if axis.mask == mask)
-        return axis.masked and not (axis.prefix == "z" and self.is_matmul)
-
-    def _conjunction(self, node: ast.expr, address: frozenset[str] | None = None) -> tuple[ast.expr, Value]:
-        """`a & b & ...` without block masks that cannot be false, in the order of the axes; `True` if none is left.
-
-        For a load from an `address` that varies over these axes only, a mask along another one protects nothing: what
-        lies over the end of that axis is never stored. A reduced axis' mask stays, as it also says what counts.
-        """
-        names = {axis.mask: axis for axis in self.axes.values()}
-        parts: list[tuple[ast.expr, Value]] = []
-        for part in forms.conjuncts(node):
-            axis = names.get(part.id) if isinstance(part, ast.Name) else None
-            if axis is not None and not self._is_needed(axis.mask):
-                continue
-            if axis is not None and not (address is None or axis.is_reduced or axis.prefix in address):
-                continue
-            if isinstance(part, ast.Constant) and part.value in (None, True):
-                continue
-            parts.append(self.expression(part))
-        if not parts:
-            return ast.Constant(True), Value(dtype="int1", literal=True)
-        order = list(names)
-        ordered = sorted(parts, key=lambda part: order.index(text) if (text := ast.unparse(part[0])) in names else -1)
-        joined = ordered[0][0]
-        for part, _ in ordered[1:]:
-            joined = ast.BinOp(joined, ast.BitAnd(), part)
-        return joined, combined([known for _, known in parts])
-
-    # Shapes
-
-    def _spread(self, node: ast.expr, known: Value) -> ast.expr:
-        """`node` over the reduced axis too: a reduction needs it there."""
-        if isinstance(node, ast.Tuple) or self.reduced <= known.axes:
-            return node
-        return self._broadcast(node, known.axes | self.reduced)
-
-    def _broadcast(self, node: ast.expr, over: frozenset[str]) -> ast.expr:
-        if self.is_matmul:
-            return call("tl.broadcast_to", node, matmul.shape(over))
-        # The axes that a block has, in the order in which they lie in it.
-        axes = [axis for axis in self.axes.values() if axis.shape or len(self.axes) == 1 or axis.block != 1]
-        sizes = [f"{axis.prefix.upper()}BLOCK" if axis.prefix in over else "1" for axis in axes]
-        return call("tl.broadcast_to", node, f"({', '.join(sizes)},)")

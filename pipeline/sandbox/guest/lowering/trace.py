@@ -147,11 +147,11 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
     table = {
         **select_decomp_table(),
         **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
-        **get_decompositions([aten._scaled_dot_product_flash_attention_for_cpu]),
         aten.addmm.default: _addmm,
         aten.baddbmm.default: _baddbmm,
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
         aten.topk.default: _topk,
+        aten._scaled_dot_product_flash_attention_for_cpu.default: _flash_attention,
         aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
@@ -173,6 +173,21 @@ def _batch_norm(
 def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     values, indices = aten.sort.default(x, dim, largest)
     return values.narrow(dim, 0, k).clone(), indices.narrow(dim, 0, k).clone()
+
+
+def _flash_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What a module that asks for the fused kernel gets; the second result only serves a backward pass."""
+    result, _ = aten._scaled_dot_product_attention_math.default(q, k, v, attn_mask, dropout, is_causal, scale=scale)
+    return result, q.new_empty(0)
 
 
 def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
