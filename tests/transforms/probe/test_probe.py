@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,3 +161,9 @@ class Model(nn.Module):
     mean = {"tuple": [{"tensor": 1, "shape": [], "dtype": "float32"}, {"value": 3}]}
     assert json.loads(outcome.record.outputs) == {"dict": [["product", product], ["mean", mean]]}
     assert {"aten.mean", "aten.bmm"} <= set(outcome.record.operators)
+
+
+def test_the_page_of_the_stage_has_its_reasons_and_limits() -> None:
+    page = (Path(__file__).parents[3] / "docs/stages/probe.md").read_text()
+    assert all(f"| `{reason.value}` |" in page for reason in Reason if reason.stage == "probe")
+    assert all(f"| `{name}` | {limit:,} |" in page for name, limit in asdict(ProbeLimits()).items())
