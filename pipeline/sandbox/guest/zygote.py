@@ -66,9 +66,9 @@ def _warm_up(control: socket.socket, kind: str) -> Zygote:
     module = importlib.import_module(f".{kind}", __package__)
     if hasattr(module, "warm"):
         module.warm()
-    threads = len(os.listdir("/proc/self/task"))
-    if threads != 1:
-        raise RuntimeError(f"the warm process has {threads} threads: a fork of it could hang")
+    threads = [Path("/proc/self/task", thread, "comm").read_text().strip() for thread in os.listdir("/proc/self/task")]
+    if len(threads) != 1:
+        raise RuntimeError(f"the warm process has several threads, {', '.join(threads)}: a fork of it could hang")
     gc.collect()
     gc.freeze()  # a collection in a guest would write to, and so copy, every page that holds an object
     gc.set_threshold(100_000, 50, 100)  # guests are short-lived: an eighth of a lowering went into collections

@@ -15,7 +15,7 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
 
 _MNT_DETACH = 2
 
@@ -96,6 +96,11 @@ def mount_tmpfs(folder: str, size_mb: int, files: int) -> None:
     """A file system in memory, bounded in bytes and files, that is gone with this mount namespace."""
     options = f"size={size_mb}m,nr_inodes={files},mode=0700"
     _mount(b"tmpfs", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())
+
+
+def mount_over(path: str, source: str) -> None:
+    """Show `source` at `path`, which exists and is of its kind."""
+    _mount(os.fsencode(source), os.fsencode(path), None, _MS_BIND, b"")
 
 
 def unmount(folder: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import os
 import signal
 import struct
@@ -19,6 +20,7 @@ from . import linux
 _FILES_PER_MB = 64  # of a scratch folder
 _WARM_MB = 256  # for what a warm process writes itself
 _GRACE_S = 10.0  # for the warm process to end by itself when the host is gone
+_GPUS = ("/dev/nvidia*", "/dev/kfd", "/dev/dri")
 _MOUNT_SETATTR = 442
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_ATTR_RDONLY = 1
@@ -36,6 +38,7 @@ def enter(folder: str) -> None:
     )
     _map_identity(user, group)
     linux.make_mounts_private()
+    _hide_gpus()
     _make_mounts_read_only()
     linux.mount_tmpfs(folder, _WARM_MB, _WARM_MB * _FILES_PER_MB)
     os.chdir(folder)
@@ -58,6 +61,16 @@ def _map_identity(user: int, group: int) -> None:
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
+
+
+def _hide_gpus() -> None:
+    """No guest needs one, and a driver that only looks whether there is one starts a thread, after which this
+    process could not be forked."""
+    for path in sorted(path for pattern in _GPUS for path in glob.glob(pattern)):
+        if os.path.isdir(path):
+            linux.mount_tmpfs(path, 1, 1)
+        else:
+            linux.mount_over(path, os.devnull)
 
 
 def _make_mounts_read_only() -> None:
