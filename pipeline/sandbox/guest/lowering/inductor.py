@@ -59,6 +59,7 @@ OPTIONS: dict[str, Any] = {
 
 
 _EXTERN = re.compile(r"= torch\.ops\.aten\.(\w+)|^\s+extern_kernels\.(\w+)", re.MULTILINE)
+_PATHS = re.compile(r"^# kernel path: .*\n", re.MULTILINE)  # of the cache in this guest's scratch folder
 _MAX_DEPTH = 64  # of a matmul that is one block deep
 
 
@@ -123,7 +124,7 @@ def generate(
             with V.set_graph_handler(lowered), V.set_extern_kernel_nodes([]):
                 lowered.run(*inputs)
                 code, _ = lowered.codegen()
-    text = str(getattr(code, "value", code))
+    text = _PATHS.sub("", str(getattr(code, "value", code)))
     kernels = text.count("async_compile.triton(")
     if kernels == 0:
         extern = sorted({a or b for a, b in _EXTERN.findall(text)})
