@@ -72,7 +72,8 @@ def polynomial(node: ast.expr) -> Polynomial:
             for _ in range(power):
                 result = result * polynomial(left)
             return result
-    return Polynomial({(ast.unparse(_inside(node)),): 1})
+    atom = _inside(node)
+    return number(atom.value) if isinstance(atom, ast.Constant) else Polynomial({(ast.unparse(atom),): 1})
 
 
 def _inside(node: ast.expr) -> ast.expr:
@@ -83,7 +84,7 @@ def _inside(node: ast.expr) -> ast.expr:
     return node
 
 
-def _divided(left: Polynomial, op: ast.operator, right: Polynomial) -> ast.expr | None:
+def _divided(left: Polynomial, op: ast.operator, right: Polynomial) -> ast.Constant | None:
     """`left // right` or `left % right` where both are plain numbers."""
     a, b = left.constant, right.constant
     if a is None or not b:

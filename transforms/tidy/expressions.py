@@ -327,9 +327,11 @@ class Expressions:
         return self.broadcast(node, known.axes | self.reduced)
 
     def broadcast(self, node: ast.expr, over: frozenset[str]) -> ast.expr:
-        if self.is_matmul:
-            return call("tl.broadcast_to", node, matmul.shape(over))
+        """`node` as a block over these axes."""
         # The axes that a block has, in the order in which they lie in it.
         axes = [axis for axis in self.axes.values() if axis.shape or len(self.axes) == 1 or axis.block != 1]
         sizes = [f"{axis.prefix.upper()}BLOCK" if axis.prefix in over else "1" for axis in axes]
-        return call("tl.broadcast_to", node, f"({', '.join(sizes)},)")
+        shape = matmul.shape(over) if self.is_matmul else f"({', '.join(sizes)},)"
+        if isinstance(node, ast.Constant):
+            return call("tl.full", shape, node, "tl.int32")
+        return call("tl.broadcast_to", node, shape)

@@ -116,6 +116,8 @@ class Names:
     def _proposal(self, old: str, value: ast.expr) -> str:
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
             return f"{self._names[f'{split[1]}index']}_part" if f"{split[1]}index" in self._names else "part"
+        if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"
+            value = value.value
         if isinstance(value, ast.Call):
             function = ast.unparse(value.func)
             if function == "tl.load":

@@ -133,6 +133,8 @@ CASES = [
     Case("gru", "self.rnn(x)[0]", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
     # Memory
     Case("cat", "torch.cat([x, y.relu()], 1)", _xy(((4, 6), (4, 9)), ((3, 7), (3, 5))), _XY, 1),
+    Case("cat_of_one_place", "torch.cat([self.a[3:4].expand(5), x]) * 2", _x((12,), (9,)),
+         _layers("self.a = nn.Parameter(torch.ones(8))"), 1),
     Case("stack_roll_flip", "torch.stack([x, x.flip(1)], 1) + x.roll(1, 1)[:, None]", _x(*_ROWS), kernels=1),
     Case("gather", "x.gather(1, y)", _xy(((6, 12), whole((6, 5), 12)), ((4, 12), whole((4, 7), 12))), _XY, 1),
     Case("index", "x[y] * 2", _xy(((12, 5), whole((7,), 12)), ((12, 6), whole((4,), 12))), _XY, 1),

@@ -1,0 +1,74 @@
+"""Integer expressions in one readable form, with the value that they had."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelquarry.transforms.tidy.algebra import Polynomial, number, polynomial, readable, render
+
+
+def parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def is_size(atom: str) -> bool:
+    return atom in ("h", "w")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("0", "0"),
+        ("x + 0 * y", "x"),
+        ("x + x", "x * 2"),
+        ("3 + x + (-1) * 3", "x"),
+        ("x - (y - x)", "x * 2 - y"),
+        ("(x + 1) * (x - 1)", "x * x - 1"),
+        ("x ** 2 - x * x", "0"),
+        ("-x", "-x"),
+        ("2 - x", "2 - x"),
+        ("w * h * z + w * y + x", "(h * z + y) * w + x"),
+        ("w * y + x", "w * y + x"),
+        ("(4 * x + 2 * x) // 3", "x * 6 // 3"),
+        ("(7 + 1) // 3 + x % (1 + 1)", "x % 2 + 2"),
+        ("f(x, 1 + 1) + f(x, 1 + 1)", "f(x, 1 + 1) * 2"),
+    ],
+)
+def test_readable(before: str, after: str) -> None:
+    assert ast.unparse(readable(parsed(before), is_size)) == after
+
+
+def test_what_is_equal_has_one_form() -> None:
+    assert polynomial(parsed("(a + b) * (a - b)")) == polynomial(parsed("a * a - b ** 2"))
+    assert hash(polynomial(parsed("a + b"))) == hash(polynomial(parsed("b + a")))
+    assert polynomial(parsed("a + b")) != polynomial(parsed("a + b + 1"))
+
+
+def test_constants_and_atoms() -> None:
+    assert number(0).constant == 0
+    assert polynomial(parsed("2 * 3 + x - x")).constant == 6
+    assert polynomial(parsed("x")).constant is None
+    assert polynomial(parsed("x * (y // 2) + 1")).atoms == {"x", "y // 2"}
+    assert Polynomial({("x",): 0}) == number(0)
+
+
+EXPRESSIONS = st.recursive(
+    st.sampled_from(["x", "y", "z", "h", "w"]) | st.integers(0, 9).map(str),
+    lambda inner: st.one_of(
+        st.builds("({} {} {})".format, inner, st.sampled_from("+-*"), inner),
+        st.builds("({} {} {})".format, inner, st.sampled_from(["//", "%"]), st.integers(1, 9)),
+        st.builds("(-{})".format, inner),
+    ),
+    max_leaves=12,
+)
+
+
+@given(EXPRESSIONS, st.tuples(*[st.integers(0, 50)] * 5))
+def test_the_value_stays(text: str, values: tuple[int, ...]) -> None:
+    names = dict(zip("xyzhw", values, strict=True))
+    for tree in (readable(parsed(text), is_size), render(polynomial(parsed(text)))):
+        assert eval(ast.unparse(tree), {}, names) == eval(text, {}, names)
