@@ -73,7 +73,9 @@ def polynomial(node: ast.expr) -> Polynomial:
                 result = result * polynomial(left)
             return result
     atom = _inside(node)
-    return number(atom.value) if isinstance(atom, ast.Constant) else Polynomial({(ast.unparse(atom),): 1})
+    if isinstance(atom, ast.Constant) and type(atom.value) is int:
+        return number(atom.value)
+    return Polynomial({(ast.unparse(atom),): 1})
 
 
 def _inside(node: ast.expr) -> ast.expr:

@@ -10,7 +10,6 @@ import pytest
 from kernelquarry.transforms.tidy import passes
 from kernelquarry.transforms.tidy.combine import tidy_combine
 
-
 LONG = "(" + " + ".join(["name"] * 7) + ")"
 
 

@@ -1,0 +1,71 @@
+"""A GPU that is not there: believed in while it is needed, and never asked for anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import triton
+from torch import nn
+from torch._inductor import config
+
+from kernelquarry.pipeline.sandbox.guest import lower as guest
+from kernelquarry.pipeline.sandbox.guest.lowering.devices import DEVICES, pretend_gpu
+from kernelquarry.pipeline.sandbox.guest.lowering.inductor import OPTIONS
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever would make a CUDA context raises, in torch's CPU and CUDA builds alike."""
+
+    def asked(*args: Any) -> None:
+        raise AssertionError("CUDA was initialised")
+
+    for name in ("_cuda_init", "_cuda_getDeviceCount", "_cuda_getCurrentRawStream", "_cuda_setDevice"):
+        monkeypatch.setattr(torch._C, name, asked, raising=False)
+    yield
+    assert not torch.cuda.is_initialized()
+
+
+def workload(*shape: int) -> dict[str, Any]:
+    return {
+        "tensors": [{"name": "x", "shape": list(shape), "dtype": "float32"}],
+        "args": json.dumps([{"tensor": 0}]),
+        "kwargs": "{}",
+    }
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.usefixtures("no_driver")
+def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
+    before = (torch.cuda.is_available(), torch.version.cuda, triton.runtime.driver._active)
+    module = nn.Sequential(nn.Linear(8, 20), nn.ReLU()).eval()
+    reply = guest._lower(module, [workload(6, 8), workload(9, 8)], target)
+    assert reply["shape_general"]
+    assert reply["bindings"] == [
+        ["arg0_1", "parameter", "0.weight"],
+        ["arg1_1", "parameter", "0.bias"],
+        ["arg2_1", "input", "0"],
+    ]
+    device = DEVICES[target]
+    assert f"cc={device.major * 10 + device.minor}" in reply["inductor_code"]
+    assert (torch.cuda.is_available(), torch.version.cuda, triton.runtime.driver._active) == before
+
+
+def test_the_pretence_ends_with_its_context() -> None:
+    with pretend_gpu("sm_90"):
+        assert torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+        assert triton.runtime.driver.active.get_current_target().arch == 90
+    before = torch.cuda.is_available()
+    with pytest.raises(RuntimeError, match="inside"), pretend_gpu("sm_80"):
+        raise RuntimeError("inside")
+    assert torch.cuda.is_available() == before
+
+
+def test_every_option_is_one_that_inductor_has() -> None:
+    """Options of other releases are left out when they are used; of this one, none is misspelt."""
+    unknown = [name for name in OPTIONS if name not in config._config]
+    assert unknown == []

@@ -1,0 +1,171 @@
+"""Tracing: the state that a module holds, the sizes that are symbols, and the graph that comes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import sympy
+import torch
+from torch import Tensor, nn
+from torch.utils._sympy.functions import FloorDiv
+
+from kernelquarry.pipeline.sandbox.guest.lowering.sizes import _canonical
+from kernelquarry.pipeline.sandbox.guest.lowering.trace import (
+    Refused,
+    Trace,
+    constants,
+    differing_sizes,
+    state_of,
+    trace,
+)
+
+
+class Held(nn.Module):
+    """Tensors wherever a module may hold them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.register_buffer("scale", torch.ones(2))
+        self.register_buffer("hidden", torch.ones(2), persistent=False)
+        self.plain = torch.ones(2)
+        self.listed = [torch.ones(2), {"a": torch.ones(2)}, 3]
+        self._private = [torch.ones(2)]
+        self.child = nn.Linear(2, 2, bias=False)
+        self.tied = self.child
+        self.child.offset = torch.ones(2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.child(x) * self.weight * self.scale + self.plain + self.listed[1]["a"] + self.child.offset
+
+
+def test_state_has_one_name_each_in_one_order() -> None:
+    assert [(state.source, state.name) for state in state_of(Held())] == [
+        ("parameter", "weight"),
+        ("parameter", "child.weight"),
+        ("buffer", "scale"),
+        ("buffer", "hidden"),
+        ("constant", "plain"),
+        ("constant", "listed[0]"),
+        ("constant", "listed[1]['a']"),
+        ("constant", "child.offset"),
+    ]
+
+
+def test_constants_say_where_they_are() -> None:
+    module = Held()
+    for path, container, key in constants(module):
+        assert container[key] is eval(f"module.{path}", {"module": module})
+
+
+def workload(*shapes: tuple[int, ...], dtype: str = "float32", kwargs: str = "{}") -> dict[str, Any]:
+    return {
+        "tensors": [{"name": "x", "shape": list(shape), "dtype": dtype} for shape in shapes],
+        "args": json.dumps([{"tensor": i} for i in range(len(shapes))]),
+        "kwargs": kwargs,
+    }
+
+
+@pytest.mark.parametrize(
+    ("workloads", "expected"),
+    [
+        ([workload((2, 3))], [[False, False]]),
+        ([workload((2, 3)), workload((2, 4))], [[False, True]]),
+        ([workload((2, 3), (5,)), workload((4, 3), (5,)), workload((4, 3), (6,))], [[True, False], [True]]),
+        ([workload((2, 3)), workload((2, 3, 1))], None),
+        ([workload((2, 3)), workload((2, 3), (2,))], None),
+        ([workload((2, 3)), workload((2, 3), dtype="int64")], None),
+        ([workload((2, 3)), workload((2, 3), kwargs='{"a":1}')], None),
+    ],
+)
+def test_sizes_that_differ(workloads: list[dict[str, Any]], expected: list[list[bool]] | None) -> None:
+    assert differing_sizes(workloads) == expected
+
+
+class Apply(nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, *args: Tensor) -> Any:
+        return self.function(self, *args)
+
+
+def traced(function: Any, *shapes: tuple[int, ...], symbolic: list[list[bool]] | None = None) -> Trace:
+    module = Apply(function).eval()
+    return trace(module, state_of(module), workload(*shapes), symbolic)
+
+
+def operators(result: Trace) -> list[str]:
+    return [str(node.target) for node in result.graph.graph.nodes if node.op == "call_function"]
+
+
+def test_what_was_assumed_of_symbols_is_known() -> None:
+    result = traced(lambda m, x: x * 2 if x.shape[0] % 2 == 0 else x, (6, 3), symbolic=[[True, False]])
+    assert result.holds([[8, 3]], {}) and not result.holds([[7, 3]], {})
+    assert not result.holds([[1, 3]], {}), "a symbol is at least 2"
+
+
+def test_the_module_is_as_it_was() -> None:
+    module = Held().eval()
+    before = {path: container[key] for path, container, key in constants(module)}
+    trace(module, state_of(module), workload((4, 2)), None)
+    assert all(container[key] is before[path] for path, container, key in constants(module))
+
+
+def test_in_place_operators_become_functions() -> None:
+    assert not any(name.endswith("_.default") for name in operators(traced(lambda m, x: x.clone().add_(1), (2, 3))))
+    assert operators(traced(lambda m, x: x.add_(1), (2, 3)))[-1] == "aten.copy_.default", "of an argument"
+
+
+def test_the_graph_is_on_the_gpu() -> None:
+    result = traced(lambda m, x: x + torch.ones(3), (2, 3))
+    assert all(tensor.device.type == "cuda" for tensor in result.inputs)
+    devices = [node.kwargs["device"] for node in result.graph.graph.nodes if "device" in node.kwargs]
+    assert devices and all(device.type == "cuda" for device in devices)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda m, x, i: x[i.long()],
+        lambda m, x, i: x * torch.tensor([1.0, 2.0, 3.0]),
+        lambda m, x, i: x.topk(2).values,
+        lambda m, x, i: (x, {"a": [x, None, 3]}),
+    ],
+)
+def test_what_is_traced(function: Any) -> None:
+    assert traced(function, (4, 3), (2,)).graph is not None
+
+
+def test_outputs_are_a_tree() -> None:
+    result = traced(lambda m, x: ({"a": [x + 1, None]}, 3), (2, 3))
+    assert result.outputs == {"tuple": [{"dict": [["a", {"list": [{"tensor": 0}, {"value": None}]}]]}, {"value": 3}]}
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda m, x: x + torch.randn(3), "RANDOM_OP"),
+        (lambda m, x: m.count.add_(1) * x, "STATEFUL"),
+        (lambda m, x: x[x > 0], "GRAPH_BREAK"),
+        (lambda m, x: x * x.sum().item(), "GRAPH_BREAK"),
+        (lambda m, x: x.nonzero(), "GRAPH_BREAK"),
+        (lambda m, x: {x}, "GRAPH_BREAK"),
+        (lambda m, x: x.no_such(), "GRAPH_BREAK"),
+        (lambda m, x: x[:, :3] * torch.tensor([[1.0, 2.0, 3.0]] * 3).sum(0), "UNSUPPORTED_OP"),
+    ],
+)
+def test_what_is_refused(function: Any, reason: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        traced(function, (2, 3))
+    assert refusal.value.args[0] == reason
+
+
+def test_sizes_that_are_computed_in_two_ways_have_one_form() -> None:
+    size = sympy.Symbol("s", integer=True, positive=True)
+    assert _canonical(FloorDiv(size - 1, 2) + 1) == _canonical(FloorDiv(size + 1, 2))
+    assert _canonical(FloorDiv(size - 3, 2)) == _canonical(FloorDiv(size + 1, 2) - 2)

@@ -1,0 +1,281 @@
+"""What is left of a reference: enough to make the same state, and no more."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from typing import Any
+
+import pytest
+import torch
+
+from kernelquarry.transforms.tidy.constructor import forward_signature, slice_constructor
+from kernelquarry.transforms.tidy.imports import NeedsImport
+from kernelquarry.transforms.tidy.raw import NotTidied
+
+
+def made(code: str, state: tuple[str, ...] = (), kept: tuple[str, ...] = ()) -> str:
+    constructor = slice_constructor(textwrap.dedent(code), state, kept)
+    statements = [*constructor.imports, *constructor.definitions, constructor.entry]
+    return "\n".join(ast.unparse(ast.fix_missing_locations(statement)) for statement in statements)
+
+
+def state(code: str, name: str, *args: Any) -> dict[str, torch.Tensor]:
+    namespace: dict[str, Any] = {"__name__": "sliced"}
+    exec("import torch\nimport torch.nn as nn\n" + code, namespace)
+    torch.manual_seed(0)
+    return dict(namespace[name](*args).state_dict())
+
+
+def same_state(code: str, *args: Any) -> str:
+    """The slice, once it is seen that it makes the reference's state from the same seed."""
+    code = textwrap.dedent(code)
+    expected = state(code, "Model", *args)
+    text = made(code, tuple(expected))
+    found = state(text, "ModelNew", *args)
+    assert list(found) == list(expected)
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    return text
+
+
+BLOCK = '''
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from typing import Optional
+
+
+class Unused(nn.Module):
+    pass
+
+
+class Block(nn.Module):
+    """A layer and what comes after it."""
+
+    def __init__(self, width: int, act: Optional[nn.Module] = None) -> None:
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.act = act or nn.ReLU()
+        self.width: int = width
+        print("made")
+
+    def forward(self, x):
+        return self.act(self.fc(x))
+
+    def extra(self):
+        return unknown
+
+
+def helper(x):
+    return F.relu(x)
+
+
+class Model(nn.Module):
+    """The entry point."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.block = Block(width)
+        self.dropout = nn.Dropout(0.1)
+        self.scale = width ** -0.5
+
+    def forward(self, x):
+        return helper(self.block(x)) * self.scale
+
+
+def get_inputs():
+    return [torch.rand(2, 4)]
+
+
+def get_init_inputs():
+    return [4]
+'''
+
+
+def test_the_rest_goes() -> None:
+    text = same_state(BLOCK, 4)
+    for word in (
+        "Unused",
+        "forward",
+        "extra",
+        "helper",
+        "get_inputs",
+        "Optional",
+        "int",
+        '"""',
+        "print",
+        "F",
+        "width: ",
+    ):
+        assert word not in text.replace("print", "print"), f"{word}\n{text}"
+    assert "self.dropout" not in text and "self.scale" not in text, "nothing reads them"
+    assert "class ModelNew(nn.Module):" in text and "def __init__(self, width=4):" in text
+
+
+def test_what_forward_reads_of_constants_stays() -> None:
+    code = BLOCK.replace("width ** -0.5", "torch.full((4,), 0.5)")
+    assert "self.scale = torch.full((4,), 0.5)" in made(code, (), ("scale",))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # A helper of the constructor, one that it calls through a name, and a constant of the module
+        """
+        WIDTHS = {"small": 4}
+
+        def make(width):
+            return nn.Linear(width, width)
+
+        class Model(nn.Module):
+            def __init__(self, kind="small"):
+                super().__init__()
+                self.layers = nn.Sequential(*[make(WIDTHS[kind]) for _ in range(2)])
+                self._reset()
+
+            def _reset(self):
+                nn.init.ones_(self.layers[0].weight)
+
+            def forward(self, x):
+                return self.layers(x)
+        """,
+        # Inheritance, and a class that refers to itself
+        """
+        class Base(nn.Module):
+            kind = nn.Linear
+
+            def __init__(self):
+                super().__init__()
+                self.a = self.kind(3, 3)
+
+        class Model(Base):
+            def __init__(self, deep=True):
+                super(Model, self).__init__()
+                self.inner = Model(False) if deep else None
+
+            def forward(self, x):
+                return self.a(x)
+        """,
+        # A constructor that runs a module to learn a shape
+        """
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(1, 2, 3)
+                with torch.no_grad():
+                    size = self.features(torch.zeros(1, 1, 8, 8)).numel()
+                self.fc = nn.Linear(size, 2)
+
+            def features(self, x):
+                return self.conv(x).flatten(1)
+
+            def forward(self, x):
+                return self.fc(self.features(x))
+        """,
+        # A parametrization runs at construction
+        """
+        class Doubled(nn.Module):
+            def forward(self, weight):
+                return weight * 2
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+                torch.nn.utils.parametrize.register_parametrization(self.fc, "weight", Doubled())
+
+            def forward(self, x):
+                return self.fc(x)
+        """,
+        # Buffers, conditions, and what is registered by name
+        """
+        class Model(nn.Module):
+            def __init__(self, bias=True):
+                super().__init__()
+                self.register_buffer("scale", torch.arange(3.0))
+                if bias:
+                    self.bias = nn.Parameter(torch.rand(3))
+                else:
+                    self.register_parameter("bias", None)
+                for i in range(2):
+                    self.add_module(f"fc{i}", nn.Linear(3, 3))
+                    setattr(self, f"norm{i}", nn.LayerNorm(3))
+
+            def forward(self, x):
+                return x * self.scale
+        """,
+        # The standard library in plain Python
+        """
+        import math
+        from collections import OrderedDict
+        from functools import partial
+
+        class Model(nn.Module):
+            def __init__(self, width=6):
+                super().__init__()
+                linear = partial(nn.Linear, width, bias=False)
+                size = int(math.sqrt(4))
+                self.layers = nn.Sequential(OrderedDict(a=linear(math.ceil(width / 4)), b=nn.Linear(size, 2)))
+                self.scale = nn.Parameter(torch.full((2,), math.pi * math.log(width)))
+
+            def forward(self, x):
+                return self.layers(x) * self.scale
+        """,
+    ],
+)
+def test_the_state_is_the_references(code: str) -> None:
+    header = "import torch\nimport torch.nn as nn\n"
+    text = same_state(header + textwrap.dedent(code))
+    modules = {name.split(".")[0] for line in ast.walk(ast.parse(text)) for name in _imported(line)}
+    assert modules <= {"torch"}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def test_torchs_own_imports_stay() -> None:
+    code = BLOCK.replace("import torch.nn as nn", "import torch.nn as nn\nfrom torch.nn import Linear as L").replace(
+        "nn.Linear(width", "L(width"
+    )
+    assert "from torch.nn import Linear as L" in made(code)
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("self.n = einops.rearrange(torch.ones(4), '(a b) -> a b', a=2)", "einops"),
+        ("self.n = nn.Parameter(torch.tensor(math.gamma(width)))", "math"),
+    ],
+)
+def test_a_package_that_is_needed_is_named(line: str, named: str) -> None:
+    code = f"import math\nimport einops\n{BLOCK}".replace("self.block = Block(width)", line)
+    with pytest.raises(NeedsImport, match=named):
+        made(code, ("n",))
+
+
+def test_a_layer_without_parameters_of_einops_is_an_identity() -> None:
+    code = f"from einops.layers.torch import Rearrange\n{BLOCK}".replace(
+        "Block(width)", "nn.Sequential(Rearrange('a b -> b a'))"
+    )
+    assert "self.block = nn.Sequential(nn.Identity())" in made(code, ("block",))
+
+
+def test_a_statement_that_defines_nothing_is_refused() -> None:
+    with pytest.raises(NotTidied, match="statement at the top"):
+        made(f"{BLOCK}\ntorch.manual_seed(0)\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (BLOCK, "self, x"),
+        ("class A(nn.Module):\n    def forward(self, a, *, b: int = 3): pass\nclass Model(A): pass", "self, a, *, b=3"),
+        ("class Model(nn.ReLU): pass", None),
+    ],
+)
+def test_the_signature_of_forward(code: str, expected: str | None) -> None:
+    found = forward_signature(code)
+    assert (ast.unparse(found) if found is not None else None) == expected

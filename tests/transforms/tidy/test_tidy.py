@@ -1,0 +1,76 @@
+"""How a lowered module leaves the stage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from modules import Call, probed, source
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Lowered, Purity
+from kernelquarry.transforms.lower import lower
+from kernelquarry.transforms.tidy import tidy
+from kernelquarry.transforms.verify import VerifySettings, verify
+
+
+def lowered(code: str, sandbox: Sandbox) -> Lowered:
+    outcome = lower(probed(code, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
+    assert isinstance(outcome, Kept), outcome
+    return outcome.record
+
+
+@pytest.fixture(scope="module")
+def relu(sandbox: Sandbox) -> Lowered:
+    return lowered(source("x.relu() * self.scale", "self.scale = nn.Parameter(torch.ones(8))"), sandbox)
+
+
+def test_the_candidate_carries_what_it_came_from(relu: Lowered) -> None:
+    outcome = tidy(relu)
+    assert isinstance(outcome, Kept)
+    candidate = outcome.record
+    assert candidate.inductor_code == relu.inductor_code and candidate.generator == relu.generator
+    assert candidate.kernels == ("relu_mul_kernel",)
+    assert candidate.purity is Purity.PURE and candidate.extern_ops == ()
+
+
+def test_operators_that_are_not_tritons_make_it_mixed(sandbox: Sandbox) -> None:
+    record = lowered(source("torch.linalg.qr(x[:6, :6].sin())[1].abs() + 1"), sandbox)
+    outcome = tidy(record)
+    assert isinstance(outcome, Kept), outcome
+    assert outcome.record.purity is Purity.MIXED
+    assert outcome.record.extern_ops == ("linalg_qr",)
+    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "evidence"),
+    [
+        ("triton_heuristics.pointwise(", "triton_heuristics.template(", "kernel of kind template"),
+        ("triton_helpers.maximum(", "triton_helpers.no_such(", "helper triton_helpers.no_such"),
+        ("'grid_type': 'Grid1D'", "'grid_type': 'Other'", "launch grid Other"),
+        ("def call(", "def called(", "no function that launches the kernels"),
+    ],
+)
+def test_a_form_that_is_not_known(old: str, new: str, evidence: str, relu: Lowered) -> None:
+    assert old in relu.inductor_code
+    outcome = tidy(replace(relu, inductor_code=relu.inductor_code.replace(old, new)))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.NOT_TIDIED
+    assert evidence in outcome.evidence
+
+
+def test_a_constructor_that_needs_another_package(relu: Lowered) -> None:
+    code = relu.probed.python_code.replace("torch.ones(8)", "torch.ones(math.gcd(*[8, 16]))")
+    outcome = tidy(replace(relu, probed=replace(relu.probed, python_code=code)))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.CONSTRUCTOR_NEEDS_IMPORT
+    assert outcome.evidence == "math"
+
+
+def test_every_reason_of_the_stage_is_tested() -> None:
+    assert {reason for reason in Reason if reason.stage == "tidy"} == {
+        Reason.NOT_TIDIED,
+        Reason.CONSTRUCTOR_NEEDS_IMPORT,
+    }
