@@ -15,7 +15,9 @@ from unittest import mock
 import torch
 import triton
 from torch._dynamo.device_interface import CudaInterface
+from torch._inductor import utils
 from torch._inductor.fx_passes import post_grad
+from torch._inductor.runtime.hints import DeviceProperties
 from torch._subclasses import fake_tensor
 from triton.backends.compiler import GPUTarget
 
@@ -68,6 +70,14 @@ class _TargetDriver:
         return True
 
 
+def _forget() -> None:
+    """Empties what Inductor remembers of the GPU that it asked about last."""
+    remembering = [getattr(utils, name, None) for name in ("is_big_gpu", "get_max_num_sms", "using_b200")]
+    for function in (DeviceProperties.create, *remembering):
+        if function is not None:
+            function.cache_clear()
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
 
@@ -118,4 +128,6 @@ def pretend_gpu(target: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(owner, name, value))
         triton_driver.set_active(_TargetDriver(GPUTarget("cuda", number, device.warp_size)))
         stack.callback(setattr, triton_driver, "_active", previous)
+        stack.callback(_forget)
+        _forget()
         yield
