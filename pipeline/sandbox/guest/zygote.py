@@ -67,6 +67,7 @@ def _warm_up(control: socket.socket, kind: str) -> Zygote:
     if hasattr(module, "warm"):
         module.warm()
     threads = [Path("/proc/self/task", thread, "comm").read_text().strip() for thread in os.listdir("/proc/self/task")]
+    threads = [name for name in threads if not name.startswith("cuda")]  # a GPU's driver waits in one for ever
     if len(threads) != 1:
         raise RuntimeError(f"the warm process has several threads, {', '.join(threads)}: a fork of it could hang")
     gc.collect()
