@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TypeAlias
 
-from kernelquarry.filters.triviality import base_name
+from kernelquarry.filters.triviality import MOVEMENT, base_name
 
 from .schema.ids import canonical
 from .schema.provenance import Environment
@@ -37,7 +37,7 @@ class Summary:
     splits: Tally
     licences: Tally
     packages: Tally
-    operators: Tally  # without their namespace
+    operators: Tally  # those that compute, without their namespace
     extern_operators: Tally
     generators: Tally  # "torch.inductor 2.13.0"
     tiers: Tally
@@ -60,7 +60,7 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
         splits=tally(pair.split for pair in pairs),
         licences=tally(pair.licence.spdx for pair in pairs),
         packages=tally(f"{pair.source.package} {pair.source.revision}" for pair in pairs),
-        operators=tally(name for pair in pairs for name in {base_name(operator) for operator in pair.operators}),
+        operators=tally(name for pair in pairs for name in set(map(base_name, pair.operators)) - MOVEMENT),
         extern_operators=tally(operator for pair in pairs for operator in pair.extern_ops),
         generators=tally(f"{pair.generator.name} {pair.generator.version}" for pair in pairs),
         tiers=tally(tier for pair in pairs for tier in pair.verdict.tiers),
