@@ -326,12 +326,12 @@ class Expressions:
             return node
         return self.broadcast(node, known.axes | self.reduced)
 
-    def broadcast(self, node: ast.expr, over: frozenset[str]) -> ast.expr:
-        """`node` as a block over these axes."""
+    def broadcast(self, node: ast.expr, over: frozenset[str], dtype: str = "int32") -> ast.expr:
+        """`node` as a block over these axes; `dtype` is what it has if it is a plain number."""
         # The axes that a block has, in the order in which they lie in it.
         axes = [axis for axis in self.axes.values() if axis.shape or len(self.axes) == 1 or axis.block != 1]
         sizes = [f"{axis.prefix.upper()}BLOCK" if axis.prefix in over else "1" for axis in axes]
         shape = matmul.shape(over) if self.is_matmul else f"({', '.join(sizes)},)"
         if isinstance(node, ast.Constant):
-            return call("tl.full", shape, node, "tl.int32")
+            return call("tl.full", shape, node, f"tl.{dtype}")
         return call("tl.broadcast_to", node, shape)

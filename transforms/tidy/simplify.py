@@ -77,7 +77,7 @@ class Simplifier(Expressions):
             pointer, where, keywords = self.access(args[0], args[2:3])
             value, known = self.expression(args[1])
             if function in _ATOMICS and known.axes < where.axes:
-                value = self.broadcast(value, where.axes)
+                value = self.broadcast(value, where.axes, known.dtype)
             for axis in (self.axes[prefix] for prefix in sorted(known.axes - where.axes)):
                 if axis.size != 1:
                     raise NotTidied(f"one address for a block of {axis.size} values")

@@ -130,6 +130,39 @@ def test_pointwise(about: str) -> None:
     ]
 
 
+GRID = """
+    ynumel = 30
+    xnumel = 40
+    yoffset = tl.program_id(1) * YBLOCK
+    yindex = yoffset + tl.arange(0, YBLOCK)[:, None]
+    ymask = yindex < ynumel
+    xoffset = tl.program_id(0) * XBLOCK
+    xindex = xoffset + tl.arange(0, XBLOCK)[None, :]
+    xmask = xindex < xnumel
+    x1 = xindex
+    y0 = yindex
+"""
+
+
+def test_a_load_is_masked_along_its_own_axes() -> None:
+    body = """
+        tmp0 = y0
+        tmp1 = tmp0 < 7
+        tmp2 = tl.load(in_ptr0 + (tl.broadcast_to(y0, [YBLOCK, XBLOCK])), tmp1 & xmask & ymask, other=0.0)
+        tmp3 = x1
+        tmp4 = tmp3 < 7
+        tmp5 = tl.load(in_ptr0 + (tl.broadcast_to(y0, [YBLOCK, XBLOCK])), tmp4 & xmask & ymask, other=0.0)
+        tl.store(out_ptr0 + (x1 + 40*y0), tmp2 + tmp5, xmask & ymask)
+    """
+    types = {"ynumel": "i32", "YBLOCK": "constexpr"}
+    assert lines(tidied(raw_kernel(body, types, opening=GRID, grid="Grid2D", hints={"x": 64, "y": 32})))[-4:] == [
+        "x = tl.load(x_ptr + row, mask=(row < 7) & row_mask, other=0.0)",
+        "test = col < 7",
+        "x_2 = tl.load(x_ptr + tl.broadcast_to(row, (BLOCK_ROWS, BLOCK_COLS)), mask=test & row_mask, other=0.0)",
+        "tl.store(out_ptr + (row * 40 + col), x + x_2, mask=row_mask & col_mask)",
+    ]
+
+
 SUM = """
     tmp0 = tl.load(in_ptr0 + (r0_1 + 40*x0), r0_mask & xmask, other=0.0)
     tmp1 = tl.broadcast_to(tmp0, [XBLOCK, R0_BLOCK])

@@ -53,7 +53,10 @@ def test_what_is_used_once_is_said_where_it_is_used(before: str, after: str) -> 
     assert text(passes.inline(body(before), lambda name: assigned.get(name, 1))) == after
 
 
-LOADS = {"v": body("tl.load(p, mask=row_mask & col_mask, other=0.0)")[0].value}  # type: ignore[attr-defined]
+LOADS = {
+    name: body(f"tl.load(p, mask=row_mask & col_mask, other={other})")[0].value  # type: ignore[attr-defined]
+    for name, other in (("v", 0.0), ("one", 1.0))
+}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,7 @@ LOADS = {"v": body("tl.load(p, mask=row_mask & col_mask, other=0.0)")[0].value} 
         ("t = acc + v\nacc = t", "acc += v"),
         ("t = acc + v\nacc = tl.where(col_mask, t, acc)", "acc += v"),
         ("t = acc + w\nacc = tl.where(col_mask, t, acc)", "acc += tl.where(col_mask, w, 0.0)"),
+        ("t = acc + one\nacc = tl.where(col_mask, t, acc)", "acc += tl.where(col_mask, one, 0.0)"),
         ("t = acc * v\nacc = t", "t = acc * v\nacc = t"),
         ("t = acc + v\nstore(p, t)\nacc = t", "t = acc + v\nstore(p, t)\nacc = t"),
     ],

@@ -43,6 +43,15 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
             """,
         ),
         (
+            "value = first_value * (one == another) + (not a_third)",
+            """
+            value = (
+                first_value * (one == another)
+                + (not a_third)
+            )
+            """,
+        ),
+        (
             "load(pointer + (row * columns + column_of_it), mask)",
             """
             load(

@@ -187,6 +187,23 @@ def test_what_forward_reads_of_constants_stays() -> None:
             def forward(self, x):
                 return self.fc(x)
         """,
+        # The same, by its own name
+        """
+        from torch.nn.utils.parametrize import register_parametrization
+
+        class Doubled(nn.Module):
+            def forward(self, weight):
+                return weight * 2
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+                register_parametrization(self.fc, "weight", Doubled())
+
+            def forward(self, x):
+                return self.fc(x)
+        """,
         # Buffers, conditions, and what is registered by name
         """
         class Model(nn.Module):
