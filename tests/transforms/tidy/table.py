@@ -62,7 +62,6 @@ CASES = [
     Case("standardised", "(x - x.mean((2, 3), keepdim=True)) / (x.std((2, 3), keepdim=True) + 1e-3)", _x(*_IMAGES)),
     Case("long_rows", "x.square().mean(-1).sqrt()", _x((3, 2100), (2, 1500)), kernels=1),
     Case("sum_of_groups", "x.view(x.shape[0], x.shape[1] // 2, 2, -1).sum(2)", _x((2, 4, 9), (3, 6, 10)), kernels=1),
-    Case("extremes", "x.amax(-1) - x.amin(-1)", _x((6, 40), (4, 21)), kernels=1),
     Case("arg_max", "x.max(1).values * 2 + x.argmin(1).float()", _x((6, 40), (4, 21))),
     Case("vector_norm", "F.normalize(x, dim=1) * x.shape[1] ** 0.5", _x((4, 24, 3), (2, 10, 5))),
     Case("prod_any", "x.prod(1) + (x > 1).any(1).float()", _x((4, 7), (6, 5))),
@@ -75,8 +74,6 @@ CASES = [
          _layers("self.weight = nn.Parameter(torch.ones(24))"), 1),
     Case("batch_norm", "F.relu(self.bn(x))", _x(*_IMAGES), _layers("self.bn = nn.BatchNorm2d(4)"), 1),
     Case("group_norm", "self.norm(x)", _x(*_IMAGES), _layers("self.norm = nn.GroupNorm(2, 4)")),
-    Case("instance_norm", "self.norm(x)", _x((2, 6, 30), (3, 6, 21)),
-         _layers("self.norm = nn.InstanceNorm1d(6, affine=True)")),
     # Convolutions
     Case("conv1d", "F.relu(self.conv(x))", _x((2, 6, 20), (3, 6, 17)),
          _layers("self.conv = nn.Conv1d(6, 12, 3, padding=1)"), 1),
@@ -102,7 +99,6 @@ CASES = [
          _layers("self.a = nn.Conv2d(9, 9, 3, padding=1, groups=9)", "self.b = nn.Conv2d(9, 9, 1)")),
     # Poolings
     Case("avg_pool", "F.avg_pool2d(x, 3, stride=2, padding=1)", _x(*_IMAGES), kernels=1),
-    Case("avg_pool_1d", "F.avg_pool1d(x, 4)", _x((2, 5, 21), (3, 5, 33)), kernels=1),
     Case("avg_pool_ceil", "F.avg_pool2d(x, 2, ceil_mode=True, count_include_pad=False)", _x(*_IMAGES), kernels=1),
     Case("avg_pool_large", "F.avg_pool2d(x, 7)", _x((2, 3, 15, 14), (3, 3, 14, 21)), kernels=1),
     Case("adaptive_pool", "F.adaptive_avg_pool2d(x, (3, 2))", _x(*_IMAGES), kernels=1),
@@ -111,8 +107,6 @@ CASES = [
     Case("max_pool_1d", "F.max_pool1d(x, 2)", _x((2, 4, 12), (3, 4, 9)), kernels=1, shape_general=False),
     # Products
     Case("linear", "F.gelu(self.fc(x))", _x((6, 20), (9, 20)), _layers("self.fc = nn.Linear(20, 33)"), 1),
-    Case("linear_of_rows", "self.fc(x)", _x((2, 6, 20), (3, 4, 20)),
-         _layers("self.fc = nn.Linear(20, 5, bias=False)"), 1),
     Case("matmul", "x @ y.T + 1", _xy(((20, 70), (18, 70)), ((35, 90), (17, 90))), _XY, 1),
     Case("bmm", "torch.bmm(x, y)", _xy(((3, 20, 18), (3, 18, 17)), ((2, 9, 30), (2, 30, 21))), _XY, 1),
     Case("matmul_of_rows", "torch.cat([x, y]) @ self.weight", _xy(((5, 16), (4, 16)), ((3, 16), (6, 16))),
@@ -131,11 +125,9 @@ CASES = [
     Case("outer", "torch.einsum('bi,bj->bij', x, y)", _xy(((3, 5), (3, 9)), ((4, 7), (4, 6))), _XY, 1),
     Case("attention", "F.scaled_dot_product_attention(x, y, y)",
          _xy(((2, 2, 9, 8), (2, 2, 12, 8)), ((3, 2, 7, 8), (3, 2, 10, 8))), _XY),
-    Case("causal_attention", "F.scaled_dot_product_attention(x, x, x, is_causal=True)",
-         _x((2, 2, 9, 8), (3, 2, 12, 8))),
     Case("flash_attention", """
          with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-             return F.scaled_dot_product_attention(x, x, x)""", _x((2, 2, 9, 8), (3, 2, 12, 8))),
+             return F.scaled_dot_product_attention(x, x, x, is_causal=True)""", _x((2, 2, 9, 8), (3, 2, 12, 8))),
     Case("multihead", "self.attention(x, x, x)[0]", _x((2, 6, 16), (3, 5, 16)),
          _layers("self.attention = nn.MultiheadAttention(16, 2)")),
     Case("gru", "self.rnn(x)[0]", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
