@@ -94,12 +94,13 @@ class _Forward:
         return "\n".join([head, *(wrapped(line, 8) for line in self._lines)])
 
     def _build(self) -> None:
-        self._bind_arguments()
+        inputs = self._bind_arguments()
         self._name_buffers()
-        bound = len(self._lines)
         for step in self._steps:
             self._step(step)
-        self._lines[bound:bound] = self._size_lines()
+        self._lines[:0] = self._size_lines()
+        needed = _names(self._lines)
+        self._lines[:0] = [line for name, line in inputs.items() if name in needed]
 
     def _used(self) -> set[str]:
         used: set[str] = set()
@@ -117,8 +118,10 @@ class _Forward:
             used |= {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
         return used
 
-    def _bind_arguments(self) -> None:
+    def _bind_arguments(self) -> dict[str, str]:
+        """Names all that the graph was given; the lines that make inputs contiguous, by the name that they bind."""
         used = self._used()
+        lines: dict[str, str] = {}
         for name, argument in self._arguments.items():
             self._roles[name] = argument.role
             self._names[name] = argument.expression
@@ -126,7 +129,7 @@ class _Forward:
                 local = argument.expression
                 if not local.isidentifier():
                     local = free(argument.role, self._taken)
-                self._lines.append(f"{local} = {argument.expression}.contiguous()")
+                lines[local] = f"{local} = {argument.expression}.contiguous()"
                 self._names[name] = local
         inputs = [name for name, argument in self._arguments.items() if argument.is_input and name in used]
         held = [name for name in self._arguments if name in used]
@@ -136,10 +139,11 @@ class _Forward:
         for step in self._steps:
             if isinstance(step, Size):
                 self._names[step.name] = free(self._size_name(step), self._taken)
+        return lines
 
     def _size_lines(self) -> list[str]:
         """Where the sizes that the other lines need come from."""
-        needed = {node.id for line in self._lines for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+        needed = _names(self._lines)
         sizes = [step for step in self._steps if isinstance(step, Size) and self._names[step.name] in needed]
         lines = []
         for owner in dict.fromkeys(step.argument for step in sizes):
@@ -318,6 +322,10 @@ class _Forward:
         terms = polynomial(self._expanded(size)).terms
         ((factors, factor),) = terms.items() if len(terms) == 1 else [((), 0)]
         return "_".join(factors) if factor == 1 and "_".join(factors).isidentifier() else "size"
+
+
+def _names(lines: list[str]) -> set[str]:
+    return {node.id for line in lines for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
 
 
 class _Expansion(ast.NodeTransformer):

@@ -166,6 +166,8 @@ CASES = [
          [Call({"a": (m, k), "b": (k, n), "c": (n,)}, [[{"tensor": 0}, {"tensor": 1}]],
                {"options": {"bias": {"tensor": 2}}}) for m, n, k in ((16, 24, 20), (18, 17, 30))],
          {"signature": "xs, options"}, 1),
+    Case("input_of_no_use", "x.relu() * 2", _xy(((6, 8), (5, 3)), ((9, 8), (4, 7))), _XY, 1),
+    Case("input_for_its_size", "x.view(y.shape[0], -1).sum(1)", _xy(((24,), (6, 3)), ((36,), (9, 3))), _XY, 1),
     Case("variadic", "xs[0] * xs[1] + more['z']",
          [Call({"a": (16, 20), "b": (16, 20), "c": (16, 20)}, [{"tensor": 0}, {"tensor": 1}], {"z": {"tensor": 2}})],
          {"signature": "*xs, **more"}, 1),
