@@ -110,12 +110,23 @@ class DeduplicateModules(beam.PTransform):
         formed = modules | "Form" >> beam.Map(_with_form)
         errors = formed | "Errors" >> beam.Filter(lambda item: isinstance(item, Errored))
         members = formed | "Members" >> beam.Filter(lambda item: not isinstance(item, Errored))
-        component_of = (
+        sources = (
             members
             | "By source" >> beam.MapTuple(lambda _, form: (form.exact, form))
             | "Sources" >> beam.GroupByKey()
-            | "One each" >> beam.MapTuple(lambda _, forms: next(iter(forms)))
-            | "By key" >> beam.FlatMap(lambda form: [(key, form) for key in form.keys])
+            | "One each" >> beam.MapTuple(lambda exact, forms: (exact, next(iter(forms))))
+        )
+        shared = (  # most keys are held by one source alone: those go before whole forms are moved around
+            sources
+            | "By key" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.keys])
+            | "Holders" >> beam.GroupByKey()
+            | "Shared" >> beam.FlatMapTuple(_shared)
+        )
+        component_of = (
+            {"forms": sources, "keys": shared}
+            | "With keys" >> beam.CoGroupByKey()
+            | "Spread"
+            >> beam.FlatMapTuple(lambda _, found: [(key, form) for form in found["forms"] for key in found["keys"]])
             | "Neighbours" >> beam.GroupByKey()
             | "Compare" >> beam.FlatMapTuple(lambda _, forms: links(forms))
             | "All links" >> beam.combiners.ToList()
@@ -136,6 +147,12 @@ def _with_form(module: Probed) -> tuple[Probed, Form] | Errored:
         return module, form_of(module.python_code)
     except (SyntaxError, RecursionError) as error:
         return Errored(module.id, type(error).__name__, str(error))
+
+
+def _shared(key: str, holders: Iterable[str]) -> list[tuple[str, str]]:
+    """(source, key) for each source, if there are several."""
+    sources = list(holders)
+    return [(source, key) for source in sources] if len(sources) > 1 else []
 
 
 def _connect(links: list[tuple[str, str]]) -> dict[str, str]:
