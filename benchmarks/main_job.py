@@ -43,7 +43,7 @@ def run(command: list[str], cwd: Path, **environment: str) -> Ran:
     peak, done = [0], threading.Event()
 
     def sample() -> None:
-        while not done.wait(0.5):
+        while not done.wait(3):  # a look takes a core for 50 ms
             peak[0] = max(peak[0], session_memory(process.pid))
 
     sampler = threading.Thread(target=sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ _REDUCTION = 2048  # elements of a block of rows
 _COLUMNS = 1024  # of them in a row, where a row is walked in a loop
 _MATMUL = {"y": 32, "x": 32, "r0_": 16}  # float32 products are unrolled, and larger tiles take seconds to compile
 _MIN_DOT = 16
+_WARP = 128  # elements that a warp handles, one vector of 16 bytes for each of its threads
+_MOST_WARPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,12 @@ def choose(kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[st
         elif not axis.masked and not axis.looped and axis.prefix in wanted:
             wanted[axis.prefix] = min(wanted[axis.prefix], _divisor(axis))
     names = {prefix: words[prefix][1] for prefix in wanted if not (prefix in "xyz" and _is_single(axes, prefix))}
-    elements = 1
-    for prefix in names:
-        elements *= wanted[prefix]
+    results = math.prod(wanted[prefix] for prefix in names if not (is_matmul and prefix == "r0_"))
     return Launch(
         blocks={names[prefix]: wanted[prefix] for prefix in names},
         names=names,
         programs=_programs(axes),
-        warps=4 if is_matmul or elements >= 512 else 2 if elements >= 256 else 1,
+        warps=min(max(results // _WARP, 1), _MOST_WARPS),
     )
 
 

@@ -250,7 +250,7 @@ STORE = "tl.store(out_ptr0 + (x0), tl.load(in_ptr0 + (x0), xmask), xmask)"
 
 
 @pytest.mark.parametrize(
-    ("size", "block", "warps"), [(1, 1, 1), (100, 128, 1), (256, 256, 2), (513, 1024, 4), (10**6, 1024, 4)]
+    ("size", "block", "warps"), [(1, 1, 1), (100, 128, 1), (256, 256, 2), (513, 1024, 8), (10**6, 1024, 8)]
 )
 def test_blocks_fit_what_they_work_on(size: int, block: int, warps: int) -> None:
     raw = raw_kernel(STORE, {}, opening=POINTWISE.replace("102", str(size)))
