@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -36,5 +37,6 @@ def highlight(code: str) -> str:
     return "".join(parts).rstrip("\n")
 
 
+@cache
 def _class_of(kind: TokenType) -> str:
     return next((name for family, name in _CLASSES if kind in family), "")

@@ -139,14 +139,20 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
 
     Raises:
         Unfit: none is within the limits, or it is no task.
+        TooBig: there are too many contractions, and as many on less, so that other inputs change nothing.
     """
     # The other workloads may be larger.
     limits = limits | {name: limits[name] // 2 for name in ("elements", "flops")}
-    costly = _excess(caller, guess, limits)
+    costs = _costs(caller, guess)
+    costly, contractions = _excess(costs, limits), costs.contractions
     for candidate in smaller(guess) if costly else ():
-        if caller.call(candidate)[1] is None and not _excess(caller, candidate, limits):
-            guess, costly = candidate, ""
-            break
+        if caller.call(candidate)[1] is None:
+            costs = _costs(caller, candidate)
+            if not _excess(costs, limits):
+                guess, costly = candidate, ""
+                break
+    if costly and costs.contractions == contractions > limits["contractions"]:
+        raise TooBig(costly)
     if costly:
         raise Unfit("too_big", costly)
     checks.check(caller, guess)
@@ -158,17 +164,23 @@ def _others(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterator[Gu
     seen = [guess.specs()]
     for other in variations(caller, guess):
         for candidate in (other, *smaller(other)):
-            if candidate.specs() not in seen and caller.runs(candidate) and not _excess(caller, candidate, limits):
+            if candidate.specs() in seen or not caller.runs(candidate):
+                continue
+            if not _excess(_costs(caller, candidate), limits):
                 seen.append(candidate.specs())
                 yield candidate
                 break
 
 
-def _excess(caller: Caller, guess: Guess, limits: dict[str, int]) -> str:
-    """What is over the limits in one call; "" if nothing is."""
+def _costs(caller: Caller, guess: Guess) -> describe.Census:
     inputs = draw(guess.specs(), 0)
     with describe.Census() as census:
         caller.call_with(guess, inputs)
+    return census
+
+
+def _excess(census: describe.Census, limits: dict[str, int]) -> str:
+    """What is over the limits in one call; "" if nothing is."""
     if census.contractions > limits["contractions"]:
         return f"one forward has {census.contractions} convolutions and matrix products"
     if census.elements <= limits["elements"] and census.flops <= limits["flops"]:

@@ -23,12 +23,14 @@ import numpy as np
 import triton.language as tl
 from triton._C.libtriton import interpreter as native
 from triton._C.libtriton import ir
-from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, TensorHandle, _get_np_dtype
+from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, TensorHandle
+from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
 from . import libdevice
 from .memory import Memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_STORED_AS: dict[str, np.dtype[Any]] = {}
 
 
 class Divergent(Exception):
@@ -43,6 +45,14 @@ def uniform(data: Array) -> Any:
     return values[0].item()
 
 
+def stored_as(dtype: tl.dtype) -> np.dtype[Any]:
+    """NumPy's type for the elements of a value. Remembered: Triton's function makes a table at each call."""
+    scalar = dtype.scalar
+    if scalar.name not in _STORED_AS:
+        _STORED_AS[scalar.name] = find_np_dtype(scalar)
+    return _STORED_AS[scalar.name]
+
+
 def decode(data: Array, dtype: tl.dtype) -> Array:
     """Numbers that NumPy can compute with: bfloat16 is kept as its upper 16 bits."""
     if dtype.scalar == tl.bfloat16:
@@ -53,7 +63,7 @@ def decode(data: Array, dtype: tl.dtype) -> Array:
 def encode(data: Array, dtype: tl.dtype) -> Array:
     """The stored form of `data` in `dtype`, rounded to nearest even."""
     if dtype.scalar != tl.bfloat16:
-        return data.astype(_get_np_dtype(dtype.scalar), copy=False)
+        return data.astype(stored_as(dtype), copy=False)
     bits = np.ascontiguousarray(data, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(data), np.uint16(0x7FC0), rounded.astype(np.uint16))
@@ -250,7 +260,7 @@ class BatchedBuilder(InterpreterBuilder):
 
     def _load(self, ptrs: TensorHandle, mask: Array, other: Array | None) -> TensorHandle:
         dtype = ptrs.get_element_ty()
-        stored = _get_np_dtype(dtype)
+        stored = stored_as(dtype)
         filler = np.zeros((1,) * ptrs.data.ndim, dtype=stored) if other is None else other
         addresses, active, filler = _whole(ptrs.data, mask, filler)
         self.memory.check(addresses, active, stored.itemsize)
@@ -274,7 +284,7 @@ class BatchedBuilder(InterpreterBuilder):
     ) -> TensorHandle:
         ptrs, inside = ptr.materialize(checked)
         filler = np.nan if padding == ir.PADDING_OPTION.PAD_NAN else 0
-        other = np.full((1,) * ptrs.data.ndim, filler, dtype=_get_np_dtype(ptrs.get_element_ty()))
+        other = np.full((1,) * ptrs.data.ndim, filler, dtype=stored_as(ptrs.get_element_ty()))
         return self._load(ptrs, inside, other)
 
     def create_tensor_pointer_store(
