@@ -82,9 +82,7 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
         command=command,
         machine=machine or f"{os.cpu_count()} cores, {platform.machine()}, no GPU",
         versions={"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}},
-        commit=subprocess.run(
-            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        commit=_commit(),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         note=note,
     )
@@ -92,6 +90,17 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
     with replace_file(FIGURES) as stream:
         stream.write((json.dumps(entries, indent=1) + "\n").encode())
     return figure
+
+
+def _commit() -> str:
+    """What was measured; a measurement written just before does not make it something else."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results")
+    return git("rev-parse", "--short", "HEAD") + ("-dirty" if changed else "")
 
 
 def render_figures() -> Table:
