@@ -1,4 +1,15 @@
-"""The honest and the evil candidates under `tests/`, each a folder with a source and what is expected of it."""
+"""The honest and the evil candidates under `tests/`, each a folder with a source and what is expected of it.
+
+`candidate.py` is the source; `expect.toml` has
+
+    reference      the module of `tests/references` that it claims to be
+    reason         evil only: the code of the reason that it must be rejected for, or a list of such
+    evidence       evil only: a part of the evidence
+    group          evil only: one of `GROUPS`
+    source         evil only: the published hack or class of faults that it is modelled on
+    needs          "gpu": only an executor on a GPU can show it; it is counted, and not run without one
+    kernels, extern_ops, shape_general, deterministic    what it says of itself, where that is not the usual
+"""
 
 from __future__ import annotations
 
@@ -19,6 +30,21 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Probed, Purity, StateSpec, TensorSpec, Workload
 
 HERE = Path(__file__).parent
+GROUPS = (
+    "resources",
+    "escape",
+    "forging",
+    "reading the answer",
+    "not doing the work",
+    "contract",
+    "numerics",
+    "precision",
+    "shapes and dtypes",
+    "indexing",
+    "special values",
+    "persistence",
+    "gpu faults",
+)
 
 
 @dataclass(frozen=True)
@@ -28,11 +54,15 @@ class Case:
     reasons: tuple[Reason, ...]  # any of which may reject it; () if it is honest
     evidence: str  # found in the evidence
     deterministic: bool
+    group: str
+    source: str
+    needs: str
 
 
-def load_cases(kind: str) -> list[Case]:
-    """All cases of `tests/<kind>`, by name."""
-    return [load_case(folder) for folder in sorted((HERE / kind).iterdir()) if (folder / "expect.toml").is_file()]
+def load_cases(kind: str, needs: str = "") -> list[Case]:
+    """The cases of `tests/<kind>` that need just this ("gpu", or nothing), by name."""
+    folders = [folder for folder in sorted((HERE / kind).iterdir()) if (folder / "expect.toml").is_file()]
+    return [case for case in map(load_case, folders) if case.needs == needs]
 
 
 def load_case(folder: Path) -> Case:
@@ -44,6 +74,9 @@ def load_case(folder: Path) -> Case:
         reasons=tuple(Reason(code) for code in ([reasons] if isinstance(reasons, str) else reasons)),
         evidence=expect.get("evidence", ""),
         deterministic=expect.get("deterministic", True),
+        group=expect.get("group", ""),
+        source=expect.get("source", ""),
+        needs=expect.get("needs", ""),
     )
 
 
