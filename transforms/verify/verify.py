@@ -45,16 +45,16 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         Rejected: it is not verified, and why.
     """
     tensors, request = draw(task, trials), describe(task, trials)
-    reference = _Reference(task, trials, tensors, sandbox, settings)
+    reference = Reference(task, trials, tensors, sandbox, settings)
     tried = reference.check_impostors()
     code = request | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     report = sandbox.run(Job("interpret", code, tensors, settings.limits))
-    reply = _reply(report, Reason.DOES_NOT_RUN)
+    reply = reply_of(report, Reason.DOES_NOT_RUN)
     results, deterministic = reference.compare(reply, report.tensors)
     launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
     if settings.targets:
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
-        check_launches_agree(_reply(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
+        check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     return Verdict(
         tiers=(Tier.COMPILED, Tier.INTERPRETED) if settings.targets else (Tier.INTERPRETED,),
         targets=settings.targets,
@@ -68,8 +68,12 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     )
 
 
-def _reply(report: Report, raised: Reason) -> dict[str, Any]:
-    """The guest's reply; `raised` is what an exception in it means."""
+def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
+    """The guest's reply; `raised` is what an exception in it means.
+
+    Raises:
+        Rejected: there is none.
+    """
     reasons = {
         Status.RAISED: raised,
         Status.TIMED_OUT: Reason.TIMED_OUT,
@@ -81,15 +85,16 @@ def _reply(report: Report, raised: Reason) -> dict[str, Any]:
     return report.reply
 
 
-class _Reference:
+class Reference:
     """The reference's answers, and the comparison of a candidate's with them."""
 
     def __init__(
         self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
     ) -> None:
+        """Run it in a guest. Raises: Rejected: it gives no proper reply, or too little of it is finite."""
         request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
-        reply = _reply(report, Reason.ORACLE_FAILED)
+        reply = reply_of(report, Reason.ORACLE_FAILED)
         self._task, self._trials, self._tensors = task, trials, tensors
         try:
             self._state = reply["state"]
@@ -129,7 +134,7 @@ class _Reference:
         return tuple(sorted(answers))
 
     def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
-        """The trials with their errors, and whether the repetition gave the same bytes."""
+        """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
         if "load_error" in reply:
             raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
         if reply.get("state") != self._state:

@@ -1,0 +1,112 @@
+"""Sizes of one workload taken for those of all, and wrong launches."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .host import Launch, Sizes, allocations, calls, grids, is_literal, launches
+from .operator import Fault, Operator
+from .source import Edit, Source
+
+
+def _as_number(source: Source, nodes: Iterator[ast.expr]) -> Iterator[Edit]:
+    """What depends on the shapes as the number that it is on the first workload."""
+    sizes = Sizes(source)
+    for node in nodes:
+        number = sizes.number(node)
+        if number is not None and not is_literal(node):
+            yield source.replace(node, str(number))
+
+
+def size_fixed(source: Source) -> Iterator[Edit]:
+    yield from _as_number(source, (node for node in source.forward_nodes if isinstance(node, ast.Subscript)))
+
+
+def grid_fixed(source: Source) -> Iterator[Edit]:
+    yield from _as_number(source, (part for grid in grids(source) for part in grid.elts))
+
+
+def argument_fixed(source: Source) -> Iterator[Edit]:
+    yield from _as_number(source, (part for launch in launches(source) for part in _arguments(launch)))
+
+
+def memory_fixed(source: Source) -> Iterator[Edit]:
+    shapes = (call.args[0] for _, call in allocations(source) if call.args)
+    yield from _as_number(source, (part for shape in shapes if isinstance(shape, ast.Tuple) for part in shape.elts))
+
+
+def _arguments(launch: Launch) -> list[ast.expr]:
+    return [*launch.call.args, *(keyword.value for keyword in launch.call.keywords)]
+
+
+def grid_short(source: Source) -> Iterator[Edit]:
+    """A program less along an axis that has several; the last block left out where it is not full."""
+    for call in calls(source, "triton.cdiv"):
+        yield source.replace(call, f"max(1, {source.text(call)} - 1)")
+        if len(call.args) == 2:
+            size, block = call.args
+            yield source.replace(call, f"max(1, {source.grouped(size)} // {source.grouped(block)})")
+
+
+def grid_axes(source: Source) -> Iterator[Edit]:
+    for grid in grids(source):
+        for index in range(len(grid.elts) - 1):
+            parts = [source.text(part) for part in grid.elts]
+            parts[index], parts[index + 1] = parts[index + 1], parts[index]
+            yield source.replace(grid, f"({', '.join(parts)})")
+
+
+def argument_order(source: Source) -> Iterator[Edit]:
+    """Neighbours of a kind: two tensors, or two numbers."""
+    sizes = Sizes(source)
+    tensors = {name for name, _ in allocations(source)} | set(source.shapes)
+
+    def kind(node: ast.expr) -> str:
+        if sizes.number(node) is not None:
+            return "number"
+        is_tensor = isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and node.id in tensors)
+        return "tensor" if is_tensor else source.text(node)
+
+    for launch in launches(source):
+        for left, right in zip(launch.call.args, launch.call.args[1:], strict=False):
+            if kind(left) == kind(right):
+                start, end = source.span(left)[0], source.span(right)[1]
+                gap = source.between(source.span(left)[1], source.span(right)[0])
+                yield Edit(start, end, source.text(right) + gap + source.text(left))
+
+
+def launch_missing(source: Source) -> Iterator[Edit]:
+    for launch in launches(source):
+        yield source.replace(launch.statement, "pass")
+
+
+def block_halved(source: Source) -> Iterator[Edit]:
+    """In the launch's meta-parameters, not in its grid."""
+    for launch in launches(source):
+        for keyword in launch.call.keywords:
+            match keyword:
+                case ast.keyword(arg=str(name), value=ast.Constant(value=int(size))) if name.isupper():
+                    if size >= 32 and size & (size - 1) == 0:
+                        yield source.replace(keyword.value, str(size // 2))
+
+
+def results_swapped(source: Source) -> Iterator[Edit]:
+    for node in source.forward_nodes:
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1:
+            first, second, *rest = (source.text(part) for part in node.value.elts)
+            yield source.replace(node.value, f"({', '.join((second, first, *rest))})")
+
+
+OPERATORS = (
+    Operator("size_fixed", Fault.SHAPES, "a size of the first workload", size_fixed),
+    Operator("grid_fixed", Fault.SHAPES, "a grid of the first workload", grid_fixed),
+    Operator("argument_fixed", Fault.SHAPES, "an argument of the first workload", argument_fixed),
+    Operator("memory_fixed", Fault.SHAPES, "a tensor of the first workload's size", memory_fixed),
+    Operator("grid_short", Fault.LAUNCH, "a program too few", grid_short),
+    Operator("grid_axes", Fault.LAUNCH, "the grid's axes swapped", grid_axes),
+    Operator("argument_order", Fault.LAUNCH, "two arguments swapped", argument_order),
+    Operator("launch_missing", Fault.LAUNCH, "a launch left out", launch_missing),
+    Operator("block_halved", Fault.LAUNCH, "half a block for a whole one's grid", block_halved),
+    Operator("results_swapped", Fault.LAUNCH, "two results swapped", results_swapped),
+)
