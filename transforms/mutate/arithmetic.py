@@ -60,7 +60,8 @@ def term_dropped(kernel: Kernel) -> Iterator[Edit]:
 
 
 def negated(kernel: Kernel) -> Iterator[Edit]:
-    values = [value for _, value in kernel.assigned(Role.VALUE)]
+    starts = list(kernel.calls("zeros", "full"))  # of sums, which have no sign
+    values = [value for _, value in kernel.assigned(Role.VALUE) if value not in starts]
     values += [call.args[1] for call in kernel.calls("store") if len(call.args) > 1]
     for value in values:
         yield kernel.source.replace(value, f"-{kernel.source.grouped(value)}")
