@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.cache import CacheManager
 
+_BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
 _SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
 
@@ -39,19 +41,34 @@ class Binary:
     num_warps: int
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch with all that an executor needs to repeat it."""
+
+    metadata: Any  # of Triton's compiler
+    binary: bytes
+    signature: Sequence[Any]  # type of each argument as Triton writes it; tuples are nested
+    arguments: Sequence[Any]
+    grid: tuple[int, int, int]
+
+
 class Recorder:
     """What Triton takes for the driver's launcher: notes the grid and the binary instead of launching."""
 
     launches: list[tuple[str, tuple[int, ...]]] = []
     binaries: dict[str, Binary] = {}
+    listener: Callable[[Launch], None] | None = None  # hears of each launch
 
     def __init__(self, source: Any, metadata: Any) -> None:
         self._metadata = metadata
+        self._signature = list(source.signature.values())
 
-    def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *_: Any) -> None:
+    def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *rest: Any) -> None:
         metadata, digest = self._metadata, hashlib.sha256(binary).hexdigest()
         Recorder.launches.append((metadata.name, (x, y, z)))
         Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
+        if Recorder.listener is not None:
+            Recorder.listener(Launch(metadata, binary, self._signature, rest[_BEFORE_ARGUMENTS:], (x, y, z)))
 
     @classmethod
     def take(cls) -> dict[str, Any]:

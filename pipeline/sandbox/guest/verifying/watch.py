@@ -9,20 +9,20 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # Operators that compute nothing. Whatever else runs is reported, so a list that lacks one errs on the safe side.
-_ALLOCATE = frozenset(
+ALLOCATE = frozenset(
     {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"},
 )
-_INITIALISE = frozenset(
+INITIALISE = frozenset(
     {"zeros", "zeros_like", "new_zeros", "zero_", "ones", "ones_like", "new_ones", "full", "full_like", "new_full"}
     | {"fill_", "scalar_tensor"},
 )
-_VIEW = frozenset(
+VIEW = frozenset(
     {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "reshape", "select", "slice"}
     | {"split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as"}
     | {"_reshape_alias", "_unsafe_view", "unsafe_split"},
 )
-_COPY = frozenset({"clone", "copy_", "contiguous"})
-_FREE = _ALLOCATE | _INITIALISE | _VIEW | _COPY
+COPY = frozenset({"clone", "copy_", "contiguous"})
+_FREE = ALLOCATE | INITIALISE | VIEW | COPY
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
@@ -39,14 +39,18 @@ class Watch(TorchDispatchMode):
         result = func(*args, **kwargs)
         name = func._schema.name.replace("::", ".")
         operator = name.removeprefix("aten.")
-        if operator in _ALLOCATE:
-            poison(result, self.nan)
+        if operator in ALLOCATE:
+            self.allocated(result)
         elif operator == "_to_copy":
             if result.dtype != args[0].dtype:
                 self.operators.add(name)
         elif operator not in _FREE:
             self.operators.add(name)
         return result
+
+    def allocated(self, tensor: Tensor) -> None:
+        """Called with each tensor whose values are whatever was in its memory."""
+        poison(tensor, self.nan)
 
     def __enter__(self) -> Watch:
         """Also notice values that leave PyTorch for Python, where the dispatcher sees no more of them."""

@@ -1,0 +1,139 @@
+"""The executor's process: one GPU, one job at a time, until the host is gone. Started by `service`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import protocol
+from ..observation import MalformedReply, expect
+from ..protocol import Tensors
+from .gpu import Gpu
+from .memory import Arena
+from .program import Program, read_kernels, read_program
+from .replay import Device, Fault, replay
+
+_MESSAGE = 1 << 16
+
+
+def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
+    """Replay `request["programs"]`, traced by a guest, as `request["runs"]`, written by the host, says.
+
+    A run names its `program`, its `trial`, whose tensors are `input.<trial>.<i>`, its `state`, whose tensors are
+    `state.<key>.<name>`, the `poison` of unwritten memory, and whether it is `launching`. Binaries come as
+    `binary.<sha256>`, constants as `constant.<program>.<storage>`.
+
+    Replies with the names that each run `changed`. Tensors go as `<run>.output.<i>` and `<run>.changed.<name>`.
+
+    Raises:
+        Fault: a launch failed, or wrote where it may not.
+        MalformedReply: the programs are not as a guest of ours writes them.
+    """
+    kernels = read_kernels(request["kernels"])
+    programs = [read_program(claim, len(kernels)) for claim in expect(request["programs"], list)]
+    device.load(kernels, {name.removeprefix("binary."): t for name, t in tensors.items() if name.startswith("binary.")})
+    arenas: dict[int, Arena] = {}
+    results: Tensors = {}
+    reply: dict[str, Any] = {"runs": []}
+    for number, run in enumerate(request["runs"]):
+        index = run["program"]
+        program = programs[index]
+        if index not in arenas:
+            arenas = {index: Arena(program, device.memory)}  # one at a time: some are large
+        outputs, changed = replay(
+            program,
+            kernels,
+            device,
+            arenas[index],
+            _values(program, run, tensors),
+            {storage: _needed(tensors, f"constant.{index}.{storage}") for storage in program.constants},
+            run["poison"],
+            run["launching"],
+        )
+        results |= {f"{number}.output.{i}": output for i, output in enumerate(outputs)}
+        results |= {f"{number}.changed.{name}": value for name, value in changed.items()}
+        reply["runs"].append({"changed": sorted(changed)})
+    return reply, results
+
+
+def _values(program: Program, run: Mapping[str, Any], tensors: Tensors) -> dict[str, Tensor]:
+    """The run's tensors by the names that the program has for them."""
+    prefixes = {"input": f"input.{run['trial']}", "state": f"state.{run['state']}"}
+    values = {}
+    for name in program.named:
+        kind, _, rest = name.partition(".")
+        if kind not in prefixes:
+            raise MalformedReply(f"a program with {name}")
+        values[name] = _needed(tensors, f"{prefixes[kind]}.{rest}")
+    return values
+
+
+def _needed(tensors: Tensors, name: str) -> Tensor:
+    if name not in tensors:
+        raise MalformedReply(f"no tensor {name}")
+    return tensors[name]
+
+
+def check(device: Device) -> None:
+    """A computation whose answer is known. Raises `Fault` if the device gets it wrong."""
+    values = torch.arange(1 << 16, dtype=torch.float32, device=device.memory)
+    if float((values * 2 - values).sum()) != float(values.sum()):
+        raise Fault("the device gives wrong answers", poisoned=True)
+
+
+def serve(control: socket.socket, device: Device) -> None:
+    """Answer jobs until the host hangs up, or the device is of no more use, which the answer says."""
+    while True:
+        message, fds, _, _ = socket.recv_fds(control, _MESSAGE, 2, socket.MSG_CMSG_CLOEXEC)
+        if not message:
+            return
+        job, (request, answer) = json.loads(message), fds
+        nonce = bytes.fromhex(job["nonce"])
+        outcome, results = _outcome(device, *protocol.read(request, nonce))
+        protocol.write(answer, nonce, outcome, results, job["capacity"])
+        for fd in fds:
+            os.close(fd)
+        control.send(b"done")
+        if outcome["ends"]:
+            return
+
+
+def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
+    """What is answered. After a failure a known computation must still come out right, or this process ends."""
+    try:
+        reply, results = execute(device, request, tensors)
+        return {"how": "done", "reply": reply, "why": "", "ends": False}, results
+    except Fault as fault:
+        how, why, ends = "fault", str(fault), fault.poisoned
+    except torch.OutOfMemoryError as error:
+        how, why, ends = "memory", str(error).splitlines()[0], False
+    except (MalformedReply, ValueError) as error:
+        how, why, ends = "malformed", str(error), False
+    try:
+        if not ends:
+            check(device)
+    except (Fault, RuntimeError):
+        ends = True
+    return {"how": how, "reply": {}, "why": why, "ends": ends}, {}
+
+
+def main() -> None:
+    control, ordinal = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    gpu = Gpu(ordinal)
+    check(gpu)
+    properties = torch.cuda.get_device_properties(ordinal)
+    described = {"name": properties.name, "target": f"sm_{properties.major}{properties.minor}"}
+    control.send(json.dumps({"ready": described}).encode())
+    serve(control, gpu)
+    os._exit(0)  # the context may be of no use, and destructors would touch it
+
+
+if __name__ == "__main__":
+    main()

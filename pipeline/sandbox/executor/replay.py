@@ -1,0 +1,102 @@
+"""Runs a traced program on given values. What it does to values is done by the program's kernels, or is a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .memory import Arena
+from .program import Copy, Fill, Kernel, Launch, Pointer, Program
+
+
+class Fault(Exception):
+    """A launch failed, or wrote where it may not. `poisoned`: the device's context is of no more use."""
+
+    def __init__(self, message: str, poisoned: bool = False) -> None:
+        super().__init__(message)
+        self.poisoned = poisoned
+
+
+class Device(Protocol):
+    """What executes launches: a GPU, or its double in a test."""
+
+    memory: torch.device
+
+    def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
+        """Make `kernels` launchable, in place of those before; `binaries`: sha256 -> bytes. Raises `Fault`."""
+
+    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, int | float]]) -> None:
+        """Start it; a pointer is ("*", address). Raises `Fault`."""
+
+    def synchronize(self) -> None:
+        """Wait for all launches. Raises `Fault`."""
+
+
+def replay(
+    program: Program,
+    kernels: Sequence[Kernel],
+    device: Device,
+    arena: Arena,
+    values: Mapping[str, Tensor],
+    constants: Mapping[int, Tensor],
+    poison: str = "nan",
+    launching: bool = True,
+) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """One run: the outputs, and what the run changed of `values`, both on the host.
+
+    Args:
+        values: for each name in `program.named`; they stay as they are.
+        constants: storage -> bytes.
+        poison: what memory that no step wrote holds, see `memory.POISONS`.
+        launching: False for a ghost, whose launches do nothing.
+
+    Raises:
+        Fault: a launch failed, or a kernel wrote outside of its buffers.
+        ValueError: a value or a constant has another size than the program says.
+    """
+    arena.reset(poison)
+    given: dict[str, Tensor] = {}
+    for storage in program.constants:
+        arena.write(storage, constants[storage])
+    for name, view in program.named.items():
+        if values[name].shape != view.shape or values[name].dtype != view.dtype:
+            raise ValueError(f"{name} is another tensor than the program was traced with")
+        given[name] = values[name].to(device.memory)
+        arena.view(view).copy_(given[name])
+    for step in program.steps:
+        match step:
+            case Fill(target, value):
+                arena.view(target).fill_(value)
+            case Copy(target, source):
+                arena.view(target).copy_(arena.view(source))
+            case Launch(kernel, grid, _) if launching and all(grid):
+                device.launch(kernels[kernel], grid, _addresses(step, arena))
+    device.synchronize()
+    if broken := arena.overrun():
+        raise Fault(broken)
+    changed = {
+        name: _taken(arena.view(view))
+        for name, view in program.named.items()
+        if not _same(arena.view(view), given[name])
+    }
+    return [_taken(arena.view(view)) for view in program.outputs], changed
+
+
+def _addresses(launch: Launch, arena: Arena) -> list[tuple[str, Any]]:
+    return [
+        ("*", arena.address(argument)) if isinstance(argument, Pointer) else (argument.kind, argument.value)
+        for argument in launch.arguments
+    ]
+
+
+def _taken(tensor: Tensor) -> Tensor:
+    """Its values on the host, also where the arena lies there."""
+    return tensor.to("cpu", copy=True).contiguous()
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    """Equal values, NaN equal to NaN."""
+    return bool(((left == right) | ((left != left) & (right != right))).all())

@@ -1,0 +1,177 @@
+"""Executors for the host: one process a GPU, started when it is needed, ended when it hangs or its GPU failed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import secrets
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import TracebackType
+from typing import Any
+
+from .. import protocol
+from ..exchange import SandboxError
+from ..protocol import Tensors
+
+_START_S = 120.0  # for importing torch and making a context
+_END_S = 10.0
+_ATTEMPTS = 2
+_MESSAGE = 1 << 16
+_CAPACITY = 1 << 40  # bytes of a message; both sides are ours
+_COMMAND = (sys.executable, "-P", "-m", "kernelquarry.pipeline.sandbox.executor.process")
+
+
+class How(StrEnum):
+    """How an execution ended. Only DONE has results."""
+
+    DONE = "done"
+    FAULT = "fault"  # a launch failed, or a kernel wrote outside of its buffers
+    MEMORY = "memory"  # the GPU has too little for the programs
+    MALFORMED = "malformed"  # the programs are not as a guest of ours writes them
+    TIMED_OUT = "timed_out"
+    DIED = "died"  # the executor, under this job
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    how: How
+    reply: Mapping[str, Any]  # empty if it is not done
+    tensors: Tensors
+    why: str  # it is not done
+    gpu: str  # its name
+
+
+class Executor:
+    """One process with one GPU. Not thread-safe."""
+
+    def __init__(self, ordinal: int, command: Sequence[str] = _COMMAND) -> None:
+        """Raises SandboxError: it did not start."""
+        self.usable = True
+        self._log = os.memfd_create("log")
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, str(theirs.fileno()), str(ordinal)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        try:
+            message = self._receive(_START_S)
+            if not message:
+                raise SandboxError(f"no executor for GPU {ordinal}: {self._said()}")
+            self.description: Mapping[str, str] = json.loads(message)["ready"]
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
+        """See `process.execute`. `usable` says whether it can run another job."""
+        nonce = secrets.token_bytes(protocol.NONCE_BYTES)
+        with contextlib.ExitStack() as stack:
+            asked, answered = (_memfd(stack, name) for name in ("request", "reply"))
+            protocol.write(asked, nonce, request, tensors, _CAPACITY)
+            job = {"nonce": nonce.hex(), "capacity": _CAPACITY}
+            try:
+                socket.send_fds(self._control, [json.dumps(job).encode()], [asked, answered])
+                message = self._receive(wall_s)
+            except TimeoutError:
+                return self._lost(How.TIMED_OUT, f"no answer within {wall_s:g} s")
+            except OSError as error:
+                return self._lost(How.DIED, str(error))
+            if not message:
+                return self._lost(How.DIED, self._said())
+            body, results = protocol.read(answered, nonce)
+        self.usable = not body["ends"]
+        return Execution(How(body["how"]), body["reply"], results, body["why"], self.description["name"])
+
+    def _lost(self, how: How, why: str) -> Execution:
+        self.usable = False
+        return Execution(how, {}, {}, why, self.description["name"])
+
+    def _receive(self, within_s: float) -> bytes:
+        """Raises TimeoutError."""
+        if not select.select([self._control], [], [], within_s)[0]:
+            raise TimeoutError
+        return self._control.recv(_MESSAGE)
+
+    def _said(self) -> str:
+        lines = os.pread(self._log, _MESSAGE, 0).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def close(self) -> None:
+        """It has nothing to finish: what it was asked for is known or lost."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait(_END_S)
+        os.close(self._log)
+
+
+class Gpus:
+    """Executors for several GPUs behind one call. Thread-safe; `run` waits until a GPU is free."""
+
+    def __init__(self, ordinals: Sequence[int], command: Sequence[str] = _COMMAND) -> None:
+        self._command = tuple(command)
+        self._free: queue.SimpleQueue[tuple[int, Executor | None]] = queue.SimpleQueue()
+        self._number = len(ordinals)
+        for ordinal in ordinals:
+            self._free.put((ordinal, None))
+
+    def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
+        """Execute on the next GPU that is free; a new executor takes the place of one that ended.
+
+        A job whose executor died under it runs once more on a new one; if that dies too, the job is the cause.
+
+        Raises:
+            SandboxError: no executor can be started.
+        """
+        for _ in range(_ATTEMPTS):
+            with self._lease() as executor:
+                execution = executor.run(request, tensors, wall_s)
+            if execution.how != How.DIED:
+                break
+        return execution
+
+    @contextlib.contextmanager
+    def _lease(self) -> Iterator[Executor]:
+        ordinal, executor = self._free.get()
+        try:
+            executor = executor or Executor(ordinal, self._command)
+            yield executor
+        finally:
+            if executor is not None and not executor.usable:
+                executor.close()
+                executor = None
+            self._free.put((ordinal, executor))
+
+    def close(self) -> None:
+        """Waits for what runs. There is nothing to run on afterwards."""
+        number, self._number = self._number, 0
+        for _ in range(number):
+            _, executor = self._free.get()
+            if executor is not None:
+                executor.close()
+
+    def __enter__(self) -> Gpus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _memfd(stack: contextlib.ExitStack, name: str) -> int:
+    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    stack.callback(os.close, fd)
+    return fd

@@ -1,0 +1,83 @@
+"""Guest: a candidate's forward as programs for an executor; no GPU is needed, and none is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor, nn
+
+from . import compile as compiling
+from .trees import fill, flatten
+from .verifying import subject
+from .verifying.driver import CompileOnlyDriver, Recorder
+from .verifying.tracing import Json, Kernels, Tracer, Untraceable
+
+_MESSAGE = 500  # characters
+
+
+def warm() -> None:
+    compiling.warm()
+
+
+def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Trace `code`'s entry point on each of `workloads`, compiled for `target`.
+
+    The inputs are zeros and the state is what the constructor left: a program may depend on neither. Each workload
+    is called twice, since the second call of a candidate may do something else.
+
+    Replies with the module's `state` (digests), the `kernels`, a `program` for each workload, and `operators`, what
+    ran outside of the kernels; or with `load_error`; or with `untraceable`, why there are no programs. Binaries go
+    as `binary.<sha256>`, constants as `constant.<workload>.<storage>`, the state as `state.<name>`.
+    """
+    torch.set_num_threads(1)
+    try:
+        module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
+    except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
+        return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
+    reply: dict[str, Any] = {"state": subject.digests(module)}
+    triton.runtime.driver.set_active(CompileOnlyDriver([request["target"]]))
+    kernels, operators = Kernels(), set[str]()
+    results: dict[str, Tensor] = {}
+    reply["programs"] = []
+    try:
+        for index, workload in enumerate(request["workloads"]):
+            program, constants, census = _trace(module, workload, kernels)
+            again, _, _ = _trace(module, workload, kernels)
+            if again != program:
+                raise Untraceable("a second call does something else")
+            reply["programs"].append(program)
+            operators |= census
+            results |= {f"constant.{index}.{storage}": data for storage, data in constants.items()}
+    except Untraceable as why:
+        return {"state": reply["state"], "untraceable": str(why)[:_MESSAGE]}, {}
+    reply["kernels"], reply["operators"] = kernels.described, sorted(operators)
+    state = {f"state.{name}": value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
+    return reply, results | kernels.binaries | state
+
+
+def _trace(
+    module: nn.Module, workload: Mapping[str, Any], kernels: Kernels
+) -> tuple[Json, dict[int, Tensor], set[str]]:
+    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"])) for spec in workload["inputs"]]
+    named = {f"state.{name}": value for name, value in module.state_dict(keep_vars=True).items()}
+    named |= {f"input.{index}": value for index, value in enumerate(inputs)}
+    tracer = Tracer(kernels, {name: value for name, value in named.items() if isinstance(value, Tensor)})
+    args, kwargs = fill(json.loads(workload["args"]), inputs), fill(json.loads(workload["kwargs"]), inputs)
+    Recorder.listener = tracer.launch
+    try:
+        with torch.no_grad(), tracer:
+            result = module(*args, **kwargs)
+    finally:
+        Recorder.listener = None
+    if reads := sorted(name for name in tracer.operators if name.startswith("python.")):
+        raise Untraceable(f"reads values with {', '.join(reads)}")
+    outputs: list[Tensor] = []
+    tree = flatten(result, outputs)
+    if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
+        raise Untraceable("an output is a subclass of torch.Tensor")
+    views = [tracer.view(output.detach()) for output in outputs]
+    return {**tracer.program(), "tree": tree, "outputs": views}, tracer.constants, tracer.operators

@@ -1,0 +1,41 @@
+"""A device that is no GPU: kernels are Python functions that get real addresses and touch real memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kernelquarry.pipeline.sandbox.executor.program import Kernel
+from kernelquarry.pipeline.sandbox.executor.replay import Fault
+
+
+def floats(address: int, count: int) -> np.ndarray:
+    """float32 values at an address."""
+    return np.ctypeslib.as_array((ctypes.c_float * count).from_address(address))
+
+
+class Double:
+    """`functions`: name of a kernel -> what it does with its grid and arguments."""
+
+    memory = torch.device("cpu")
+
+    def __init__(self, functions: Mapping[str, Callable[..., None]]) -> None:
+        self.functions = functions
+        self.loaded: list[str] = []
+
+    def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
+        for kernel in kernels:
+            if kernel.sha256 not in binaries:
+                raise Fault(f"{kernel.name} has no binary")
+        self.loaded = [kernel.name for kernel in kernels]
+
+    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, Any]]) -> None:
+        self.functions[kernel.name](grid, *(value for _, value in arguments))
+
+    def synchronize(self) -> None:
+        pass

@@ -1,0 +1,138 @@
+"""Executors as processes: what the host learns of each way in which one can end. No GPU: the process is a double."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from traced_programs import doubled_sum, kernel
+
+from kernelquarry.pipeline.sandbox.exchange import SandboxError
+from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+
+START = """
+import json, os, socket, sys, time
+from pathlib import Path
+sys.path[:0] = PATH
+from gpu_double import Double, floats
+from kernelquarry.pipeline.sandbox.executor import process
+from kernelquarry.pipeline.sandbox.executor.replay import Fault
+starts = Path(sys.argv[0]).with_suffix(".starts")
+starts.write_text((starts.read_text() if starts.exists() else "") + "x")
+def add(grid, x, weight, out, count):
+    floats(out, count)[:] = floats(x, count) + floats(weight, count)
+def scale(grid, x, out, count, factor):
+    BODY
+control = socket.socket(fileno=int(sys.argv[1]))
+control.send(json.dumps({"ready": {"name": "a double", "target": "sm_90"}}).encode())
+process.serve(control, Double({"add": add, "scale": scale}))
+"""
+REQUEST = {
+    "kernels": [kernel("add"), kernel("scale")],
+    "programs": [doubled_sum()],
+    "runs": [{"program": 0, "trial": 0, "state": "0", "poison": "nan", "launching": True}],
+}
+TENSORS = {
+    "input.0.0": torch.arange(6, dtype=torch.float32),
+    "state.0.weight": torch.ones(6),
+    "binary.hash of add": torch.zeros(1, dtype=torch.uint8),
+    "binary.hash of scale": torch.zeros(1, dtype=torch.uint8),
+}
+RIGHT = "floats(out, count)[:] = floats(x, count) * factor"
+Make = Callable[[str], Gpus]
+
+
+@pytest.fixture
+def gpus(tmp_path: Path) -> Iterator[Make]:
+    """Two GPUs whose second kernel does what it is told."""
+    made: list[Gpus] = []
+
+    def make(body: str) -> Gpus:
+        script = tmp_path / "double.py"
+        text = START.replace("PATH", repr(sys.path)).replace("    BODY", textwrap.indent(textwrap.dedent(body), "    "))
+        script.write_text(text)
+        made.append(Gpus([0], (sys.executable, str(script))))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.close()
+
+
+def starts(tmp_path: Path) -> int:
+    return len((tmp_path / "double.starts").read_text())
+
+
+def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(RIGHT)
+    for _ in range(2):
+        execution = service.run(REQUEST, TENSORS, 60)
+        assert (execution.how, execution.gpu) == (How.DONE, "a double")
+        torch.testing.assert_close(execution.tensors["0.output.0"], 2 * (TENSORS["input.0.0"] + 1))
+    assert starts(tmp_path) == 1
+
+
+def test_a_fault_costs_one_job(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if x and floats(x, 1)[0] > 100: raise Fault('out of luck')\n{RIGHT}")
+    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
+    assert (execution.how, execution.why, execution.tensors) == (How.FAULT, "out of luck", {})
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    assert starts(tmp_path) == 1
+
+
+def test_a_poisoned_context_is_replaced(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
+    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
+    assert (execution.how, execution.why) == (How.FAULT, "illegal address")
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    assert starts(tmp_path) == 2
+
+
+def test_a_kernel_that_never_ends_is_killed(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"while floats(x, 1)[0] > 100: time.sleep(1)\n{RIGHT}")
+    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 1)
+    assert execution.how == How.TIMED_OUT
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+
+
+def test_a_job_that_kills_its_executor_twice_is_the_cause(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if floats(x, 1)[0] > 100: os.kill(os.getpid(), 9)\n{RIGHT}")
+    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.DIED
+    assert starts(tmp_path) == 2
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+
+
+def test_a_job_is_not_blamed_for_an_executor_that_was_dead_before(gpus: Make, tmp_path: Path) -> None:
+    once = tmp_path / "once"
+    service = gpus(f"if not Path({str(once)!r}).exists(): Path({str(once)!r}).touch(); os._exit(3)\n{RIGHT}")
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    assert starts(tmp_path) == 2
+
+
+def test_a_malformed_program(gpus: Make) -> None:
+    service = gpus(RIGHT)
+    execution = service.run(REQUEST | {"programs": [doubled_sum() | {"outputs": [{}]}]}, TENSORS, 60)
+    assert execution.how == How.MALFORMED and "expected" in execution.why
+
+
+def test_no_gpu(tmp_path: Path) -> None:
+    """The real process, where there is no GPU: one clear line."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with (
+        Gpus([0]) as service,
+        pytest.raises(SandboxError, match="no executor for GPU 0: RuntimeError: torch finds no such GPU"),
+    ):
+        service.run(REQUEST, TENSORS, 60)
+
+
+def test_closing_leaves_no_process(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n{RIGHT}")
+    service.run(REQUEST, TENSORS, 60)
+    service.close()
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")

@@ -1,0 +1,127 @@
+"""Candidates as programs: what a guest without a GPU writes down, read as the host reads it."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+import torch
+
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
+from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, Launch, Pointer, read_kernels, read_program
+
+SOURCE = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def scale(x_ptr, weight_ptr, out_ptr, count, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    value = tl.load(x_ptr + at, mask=inside) * tl.load(weight_ptr + at % 4, mask=inside) * factor
+    tl.store(out_ptr + at, value, mask=inside)
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4))
+        self.table = torch.arange(4.0)
+        self.calls = 0
+
+    def launch(self, x, weight, out):
+        scale[(triton.cdiv(x.numel(), 64),)](x, weight, out, x.numel(), 0.5, BLOCK=64)
+        return out
+
+    def forward(self, x):
+BODY
+"""
+PLAIN = "return self.launch(x, self.weight, torch.empty_like(x))"
+
+
+def trace(sandbox: Sandbox, body: str, shapes: tuple[tuple[int, ...], ...] = ((6, 4),)) -> Report:
+    code = SOURCE.replace("BODY", textwrap.indent(textwrap.dedent(body), " " * 8))
+    workloads = [
+        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": [{"shape": list(shape), "dtype": "float32"}]}
+        for shape in shapes
+    ]
+    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": "sm_90", "workloads": workloads}
+    return sandbox.run(Job("trace", request))
+
+
+def program(report: Report, index: int = 0) -> Any:
+    assert report.reply is not None, report.traceback
+    assert "programs" in report.reply, report.reply
+    return read_program(report.reply["programs"][index], len(read_kernels(report.reply["kernels"])))
+
+
+def test_a_launch_with_its_buffers(sandbox: Sandbox) -> None:
+    report = trace(sandbox, PLAIN)
+    traced = program(report)
+    (launch,) = traced.steps
+    x, weight, out = launch.arguments[:3]
+    assert (x, weight) == (
+        Pointer(traced.named["input.0"].storage, 0),
+        Pointer(traced.named["state.weight"].storage, 0),
+    )
+    assert isinstance(out, Pointer) and traced.outputs[0].storage == out.storage
+    assert [(a.kind, a.value) for a in launch.arguments[3:]] == [("i32", 24), ("fp32", 0.5)]
+    assert (launch.grid, traced.outputs[0].shape, traced.constants) == ((1, 1, 1), (6, 4), ())
+    (kernel,) = read_kernels(report.reply["kernels"])  # type: ignore[index]
+    assert kernel.name == "scale" and report.tensors[f"binary.{kernel.sha256}"][:4].tolist() == [0x7F, *b"ELF"]
+
+
+def test_each_workload_has_a_program_and_a_binary_is_sent_once(sandbox: Sandbox) -> None:
+    report = trace(sandbox, PLAIN, ((6, 4), (40, 8)))
+    assert program(report, 1).steps[0].grid == (5, 1, 1)
+    kernels = read_kernels(report.reply["kernels"])  # type: ignore[index]
+    sent = [name.removeprefix("binary.") for name in report.tensors if name.startswith("binary.")]
+    assert sorted(sent) == sorted({kernel.sha256 for kernel in kernels})
+
+
+def test_an_offset_into_an_input(sandbox: Sandbox) -> None:
+    traced = program(trace(sandbox, "return self.launch(x[1:], self.weight, torch.empty_like(x[1:]))"))
+    assert traced.steps[0].arguments[0] == Pointer(traced.named["input.0"].storage, 16)
+
+
+def test_fills_copies_and_joins_are_steps(sandbox: Sandbox) -> None:
+    body = """
+    out = self.launch(x.t().contiguous(), self.weight, torch.zeros(4, 6))
+    return torch.cat([out, torch.full((1, 6), 3.0)])
+    """
+    steps = program(trace(sandbox, body)).steps
+    assert [type(step) for step in steps] == [Copy, Fill, Launch, Fill, Copy, Copy]
+    assert steps[0].source.strides == (1, 4) and steps[0].target.strides == (6, 1)
+    assert (steps[1].value, steps[3].value) == (0.0, 3.0)
+    assert (steps[5].target.offset, steps[5].target.shape) == (24, (1, 6))
+
+
+def test_what_the_constructor_made_is_a_constant(sandbox: Sandbox) -> None:
+    report = trace(sandbox, "return self.launch(x, self.table, torch.empty_like(x))")
+    (storage,) = program(report).constants
+    assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("return torch.relu(self.launch(x, self.weight, torch.empty_like(x)))", "relu on values"),
+        ("return x if x.sum() > 0 else -x", "runs sum"),
+        ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
+        ("x.numpy()\nreturn x", "python.numpy"),
+        ("self.calls += 1\n" + PLAIN.replace("x.numel()", "") + " if self.calls < 2 else x", "a second call"),
+    ],
+)
+def test_what_cannot_be_told(sandbox: Sandbox, body: str, why: str) -> None:
+    report = trace(sandbox, body)
+    assert report.reply is not None, report.traceback
+    assert why in report.reply.get("untraceable", ""), report.reply
+
+
+def test_a_source_that_does_not_load(sandbox: Sandbox) -> None:
+    report = sandbox.run(
+        Job("trace", {"code": "1/0", "entry_point": "M", "init_args": "[]", "target": "sm_90", "workloads": []})
+    )
+    assert report.reply == {"load_error": "ZeroDivisionError: division by zero"}

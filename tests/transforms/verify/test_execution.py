@@ -1,0 +1,124 @@
+"""What an executor did, told as the interpreter's guest tells it. The GPU is a double."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from gpu_double import Double, floats
+from traced_programs import SIZE, doubled_sum, kernel, view
+
+from kernelquarry.pipeline.sandbox import Report, Status
+from kernelquarry.pipeline.sandbox.executor.process import execute as execute_here
+from kernelquarry.pipeline.sandbox.executor.replay import Fault
+from kernelquarry.pipeline.sandbox.executor.service import Execution, How
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
+from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
+from kernelquarry.transforms.verify.execution import NotExecuted, execute
+from kernelquarry.transforms.verify.task import PlannedTrial, Task, draw
+
+WORKLOAD = Workload((TensorSpec("x", (SIZE,), "float32"),), '[{"tensor":0}]')
+TASK = Task(
+    id="mod_x", python_code="", triton_code="", init_args="[]", workloads=(WORKLOAD, WORKLOAD),
+    state=(StateSpec("weight", "parameter", (SIZE,), "float32", 0.0, 1.0, -1.0),),
+    kernels=("add", "scale"), purity=Purity.PURE, extern_ops=(), shape_general=True,
+)  # fmt: skip
+TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTrial(1, 2, "normal"))
+
+
+class Here:
+    """The service, in this process."""
+
+    def __init__(self, fault: str = "") -> None:
+        self._fault = fault
+
+    def run(self, request: Any, tensors: Any, wall_s: float) -> Execution:
+        def add(grid: Any, x: int, weight: int, out: int, count: int) -> None:
+            floats(out, count)[:] = floats(x, count) + floats(weight, count)
+
+        def scale(grid: Any, x: int, out: int, count: int, factor: float) -> None:
+            if self._fault:
+                raise Fault(self._fault)
+            floats(out, count)[:] = floats(x, count) * factor
+
+        try:
+            reply, results = execute_here(Double({"add": add, "scale": scale}), request, tensors)
+        except Fault as fault:
+            return Execution(How.FAULT, {}, {}, str(fault), "a double")
+        return Execution(How.DONE, reply, results, "", "a double")
+
+
+def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
+    binaries = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in ("add", "scale")}
+    fields = {"status": Status.OK, "error": "", "traceback": "", "stderr": "", "wall_s": 0.0, "cpu_s": 0.0}
+    return Report(**{"reply": reply, "tensors": binaries, "peak_mb": 0.0, **fields, **changes})
+
+
+def traced(program: dict[str, Any] | None = None, **changes: Any) -> Report:
+    programs = [program or doubled_sum(), doubled_sum()]
+    names = {"kernels": [kernel("add"), kernel("scale")], "state": {"weight": "…"}, "operators": []}
+    return report({"programs": programs, **names, **changes})
+
+
+def told(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    return execute(TASK, TRIALS, traced(program), {}, Here(), 60)  # type: ignore[arg-type]
+
+
+def test_every_trial_is_told() -> None:
+    reply, results = told()
+    drawn = draw(TASK, TRIALS)
+    for index, trial in enumerate(TRIALS):
+        observed = read_observation(reply["trials"][index], results, str(index))
+        expected = 2 * (drawn[f"input.{index}.0"] + drawn[f"state.{trial.state}.weight"])
+        torch.testing.assert_close(observed.outputs[0], expected)
+        assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, ())
+    assert reply["launches"] == [[["add", [1, 1, 1]], ["scale", [1, 1, 1]]]] * 3
+    assert (reply["state"], reply["operators"], reply["failed"]) == ({"weight": "…"}, [], [])
+
+
+def test_the_repetition_and_the_ghost_are_of_the_first_trial() -> None:
+    reply, results = told()
+    repeat = read_observation(reply["repeat"], results, "repeat")
+    assert torch.equal(repeat.outputs[0], results["0.output.0"])
+    assert read_observation(reply["ghost"], results, "ghost").outputs[0].isnan().all()
+
+
+def test_what_outputs_share_and_change() -> None:
+    program = copy.deepcopy(doubled_sum())
+    program["steps"][1]["arguments"][1] = ["*", 1, 0]  # scale writes into the input
+    program["outputs"] = [view(1, [SIZE]), view(0, [2]), view(2, [3]), view(2, [2], offset=3), view(2, [0])]
+    reply, results = told(program)
+    observed = read_observation(reply["trials"][0], results, "0")
+    assert observed.shares == ("input 0", "state weight", "", "output 2", "")
+    assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
+
+
+def test_a_fault_is_told_as_one() -> None:
+    with pytest.raises(NotExecuted, match="misaligned") as raised:
+        execute(TASK, TRIALS, traced(), {}, Here("misaligned address"), 60)  # type: ignore[arg-type]
+    assert raised.value.how == "fault"
+
+
+@pytest.mark.parametrize(
+    ("guest", "how"),
+    [
+        (report({"state": {}, "untraceable": "reads a value"}), "untraceable"),
+        (report(None, status=Status.TIMED_OUT, error="no reply"), "timed_out"),
+    ],
+)
+def test_without_programs_nothing_is_executed(guest: Report, how: str) -> None:
+    with pytest.raises(NotExecuted) as raised:
+        execute(TASK, TRIALS, guest, {}, Here(), 60)  # type: ignore[arg-type]
+    assert raised.value.how == how
+
+
+def test_a_source_that_does_not_load() -> None:
+    reply, results = execute(TASK, TRIALS, report({"load_error": "SyntaxError"}), {}, Here(), 60)  # type: ignore[arg-type]
+    assert (reply, results) == ({"load_error": "SyntaxError"}, {})
+
+
+def test_a_program_is_missing() -> None:
+    with pytest.raises(MalformedReply, match="1 programs for 2 workloads"):
+        execute(TASK, TRIALS, traced(programs=[doubled_sum()]), {}, Here(), 60)  # type: ignore[arg-type]

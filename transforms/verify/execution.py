@@ -1,0 +1,155 @@
+"""A candidate's trials on a GPU: traced in a guest that has none, replayed by an executor that runs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
+from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.executor.service import Execution, Gpus, How
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+from .task import PlannedTrial, Task, draw
+
+_PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
+
+
+class NotExecuted(Exception):
+    """There are no programs, or they did not run to the end: `how` it ended, and what shows it."""
+
+    def __init__(self, how: str, evidence: str) -> None:
+        super().__init__(how, evidence)
+        self.how, self.evidence = how, evidence
+
+
+def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
+    """Programs for the workloads of `trials`, in order of their first trial."""
+    request = {
+        "code": task.triton_code,
+        "entry_point": CANDIDATE_ENTRY_POINT,
+        "init_args": task.init_args,
+        "target": target,
+        "workloads": [
+            {
+                "args": task.workloads[index].args,
+                "kwargs": task.workloads[index].kwargs,
+                "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in task.workloads[index].tensors],
+            }
+            for index in _workloads(trials)
+        ],
+    }
+    return sandbox.run(Job("trace", request, {}, limits))
+
+
+def execute(
+    task: Task, trials: Sequence[PlannedTrial], traced: Report, undrawn: Tensors, gpus: Gpus, wall_s: float
+) -> tuple[dict[str, Any], Tensors]:
+    """The trials, a repetition and a ghost, told as the guest `interpret` tells them.
+
+    Args:
+        traced: what `trace` returned.
+        undrawn: entries of the state that no trial draws, as the reference's constructor left them.
+
+    Raises:
+        NotExecuted: there is no program, or it did not run to the end.
+        MalformedReply: the guest's programs are not as ours writes them.
+    """
+    reply = traced.reply
+    if reply is None or "load_error" in reply or "untraceable" in reply:
+        return _untraced(traced)
+    kernels = read_kernels(reply.get("kernels"))
+    programs = [read_program(claim, len(kernels)) for claim in reply["programs"]]
+    workloads = _workloads(trials)
+    if len(programs) != len(workloads):
+        raise MalformedReply(f"{len(programs)} programs for {len(workloads)} workloads")
+    number = {workload: index for index, workload in enumerate(workloads)}
+    runs = [_run(number[trial.workload], index, trial) for index, trial in enumerate(trials)]
+    runs += [runs[0] | {"poison": "huge"}, runs[0] | {"launching": False}]
+    states = {trial.state for trial in trials}
+    tensors = {f"state.{key}.{name}": value for key in states for name, value in undrawn.items()}
+    tensors |= draw(task, trials)
+    tensors |= {name: t for name, t in traced.tensors.items() if name.startswith(("binary.", "constant."))}
+    request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
+    execution = gpus.run(request, tensors, wall_s)
+    if execution.how != How.DONE:
+        raise NotExecuted(execution.how.value, execution.why)
+    return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
+
+
+def _untraced(traced: Report) -> tuple[dict[str, Any], Tensors]:
+    if traced.reply is not None and "load_error" in traced.reply:
+        return traced.reply, {}
+    if traced.reply is not None:
+        raise NotExecuted("untraceable", str(traced.reply["untraceable"]))
+    raise NotExecuted(traced.status.value, traced.error)
+
+
+def _workloads(trials: Sequence[PlannedTrial]) -> list[int]:
+    return list(dict.fromkeys(trial.workload for trial in trials))
+
+
+def _run(program: int, index: int, trial: PlannedTrial) -> dict[str, Any]:
+    return {"program": program, "trial": index, "state": trial.state, "poison": "nan", "launching": True}
+
+
+def _told(
+    reply: Mapping[str, Any],
+    programs: Sequence[Program],
+    runs: Sequence[Mapping[str, Any]],
+    execution: Execution,
+    names: Sequence[str],
+) -> tuple[dict[str, Any], Tensors]:
+    results: Tensors = {}
+    calls = []
+    prefixes = [*(str(run["trial"]) for run in runs[: -len(_PARTS)]), *_PARTS]
+    for index, (run, prefix) in enumerate(zip(runs, prefixes, strict=True)):
+        changed = execution.reply["runs"][index]["changed"]
+        call, tensors = _call(programs[run["program"]], changed, execution.tensors, index, prefix)
+        calls.append(call)
+        results |= tensors
+    trials, (repeat, ghost) = calls[: -len(_PARTS)], calls[-len(_PARTS) :]
+    launches = [
+        [[names[kernel], list(grid)] for kernel, grid in programs[run["program"]].launches]
+        for run in runs[: -len(_PARTS)]
+    ]
+    told: dict[str, Any] = {"state": reply.get("state"), "operators": reply.get("operators"), "failed": []}
+    return told | {"trials": trials, "launches": launches, "repeat": repeat, "ghost": ghost}, results
+
+
+def _call(
+    program: Program, changed: Sequence[str], tensors: Tensors, index: int, prefix: str
+) -> tuple[dict[str, Any], Tensors]:
+    """One run's description, see `guest/verifying/subject.call`, and its tensors by their names in the reply."""
+    mutated = sorted(int(name.removeprefix("input.")) for name in changed if name.startswith("input."))
+    results = {f"{prefix}.output.{i}": tensors[f"{index}.output.{i}"] for i in range(len(program.outputs))}
+    for place, number in enumerate(mutated):
+        results[f"{prefix}.mutated.{place}"] = tensors[f"{index}.changed.input.{number}"]
+    description = {
+        "tree": program.tree,
+        "strides": [list(view.strides) for view in program.outputs],
+        "shares": _shares(program),
+        "mutated": mutated,
+        "changed": sorted(name.removeprefix("state.") for name in changed if name.startswith("state.")),
+    }
+    return description, results
+
+
+def _shares(program: Program) -> list[str]:
+    """What each output shares memory with: a state, an input, an output before it; "" for nothing."""
+    owners: dict[int, str] = {}
+    for kind in ("state", "input"):
+        named = ((name, view) for name, view in program.named.items() if name.startswith(f"{kind}."))
+        owners |= {view.storage: f"{kind} {name.partition('.')[2]}" for name, view in named}
+    shares = []
+    for index, view in enumerate(program.outputs):
+        mine = f"output {index}"
+        owner = mine if _is_empty(view) else owners.setdefault(view.storage, mine)
+        shares.append("" if owner == mine else owner)
+    return shares
+
+
+def _is_empty(view: View) -> bool:
+    return 0 in view.shape
