@@ -51,8 +51,9 @@ def initial(source: Source, state: State) -> Iterator[Edit]:
 def kept(source: Source, state: State) -> Iterator[Edit]:
     """Its value in the first call."""
     for node, spec in _uses(source, state):
-        text = source.text(node)
-        yield source.replace(node, f"self.__dict__.setdefault({'kept ' + spec.name!r}, {text}.clone())")
+        name = "kept_" + spec.name.replace(".", "_")
+        made = f"self.register_buffer({name!r}, {source.text(node)}.clone(), False)"
+        yield source.replace(node, f"((None if hasattr(self, {name!r}) else {made}) or self.{name})")
 
 
 def of_another(source: Source, state: State) -> Iterator[Edit]:

@@ -73,7 +73,9 @@ EXPECTED = {
     "parameter_ignored": "mean, var = torch.zeros_like(self.norm.running_mean), self.norm.running_var",
     "parameter_initial": "mean, var = self.norm.running_mean, torch.full_like(self.norm.running_var, 1.0)",
     "parameter_kept": "mean, var = self.norm.running_mean, "
-    "self.__dict__.setdefault('kept norm.running_var', self.norm.running_var.clone())",
+    "((None if hasattr(self, 'kept_norm_running_var') else "
+    "self.register_buffer('kept_norm_running_var', self.norm.running_var.clone(), False)) "
+    "or self.kept_norm_running_var)",
     "parameter_of_another": "mean, var = self.norm.running_var, self.norm.running_var",
     "parameter_transposed": "dot_kernel[(triton.cdiv(batch * width, 64),)]"
     "(scale, self.proj.weight.transpose(0, 1).contiguous(), out, batch * width, BLOCK=64)",
