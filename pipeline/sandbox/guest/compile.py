@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.runtime.autotuner import Autotuner
 
-from .verifying import subject
+from .verifying import gpu, subject
 from .verifying.driver import CompileOnlyDriver, Recorder, ScratchCache
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
@@ -39,6 +39,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     A target has `kernels` and `launches`, or the `error` that compiling for it raised.
     """
     torch.set_num_threads(1)
+    gpu.pretend()
     module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
     trial = request["trials"][0]
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]

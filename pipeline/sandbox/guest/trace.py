@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from . import compile as compiling
 from .trees import fill, flatten
-from .verifying import subject
+from .verifying import gpu, subject
 from .verifying.driver import CompileOnlyDriver, Recorder
 from .verifying.tracing import Json, Kernels, Tracer, Untraceable
 
@@ -34,6 +34,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     as `binary.<sha256>`, constants as `constant.<workload>.<storage>`, the state as `state.<name>`.
     """
     torch.set_num_threads(1)
+    gpu.pretend()
     try:
         module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding

@@ -21,6 +21,7 @@ from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import _normalize_ty, mangle_type
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import libdevice, reductions
 from .batched import Array, BatchedBuilder, Divergent, uniform
@@ -169,6 +170,8 @@ def _argument(value: Any) -> Any:
     """A launch's argument as the kernel sees it: pointers and numbers become values, the rest stays."""
     if isinstance(value, tuple):
         return tuple(_argument(item) for item in value)
+    if isinstance(value, TensorDescriptor):
+        return _descriptor(value)
     if isinstance(value, torch.Tensor):
         if value.device.type != "cpu":
             raise TypeError(f"a kernel was given a tensor on {value.device}")
@@ -185,6 +188,17 @@ def _argument(value: Any) -> Any:
     return tl.tensor(TensorHandle(data, dtype), dtype)
 
 
+def _descriptor(value: TensorDescriptor) -> tl.tensor_descriptor:
+    """A descriptor that the host made, as the kernel would make it; its last stride is 1."""
+    return interpreter.interpreter_semantic.make_tensor_descriptor(
+        base=_argument(value.base),
+        shape=[_argument(size) for size in value.shape],
+        strides=[*(_argument(stride) for stride in value.strides[:-1]), tl.constexpr(1)],
+        block_shape=[tl.constexpr(size) for size in value.block_shape],
+        padding_option=value.padding,
+    )
+
+
 def _scalar(value: Any) -> tl.dtype:
     return tl.str_to_ty("i1" if isinstance(value, bool) else mangle_type(value), None)
 
@@ -193,5 +207,7 @@ def _tensors(values: Any) -> Iterator[torch.Tensor]:
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
+        elif isinstance(value, TensorDescriptor):
+            yield value.base
         elif isinstance(value, tuple):
             yield from _tensors(value)

@@ -14,8 +14,9 @@ import torch
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernelquarry.pipeline.sandbox.guest.verifying import launch
+from kernelquarry.pipeline.sandbox.guest.verifying import gpu, launch
 from kernelquarry.pipeline.sandbox.guest.verifying.memory import OutOfBounds
 
 CASES = {}
@@ -251,6 +252,42 @@ def block_pointers():
     x, out = randn(20, 37), torch.empty(37, 20)
     transpose[(2, 3)](x, out, 20, 37, BLOCK=16)
     expect(out, x.T.contiguous())
+
+
+@triton.jit
+def copy_blocks(source, target, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    target.store([row, column], source.load([row, column]) * 2)
+
+
+@case
+def descriptors_made_by_the_host():
+    x, out = randn(20, 36), torch.empty(20, 36)
+    copy_blocks[(2, 3)](*(TensorDescriptor.from_tensor(tensor, [16, 16]) for tensor in (x, out)), BLOCK=16)
+    expect(out, x * 2)
+
+
+@case
+def the_memory_of_a_descriptor_ends_where_its_tensor_does():
+    x, out = randn(20, 36), torch.empty(20, 36)
+    larger = TensorDescriptor(x, [80, 36], [36, 1], [16, 16])
+    try:
+        copy_blocks[(4, 3)](larger, TensorDescriptor.from_tensor(out, [16, 16]), BLOCK=16)
+    except OutOfBounds:
+        pass
+    else:
+        raise AssertionError("no error")
+
+
+@case
+def the_host_side_finds_a_gpu():
+    gpu.pretend()
+    x, out = randn(70, 50), torch.empty(70, 50)
+    assert x.is_cuda and torch.cuda.is_available()
+    assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
+    with torch.cuda.device(x.device), torch.cuda.device_of(x):
+        softmax_rows[(70,)](x, out, 50, BLOCK=64)
+    expect(out, x.softmax(-1))
 
 
 @triton.jit
