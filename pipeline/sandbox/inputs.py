@@ -110,6 +110,11 @@ def _shifted(stream: _Stream, size: int) -> Array:
     return 32 + stream.normal(size)
 
 
+def _faint(stream: _Stream, size: int) -> Array:
+    """256 times as small, below 0: an eps counts, what cancels near 0 shows, and a padding's zeros are the largest."""
+    return (stream.normal(size) - 4) / 256
+
+
 def _heavy_tailed(stream: _Stream, size: int) -> Array:
     """A normal number times 2^k with probability 2^-(k+1), k at most 4: few values decide a sum."""
     return stream.normal(size) * (1 << _DOUBLINGS[stream.integers(size, 16)])
@@ -119,6 +124,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, int], Array]] = {
     "normal": _normal,
     "scaled": _scaled,
     "shifted": _shifted,
+    "faint": _faint,
     "heavy_tailed": _heavy_tailed,
 }
 

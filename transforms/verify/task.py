@@ -84,12 +84,12 @@ class PlannedTrial:
 def plan(task: Task) -> tuple[PlannedTrial, ...]:
     """Few trials that differ in everything: the interpreter is slow, and each must count.
 
-    The first workload is drawn three times, with other values and other weights in the same shapes.
+    The first workload is drawn four times, with other values and other weights in the same shapes.
     Every other workload is drawn once if the candidate claims them, from values that saturate nothing:
     there, a wrong address must show.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
-    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted")]
+    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
 

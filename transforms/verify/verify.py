@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
-from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bytes
+from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
@@ -23,6 +24,7 @@ from kernelquarry.pipeline.schema.records import (
 
 from .environment import environment
 from .evidence import Rejected, check_kernels, check_launches_agree
+from .source import forbidden
 from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms
 
 _NUDGED = ("nudged0", "nudged1")
@@ -48,13 +50,15 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     reference = Reference(task, trials, tensors, sandbox, settings)
     tried = reference.check_impostors()
     code = request | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-    report = sandbox.run(Job("interpret", code, tensors, settings.limits))
+    report = sandbox.run(Job("interpret", code, tensors, replace(settings.limits, processes=1)))  # all where it is seen
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     results, deterministic = reference.compare(reply, report.tensors)
     launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
     if settings.targets:
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
+    if found := forbidden(task.triton_code):
+        raise Rejected(Reason.FORBIDDEN_CODE, found)
     return Verdict(
         tiers=(Tier.COMPILED, Tier.INTERPRETED) if settings.targets else (Tier.INTERPRETED,),
         targets=settings.targets,
@@ -149,6 +153,7 @@ class Reference:
             raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self._trials)} trials")
         results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
+        self._check_later(tensors, runs[0])
         return tuple(results), same_bytes(repeat, runs[0])
 
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
@@ -168,6 +173,15 @@ class Reference:
             honest_error=measure.honest_error,
             tolerance=measure.tolerance,
         )
+
+    def _check_later(self, tensors: Tensors, first: Observation) -> None:
+        """The outputs of the first call are what they were, whatever was called since; but for views of state."""
+        for index, owner in enumerate(self._runs[0]["eager"].shares):
+            later = tensors.get(f"later.output.{index}")
+            if later is None:
+                raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: no later output {index}")
+            if not owner and not same_bits(later, first.outputs[index]):
+                raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
 
     def ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
         """The numbers of the values that are right although no kernel ran, views of inputs or state excepted."""

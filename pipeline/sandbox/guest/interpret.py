@@ -22,9 +22,10 @@ def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict
     """Construct `code`'s entry point and call it on each of `trials`; then repeat the first, then replay its ghost.
 
     Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`, and go as `<trial>.output.<i>`,
-    `repeat.output.<i>`, `ghost.output.<i>`. The repetition runs the programs of each grid in reverse, in
-    memory with other contents before; the ghost's launches do nothing. A candidate that does not load, or whose
-    state cannot take the tensors, is not called.
+    `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs the programs of each grid in
+    reverse, in memory with other contents before; `later` are the outputs of the first trial, as they are after those
+    of the others; the ghost's launches do nothing. A candidate that does not load, or whose state cannot take the
+    tensors, is not called.
     """
     torch.set_num_threads(1)
     gpu.pretend()
@@ -39,21 +40,26 @@ def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict
         return reply, {}
     results: dict[str, torch.Tensor] = {}
     census = Watch()
+    kept: list[torch.Tensor] = []
     for index, trial in enumerate(request["trials"]):
-        subject.load_state(module, states[trial["state"]])
+        with census:
+            subject.load_state(module, states[trial["state"]])
         launch.session.launches.clear()
-        reply["trials"].append(_observe(str(index), module, trial, tensors, index, census, results))
+        description, outputs = _observe(str(index), module, trial, tensors, index, census, results)
+        reply["trials"].append(description)
+        kept = kept or outputs
         reply["launches"].append([[name, list(grid)] for name, grid in launch.session.launches])
+    results.update(subject.pack("later", kept, []))
     first = request["trials"][0]
     subject.load_state(module, states[first["state"]])
     launch.session.reverse = True
-    reply["repeat"] = _observe("repeat", module, first, tensors, 0, Watch(nan=False), results)
+    reply["repeat"], _ = _observe("repeat", module, first, tensors, 0, Watch(nan=False), results)
     launch.session.reverse = False
     reply["operators"] = sorted(census.operators)
     reply["failed"] = launch.session.failed[:8]
     launch.session.skip = True
     try:
-        reply["ghost"] = _observe("ghost", module, first, tensors, 0, Watch(), results)
+        reply["ghost"], _ = _observe("ghost", module, first, tensors, 0, Watch(), results)
     except Exception as error:  # noqa: BLE001  poisoned indices may well raise: the kernels mattered
         reply["ghost"] = {"raised": f"{type(error).__name__}: {error}"[:_MESSAGE]}
     return reply, results
@@ -67,8 +73,8 @@ def _observe(
     index: int,
     mode: Watch,
     results: dict[str, torch.Tensor],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[torch.Tensor]]:
     inputs = [tensors[f"input.{index}.{i}"] for i in range(trial["inputs"])]
     description, outputs, mutated = subject.call(module, trial, inputs, mode)
     results.update(subject.pack(name, outputs, mutated))
-    return description
+    return description, outputs

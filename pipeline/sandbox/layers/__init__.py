@@ -70,7 +70,8 @@ class Layers:
         if self.landlock:
             landlock.restrict(self.landlock, self._rules(scratch))
         if self.seccomp:
-            seccomp.restrict(self.seccomp if self.signals_stay_inside else seccomp.build(os.getpid()))
+            alone, own_pid = limits.processes == 1, None if self.signals_stay_inside else os.getpid()
+            seccomp.restrict(seccomp.build(own_pid, alone) if alone or own_pid else self.seccomp)
 
     def _most_processes(self, limits: _limits.Limits) -> int:
         """Without a user namespace it only keeps a fork bomb from starving the watch, which counts exactly."""

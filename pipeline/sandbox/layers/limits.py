@@ -21,7 +21,7 @@ class Limits:
     memory_mb: int = 4096  # above what it has from the warm process
     file_mb: int = 256  # of its scratch folder where namespaces give it one in memory; else of one file
     output_mb: int = 512  # of its reply
-    processes: int = 64  # where namespaces let the kernel count them: processes and threads
+    processes: int = 64  # where namespaces let the kernel count them: processes and threads; 1: no other, no thread
 
 
 def apply(limits: Limits, data_kb: int, processes: int) -> None:

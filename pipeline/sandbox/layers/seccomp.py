@@ -41,17 +41,20 @@ def supported() -> bool:
     return platform.machine() == "x86_64"
 
 
-def build(own_pid: int | None = None) -> bytes:
+def build(own_pid: int | None = None, alone: bool = False) -> bytes:
     """Assemble the filter.
 
     Args:
         own_pid: given, the process can signal only itself: for where neither Landlock nor a PID
             namespace keeps its signals in.
+        alone: the process can start no other, and no thread.
     """
     actions: dict[int, list[Instruction]] = {number: [_return(_FAIL | errno.EPERM)] for number in range(LAST + 1)}
     actions |= {NUMBERS[name]: [_return(_ALLOW)] for name in ALLOWED}
     actions |= {NUMBERS[name]: [_return(_FAIL)] for name in PRETENDED}
     actions |= {NUMBERS[name]: block for name, block in _conditions(own_pid).items()}
+    if alone:
+        actions |= {NUMBERS[name]: [_return(_FAIL | errno.EPERM)] for name in ("clone", "fork", "vfork")}
     program = [
         (_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, _ARCHITECTURE), _return(_KILL),
         (_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _X32), _return(_KILL),

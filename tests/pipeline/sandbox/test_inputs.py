@@ -34,6 +34,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "normal": "cbc3ca03ce452de3",
         "scaled": "eeb4d9576ef95ee8",
         "shifted": "deb4e31bfb4e2c3a",
+        "faint": "fac4647c255a2048",
         "heavy_tailed": "777fa4c1f2e99c3f",
     }
 
@@ -52,7 +53,8 @@ def test_seeds_decide(seed: int, other: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("distribution", "mean", "deviation"), [("normal", 0, 1), ("scaled", 0, 32), ("shifted", 32, 1)]
+    ("distribution", "mean", "deviation"),
+    [("normal", 0, 1), ("scaled", 0, 32), ("shifted", 32, 1), ("faint", -4 / 256, 1 / 256)],
 )
 def test_moments(distribution: str, mean: float, deviation: float) -> None:
     (x,) = draw_inputs(workload(floats(200, 100)), distribution, 0)

@@ -90,13 +90,12 @@ def call(
         TypeError: the result holds something else than plain tensors, numbers, strings and containers.
     """
     given = [tensor.clone(memory_format=torch.preserve_format) for tensor in inputs]
-    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    before = {name: value.detach().clone() for name, value in state.items()}
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
-    with torch.no_grad(), mode or nullcontext():
-        result = module(*args, **kwargs)
     outputs: list[Tensor] = []
-    tree = flatten(result, outputs)
+    with torch.no_grad(), mode or nullcontext():  # around all that a module or its result could have made its own
+        state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        before = {name: value.detach().clone() for name, value in state.items()}
+        tree = flatten(module(*args, **kwargs), outputs)
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
     outputs = [output.detach() for output in outputs]

@@ -1,0 +1,201 @@
+"""What a candidate's source may use, so that what its guest saw of the run is what the run did.
+
+The recorders of launches and operators live in the candidate's process, where Python can reach and change
+anything. What is allowed is therefore a list: imports, the parts of torch and Triton that lead nowhere else, no
+private names, no code made from text, no attribute set on what others share. A kernel is defined once, at the top
+of the file, and only launched, so that the interpreter and the compiler have the same one.
+
+This narrows what a candidate can hide; an executor that replays its launches needs to trust none of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+_IMPORTS = frozenset(
+    "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
+    "operator typing warnings torch torch.nn torch.nn.functional torch.nn.init torch.nn.parameter torch.nn.utils "
+    "torch.nn.utils.parametrize torch.autograd triton triton.language triton.language.extra triton.language.math "
+    "triton.language.extra.libdevice triton.language.extra.cuda triton.language.extra.cuda.libdevice "
+    "triton.tools.tensor_descriptor".split()
+)
+# Attributes that lead from a module to one that is not on the list, whatever they are looked up on.
+_GATEWAYS = frozenset(
+    "atexit asyncio builtins concurrent ctypes ctypeslib faulthandler gc importlib inspect io linecache marshal mmap "
+    "multiprocessing os pathlib pickle resource runpy shutil signal socket subprocess sys tempfile threading torch "
+    "traceback triton types weakref".split()
+)
+# Parts of torch and Triton that run code, read memory, or change what all share; `triton.language` has none.
+_WITHHELD = {
+    "torch": frozenset(
+        "backends classes compile compiler distributed export from_dlpack from_file from_numpy frombuffer func "
+        "futures fx hub import_ir_module jit library load monitor multiprocessing onnx ops overrides package "
+        "profiler save serialization set_default_device set_default_dtype set_default_tensor_type storage testing "
+        "to_dlpack TypedStorage UntypedStorage utils vmap".split()
+    ),
+    "triton": frozenset("backends compile compiler JITFunction knobs runtime testing tools".split()),
+    "": frozenset[str](),
+}
+_METHODS = frozenset("apply_ map_ map2_ storage untyped_storage".split())  # of a tensor: its values, unseen
+_BUILTINS = frozenset("__import__ breakpoint compile delattr dir eval exec globals locals memoryview open vars".split())
+_DEFINED = frozenset(
+    "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
+    "__str__".split()
+)
+_BY_NAME = ("getattr", "hasattr", "setattr")
+
+
+def forbidden(code: str) -> str:
+    """The first thing in `code` that a candidate may not use, with its line; "" if there is none."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        return f"does not parse: {error}"
+    found = sorted((getattr(node, "lineno", 0), what) for node, what in _Reader(tree).all())
+    return f"line {found[0][0]}: {found[0][1]}" if found else ""
+
+
+class _Reader:
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._nodes = list(ast.walk(tree))
+        self._parents = {child: node for node in self._nodes for child in ast.iter_child_nodes(node)}
+        self._imports = [node for node in self._nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        self._modules, self._shared = self._imported()
+        self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        self._kernels = {node.name: node for node in self._nodes if isinstance(node, ast.FunctionDef) and _is_jit(node)}
+
+    def all(self) -> Iterator[tuple[ast.AST, str]]:
+        yield from self._imports_off_the_list()
+        yield from self._kernels_twice()
+        for node in self._nodes:
+            if isinstance(node, ast.Attribute):
+                yield from ((node, what) for what in self._attribute(node))
+            elif isinstance(node, ast.Name):
+                yield from ((node, what) for what in self._name(node))
+            elif isinstance(node, ast.FunctionDef) and _is_dunder(node.name) and node.name not in _DEFINED:
+                yield node, f"defines {node.name}"
+            elif isinstance(node, ast.Call):
+                yield from ((node, what) for what in self._call(node))
+
+    def _imported(self) -> tuple[set[str], dict[str, str]]:
+        """Names that stand for modules, and all names that stand for what others share, with where they are from."""
+        modules: set[str] = set()
+        shared: dict[str, str] = {}
+        for node in self._imports:
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                whole = alias.name if alias.asname else name
+                whole = whole if isinstance(node, ast.Import) else f"{node.module}.{alias.name}"
+                shared[name] = _origin(whole)
+                if isinstance(node, ast.Import) or whole in _IMPORTS:
+                    modules.add(name)
+        for node in self._nodes:
+            if isinstance(node, ast.Assign) and _root(node.value) in shared:
+                copied = [target.id for target in node.targets if isinstance(target, ast.Name)]
+                shared |= dict.fromkeys(copied, shared[_root(node.value)])
+        return modules, shared
+
+    def _imports_off_the_list(self) -> Iterator[tuple[ast.AST, str]]:
+        for node in self._imports:
+            names = [alias.name for alias in node.names]
+            wanted = names if isinstance(node, ast.Import) else [node.module or "."]
+            yield from ((node, f"imports {name}") for name in wanted if name not in _IMPORTS)
+            if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+                whole = {name for name in names if f"{node.module}.{name}" in _IMPORTS}
+                origin = _origin(node.module or "")
+                hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
+                yield from ((node, f"imports {name}") for name in hidden)
+
+    def _kernels_twice(self) -> Iterator[tuple[ast.AST, str]]:
+        """A kernel that is not the only one of its name, or not there in every run."""
+        top = [node for node in self._tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+        bound = [node.name for node in top] + [
+            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        for name, kernel in self._kernels.items():
+            if kernel not in top or bound.count(name) > 1:
+                yield kernel, f"defines the kernel {name} under a condition or twice"
+
+    def _attribute(self, node: ast.Attribute) -> Iterator[str]:
+        root = _root(node)
+        if _is_hidden(node.attr, self._shared.get(root, "")) and not _is_own(node):
+            yield ast.unparse(node)
+        if node.attr in _METHODS and root not in self._shared:
+            yield ast.unparse(node)
+        if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):
+            yield f"sets {ast.unparse(node)}"
+        if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
+            yield f"looks into the kernel: {ast.unparse(node)}"
+
+    def _may_set(self, node: ast.Attribute) -> bool:
+        """On `self`, or on an object that was made here."""
+        root = _root(node)
+        return root in ("self", "ctx") or (root in self._made and root not in self._shared)
+
+    def _name(self, node: ast.Name) -> Iterator[str]:
+        parent = self._parents[node]
+        if isinstance(node.ctx, ast.Load):
+            if node.id in _BUILTINS or (node.id.startswith("__") and node.id != "__name__"):
+                yield node.id
+            called = isinstance(parent, ast.Call) and parent.func is node
+            if node.id in (*_BY_NAME, "type") and not called and node.id not in ("type",):
+                yield node.id
+            if node.id in self._modules and not isinstance(parent, ast.Attribute):
+                yield f"passes the module {node.id} on"
+            if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not _root(parent.func):
+                yield f"passes the kernel {node.id} on"
+
+    def _call(self, node: ast.Call) -> Iterator[str]:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _BY_NAME:
+            text = _start(node.args[1]) if len(node.args) > 1 else ""
+            owner = _root(node.args[0]) if node.args else ""
+            if not text or _is_hidden(text, "") or owner in self._shared or owner in self._kernels:
+                yield ast.unparse(node)
+        if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call)):
+            yield ast.unparse(node)
+        if name in ("isinstance", "str", "repr") and node.args and _root(node.args[0]) in self._kernels:
+            yield ast.unparse(node)
+
+
+def _origin(module: str) -> str:
+    """The key of `_WITHHELD` for what is looked up on `module`."""
+    first = module.split(".")[0]
+    return first if first in _WITHHELD and not module.startswith("triton.language") else ""
+
+
+def _is_hidden(attribute: str, origin: str) -> bool:
+    return attribute.startswith("_") or attribute in _GATEWAYS or attribute in _WITHHELD[origin]
+
+
+def _root(node: ast.AST) -> str:
+    """`torch` of `torch.nn.functional`; "" if it does not start at a name."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _start(node: ast.AST) -> str:
+    """What a name that is put together starts with, as far as it is written down."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _is_jit(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(decorator).partition("(")[0].split(".")[-1] == "jit" for decorator in node.decorator_list)
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    """`self._name`, `super().__init__`, `type(x).__name__`."""
+    if _is_dunder(node.attr):
+        base = node.value
+        above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
+        return node.attr == "__name__" or (above and node.attr in ("__init__", "__new__"))
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "ctx")
