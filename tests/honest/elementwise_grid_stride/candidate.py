@@ -1,9 +1,10 @@
-"""A fixed number of programs, each of which strides over the blocks, and tanh from the exponential."""
+"""A fixed number of programs, each of which strides over the blocks."""
 
 import torch
 import torch.nn as nn
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 PROGRAMS = 4
 
@@ -15,10 +16,7 @@ def strided(x_ptr, y_ptr, out_ptr, count, BLOCK: tl.constexpr):
         at = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at, mask=at < count, other=0.0)
         y = tl.load(y_ptr + at, mask=at < count, other=0.0)
-        power = tl.exp(-2.0 * tl.abs(x))
-        magnitude = tl.where(tl.abs(x) < 0.01, tl.abs(x) - x * x * tl.abs(x) / 3.0, (1.0 - power) / (1.0 + power))
-        tanh = tl.where(x < 0.0, -magnitude, magnitude)
-        tl.store(out_ptr + at, tanh / (1.0 + tl.exp(-y)) + x * 0.5, mask=at < count)
+        tl.store(out_ptr + at, libdevice.tanh(x) / (1.0 + tl.exp(-y)) + x * 0.5, mask=at < count)
 
 
 class ModelNew(nn.Module):

@@ -1,4 +1,4 @@
-"""Several rows in one program, normalised by tl.softmax's formula in base two."""
+"""Several rows in one program, normalised with the exponential in base two."""
 
 import torch
 import torch.nn as nn
