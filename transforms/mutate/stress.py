@@ -72,7 +72,7 @@ _STATES: Mapping[str, Change] = {
     "drawn": lambda value: value,
     "negated": lambda value: -value,
     "large": lambda value: value * 8,
-    "small": lambda value: value * 2.0**-6,
+    "small": lambda value: value * 2.0**-10,
 }
 
 
@@ -95,8 +95,8 @@ class Batch:
         kinds = {spec.name: spec.kind for spec in self.task.state}
         for key in range(STATE_SETS):
             for name, value in draw_state(self.task.state, self.trials[0].seed + key).items():
-                is_free = kinds[name] == "parameter"  # a buffer may be a variance
-                found[f"state.{key}.{name}"] = _STATES[self.state](value).contiguous() if is_free else value
+                is_changed = kinds[name] == "parameter" or self.state != "negated"  # a buffer may be a variance
+                found[f"state.{key}.{name}"] = _STATES[self.state](value) if is_changed else value
         return found
 
     def describe(self, index: int) -> str:
