@@ -154,7 +154,7 @@ class _Reader:
             owner = _root(node.args[0]) if node.args else ""
             if not text or _is_hidden(text, "") or owner in self._shared or owner in self._kernels:
                 yield ast.unparse(node)
-        if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call)):
+        if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
             yield ast.unparse(node)
         if name in ("isinstance", "str", "repr") and node.args and _root(node.args[0]) in self._kernels:
             yield ast.unparse(node)

@@ -53,6 +53,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     report = sandbox.run(Job("interpret", code, tensors, replace(settings.limits, processes=1)))  # all where it is seen
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     results, deterministic = reference.compare(reply, report.tensors)
+    reference.check_later(report.tensors)
     launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
     if settings.targets:
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
@@ -153,7 +154,6 @@ class Reference:
             raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self._trials)} trials")
         results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
-        self._check_later(tensors, runs[0])
         return tuple(results), same_bytes(repeat, runs[0])
 
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
@@ -174,13 +174,13 @@ class Reference:
             tolerance=measure.tolerance,
         )
 
-    def _check_later(self, tensors: Tensors, first: Observation) -> None:
+    def check_later(self, tensors: Tensors) -> None:
         """The outputs of the first call are what they were, whatever was called since; but for views of state."""
         for index, owner in enumerate(self._runs[0]["eager"].shares):
-            later = tensors.get(f"later.output.{index}")
-            if later is None:
+            first, later = (tensors.get(f"{name}.output.{index}") for name in ("0", "later"))
+            if first is None or later is None:
                 raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: no later output {index}")
-            if not owner and not same_bits(later, first.outputs[index]):
+            if not owner and not same_bits(later, first):
                 raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
 
     def ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:

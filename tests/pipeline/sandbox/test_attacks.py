@@ -100,6 +100,21 @@ def test_it_ends_as_it_must(run: Run, sandbox: Sandbox, name: str) -> None:
     assert run("return {'fine': 1}, {}").reply == {"fine": 1}
 
 
+@pytest.mark.parametrize(
+    "act",
+    [
+        "import threading; threading.Thread(target=print).start()",
+        "import os; os.fork()",
+        "import subprocess; subprocess.run(['/bin/true'])",
+        "import ctypes; assert ctypes.CDLL(None).fork() >= 0",
+    ],
+)
+def test_a_guest_that_may_have_one_process_starts_no_other_and_no_thread(run: Run, act: str) -> None:
+    assert run(act).status is Status.OK
+    assert run(act, processes=1).status is Status.RAISED
+    assert run("import torch; return {'sum': torch.ones(1 << 20).sum().item()}, {}", processes=1).status is Status.OK
+
+
 def test_output_is_capped_and_drained(run: Run) -> None:
     report = run("import os\nfor _ in range(256): os.write(2, bytes(1 << 16))\nreturn {'done': 1}, {}")
     assert report.reply == {"done": 1}

@@ -1,0 +1,124 @@
+"""Verifies every case of the evil corpus, and writes how many were accepted or did harm to the host.
+
+    python benchmarks/evil.py
+    python benchmarks/evil.py zeros fork_bomb    # some of the cases, without writing a figure
+
+Harm is what the host can see once the candidate is gone: a file outside of the sandbox's folder that is new or has
+changed, a process that is left, an environment that is not what it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.transforms.verify import VerifySettings, verify
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from corpus import GROUPS, Case, load_cases
+
+SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=6))
+WATCHED = {  # folder -> which of its files; others write into the system's temporary folder too
+    Path("/tmp"): "kernelquarry*",
+    Path("/var/tmp"): "*",
+    Path("/dev/shm"): "*",
+    Path("/"): "*",
+    Path.home(): "*",
+    Path(torch.__file__).parent: "*.py",
+}
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a candidate must leave as it is."""
+
+    files: frozenset[tuple[str, int, int]]  # path, size, time of change
+    environment: frozenset[tuple[str, str]]
+
+    @classmethod
+    def look(cls) -> Host:
+        files = set()
+        for folder, pattern in WATCHED.items():
+            for path in folder.glob(pattern):
+                if path.is_file() and not path.is_symlink():
+                    status = path.stat()
+                    files.add((str(path), status.st_size, status.st_mtime_ns))
+        return cls(frozenset(files), frozenset(os.environ.items()))
+
+
+def descendants() -> int:
+    """How many processes there are below this one."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue  # it ended
+    below, grown = {os.getpid()}, True
+    while grown:
+        new = {pid for pid, parent in parents.items() if parent in below} - below
+        below |= new
+        grown = bool(new)
+    return len(below) - 1
+
+
+def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
+    """What it was rejected with, "accepted" if it was not, and whether that is what must reject it."""
+    outcome = verify(case.candidate, sandbox, SETTINGS)
+    if not isinstance(outcome, Dropped):
+        return "accepted", False
+    fits = outcome.reason in case.reasons and case.evidence in outcome.evidence
+    return outcome.reason.value, fits
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help="names; all if none is given")
+    wanted = set(parser.parse_args().cases)
+    cases = [case for case in load_cases("evil") if not wanted or case.name in wanted]
+    waiting = load_cases("evil", needs="gpu")
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    bad: list[str] = []
+    started = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="evil-") as scratch,
+        Sandbox(SandboxSettings(1, scratch=scratch)) as sandbox,
+    ):
+        verify(load_cases("honest")[0].candidate, sandbox, SETTINGS)  # starts the warm processes
+        before, processes = Host.look(), descendants()
+        for case in cases:
+            reason, fits = judge(case, sandbox)
+            reasons[case.group][reason] += 1
+            if not fits:
+                bad.append(f"{case.name}: {reason}, where it should be rejected as {case.reasons[0].value}")
+            if (left := descendants()) != processes:
+                bad.append(f"{case.name}: {left} processes where there were {processes}")
+                processes = left
+            if (after := Host.look()) != before:
+                bad.append(f"{case.name}: changed {sorted(after.files ^ before.files)[:4]}, or the environment")
+                before = after
+    for group in GROUPS:
+        listed = ", ".join(f"{reason} {count}" for reason, count in reasons[group].most_common())
+        print(f"{group:20} {reasons[group].total():4}  {listed}")
+    print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s, {len(waiting)} more need a GPU")
+    print(*bad, sep="\n")
+    if not wanted:
+        note = f"{len(cases)} cases in {len(GROUPS)} groups, without a GPU; {len(waiting)} more need one"
+        record("verdict.evil_accepted", len(bad), "python benchmarks/evil.py", note=note)
+
+
+if __name__ == "__main__":
+    main()

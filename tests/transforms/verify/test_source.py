@@ -1,0 +1,73 @@
+"""What a candidate's source may use: honest candidates pass, and each way around the recorders is named."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import HERE
+
+from kernelquarry.transforms.verify.source import forbidden
+
+HONEST = sorted(path for path in (HERE / "honest").glob("*/candidate.py"))
+
+
+@pytest.mark.parametrize("path", HONEST, ids=lambda path: path.parent.name)
+def test_honest_sources_pass(path) -> None:
+    assert forbidden(path.read_text()) == ""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from triton import jit",
+        "from triton.language.extra import libdevice",
+        "def f(self, x):\n    self._scale = getattr(self, f'scale_{x}')",
+        "class A:\n    def __init__(self):\n        super().__init__()",
+        "def f(x):\n    return type(x) is int and type(x).__name__ == 'int'",
+        "layer = torch.nn.Linear(1, 1)\nlayer.extra = 3",
+        "x = y.select(0, 1).library",
+    ],
+)
+def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
+    assert forbidden(f"import torch\n{code}\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "evidence"),
+    [
+        ("import ctypes", "imports ctypes"),
+        ("import torch.utils.data", "imports torch.utils.data"),
+        ("from torch import _C", "imports _C"),
+        ("from torch import utils as u", "imports utils"),
+        ("from . import sibling", "imports ."),
+        ("torch.sys.modules", "torch.sys"),
+        ("torch.nn.functional.torch.utils", "torch.nn.functional.torch"),
+        ("t = torch", "passes the module torch on"),
+        ("n = torch.nn\nn.modules.module.torch", "n.modules.module.torch"),
+        ("torch._C", "torch._C"),
+        ("(lambda: 0).__globals__", "__globals__"),
+        ("().__class__.__base__.__subclasses__()", "__class__"),
+        ("getattr(torch, 'li' + 'brary')", "getattr"),
+        ("getattr(torch, 'library')", "getattr"),
+        ("g = getattr", "getattr"),
+        ("eval('1')", "eval"),
+        ("__builtins__", "__builtins__"),
+        ("torch.empty = None", "sets torch.empty"),
+        ("T = torch.Tensor\nT.clone = None", "sets T.clone"),
+        ("def f(x):\n    x.shape = 1", "sets x.shape"),
+        ("T = type(1)", "type(1)"),
+        ("type(x).clone = None", "sets type(x).clone"),
+        ("x.untyped_storage()", "untyped_storage"),
+        ("class T:\n    def __torch_dispatch__(self): pass", "defines __torch_dispatch__"),
+        ("if x:\n    @triton.jit\n    def k(): pass", "under a condition or twice"),
+        ("@triton.jit\ndef k(): pass\nk = 3", "under a condition or twice"),
+        ("@triton.jit\ndef k(): pass\nk.fn", "looks into the kernel"),
+        ("@triton.jit\ndef k(): pass\nstr(k)", "str(k)"),
+        ("def (", "does not parse"),
+    ],
+)
+def test_ways_around_the_recorders_are_named(code: str, evidence: str) -> None:
+    assert evidence in forbidden(f"import torch\nimport triton\n{code}\n")
+
+
+def test_the_line_is_told() -> None:
+    assert forbidden("import torch\n\n\nimport os\n") == "line 4: imports os"
