@@ -240,7 +240,7 @@ def impostors(
     answers: dict[str, list[Tensor]] = {
         "zeros": [torch.zeros_like(value) for value in values],
         "constant": [_mean(value, list(range(value.ndim))) for value in values],
-        "batch_mean": [_mean(value, [0]) for value in values if value.ndim > 1],
+        "batch_mean": [_mean(value, [0]) for value in values if value.ndim > 1 and len(value) > 1],
         "input": [alike for value in values for alike in [_alike(value, inputs)] if alike is not None],
     }
     for name, run in stand_ins.items():
@@ -251,7 +251,7 @@ def impostors(
 
 
 def _mean(value: Tensor, dims: list[int]) -> Tensor:
-    if not value.numel() or not dims:
+    if value.numel() < 2 or not dims:
         return value.double() + 1.0  # a single number is its own mean
     return value.double().nan_to_num(0.0, 0.0, 0.0).mean(dim=dims, keepdim=True).expand(value.shape).to(value.dtype)
 

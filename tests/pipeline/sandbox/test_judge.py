@@ -206,6 +206,14 @@ def test_impostors_are_other_answers_of_the_same_shape() -> None:
     assert torch.allclose(answers["batch_mean"][0][0], eager.outputs[0].mean(0))
 
 
+@pytest.mark.parametrize("shape", [(1, 4), (1, 1), (1,), ()])
+def test_no_impostor_is_the_right_answer(shape: tuple[int, ...]) -> None:
+    """The mean over a batch of one is what was averaged, and so is the mean of one number."""
+    exact = randn(*shape)
+    for name, values in impostors(observed(exact.float()), [], {}).items():
+        assert not yardstick(exact).measure(values).passes, name
+
+
 def test_an_impostor_answers_all_outputs() -> None:
     eager = observed(randn(6, 4).float(), randn(3).float())
     assert "input" not in impostors(eager, [randn(6, 4).float()], {})
