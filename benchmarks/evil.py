@@ -22,12 +22,12 @@ import torch
 
 from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
-from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from corpus import GROUPS, Case, load_cases
+from corpus import GROUPS, HERE, Case, load_case, load_cases
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=6))
 WATCHED = {  # folder -> which of its files; others write into the system's temporary folder too
@@ -97,7 +97,8 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="evil-") as scratch,
         Sandbox(SandboxSettings(1, scratch=scratch)) as sandbox,
     ):
-        verify(load_cases("honest")[0].candidate, sandbox, SETTINGS)  # starts the warm processes
+        started_all = verify(load_case(HERE / "honest" / "softmax").candidate, sandbox, SETTINGS)
+        assert isinstance(started_all, Kept), started_all  # all warm processes are there now
         before, processes = Host.look(), descendants()
         for case in cases:
             reason, fits = judge(case, sandbox)
