@@ -91,10 +91,10 @@ class _Reader:
                 shared[name] = _origin(whole)
                 if isinstance(node, ast.Import) or whole in _IMPORTS:
                     modules.add(name)
-        for node in self._nodes:
-            if isinstance(node, ast.Assign) and _root(node.value) in shared:
-                copied = [target.id for target in node.targets if isinstance(target, ast.Name)]
-                shared |= dict.fromkeys(copied, shared[_root(node.value)])
+        for statement in self._nodes:
+            if isinstance(statement, ast.Assign) and _root(statement.value) in shared:
+                copied = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+                shared |= dict.fromkeys(copied, shared[_root(statement.value)])
         return modules, shared
 
     def _imports_off_the_list(self) -> Iterator[tuple[ast.AST, str]]:

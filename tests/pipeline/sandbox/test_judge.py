@@ -251,3 +251,8 @@ def test_a_reply_becomes_an_observation() -> None:
 def test_a_malformed_reply_is_refused(broken: object) -> None:
     with pytest.raises(MalformedReply):
         read_observation(broken, {"0.output.0": torch.ones(2, 3)}, "0")
+
+
+def test_the_right_answer_with_nan_in_it_is_no_impostor() -> None:
+    value = torch.tensor([1.0, math.nan, 3.0])
+    assert "other_parameters" not in impostors(observed(value), [], {"other_parameters": observed(value.clone())})
