@@ -34,6 +34,7 @@ class Task:
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
+    by_model: bool = False  # what wrote `triton_code` could mean to deceive
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
@@ -49,6 +50,7 @@ class Task:
             purity=candidate.purity,
             extern_ops=candidate.extern_ops,
             shape_general=candidate.shape_general,
+            by_model=candidate.generator.kind == "model",
         )
 
     @classmethod
@@ -64,6 +66,7 @@ class Task:
             purity=pair.purity,
             extern_ops=pair.extern_ops,
             shape_general=pair.shape_general,
+            by_model=pair.generator.kind == "model",
         )
 
 

@@ -58,7 +58,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     if settings.targets:
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
-    if found := forbidden(task.triton_code):
+    if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
     return Verdict(
         tiers=(Tier.COMPILED, Tier.INTERPRETED) if settings.targets else (Tier.INTERPRETED,),

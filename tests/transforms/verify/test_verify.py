@@ -100,6 +100,14 @@ def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox:
     assert {trial.workload for trial in outcome.record.verdict.trials} == {0}
 
 
+@pytest.mark.parametrize(("kind", "ends"), [("inductor", Kept), ("model", Dropped)])
+def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sandbox, kind: str, ends: type) -> None:
+    """What lowering takes over of a reference's constructor may look into anything."""
+    code = softmax.triton_code + "\n\nNAMES = dir(torch.ops)\n"
+    candidate = replace(softmax, triton_code=code, generator=replace(softmax.generator, kind=kind))
+    assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
+
+
 def test_the_environment_is_recorded(row: Pair, sandbox: Sandbox) -> None:
     environment = row.verdict.environment
     assert environment.device == "cpu-interpreter"
