@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernelquarry.pipeline.figures import ROOT, record
@@ -140,6 +141,7 @@ def main() -> None:
     clone = workdir / "clone"
     out = clone / "out" / corpus
     command = f"python benchmarks/main_job.py --corpus {corpus}"
+    keep = partial(record, command=command, checkout=clone)
     make = ["make", "dataset", f"CORPUS={corpus}"]
 
     if "dataset" in arguments.only:
@@ -149,16 +151,16 @@ def main() -> None:
         built = run(make, clone)
         pairs = sum(1 for _ in read_rows(out / "dataset"))
         if corpus == "tiny":
-            record("main.minutes_tiny", (setup.seconds + built.seconds) / 60, command)
-            record("main.minutes_tiny.pipeline", built.seconds / 60, command)
-            record("main.minutes_tiny.peak_gb", built.peak_gb, command)
+            keep("main.minutes_tiny", (setup.seconds + built.seconds) / 60)
+            keep("main.minutes_tiny.pipeline", built.seconds / 60)
+            keep("main.minutes_tiny.peak_gb", built.peak_gb)
         else:
-            record(f"main.pairs_{corpus}.minutes", built.seconds / 60, command)
-        record(f"main.pairs_{corpus}", pairs, command)
-        record("main.conservation", conservation(out), command)
+            keep(f"main.pairs_{corpus}.minutes", built.seconds / 60)
+        keep(f"main.pairs_{corpus}", pairs)
+        keep("main.conservation", conservation(out))
     before = shards(out / "dataset")
     if "second" in arguments.only:
-        record("main.second_run_s", run(make, clone).seconds, command)
+        keep("main.second_run_s", run(make, clone).seconds)
         if shards(out / "dataset") != before:
             sys.exit("the second run changed the shards")
     if "scratch" in arguments.only:
@@ -167,11 +169,11 @@ def main() -> None:
         run(make, clone)
         after = shards(out / "dataset")
         same = sum(after.get(name) == digest for name, digest in before.items())
-        record("main.second_run_s.identical_shards", 100 * same / len(before), command)
+        keep("main.second_run_s.identical_shards", 100 * same / len(before))
     if "fresh" in arguments.only:
         good, total, errors = fresh_rows(clone, out / "dataset", workdir)
         print(*errors, sep="\n")
-        record("main.fresh_replay.plain", 100 * good / total, command, note=f"{good} of {total} rows")
+        keep("main.fresh_replay.plain", 100 * good / total, note=f"{good} of {total} rows")
     if "replay" in arguments.only:
         replayed = subprocess.run(
             [clone / ".venv/bin/kernelquarry", "replay", "--all", "--dataset", out / "dataset"],
@@ -179,9 +181,9 @@ def main() -> None:
         )  # fmt: skip
         print(replayed.stdout, replayed.stderr)
         held, total = map(int, re.findall(r"(\d+) of (\d+) rows verified again", replayed.stdout)[0])
-        record("main.fresh_replay", 100 * held / total, command, note=f"{held} of {total} rows")
+        keep("main.fresh_replay", 100 * held / total, note=f"{held} of {total} rows")
     if "test" in arguments.only:
-        record("main.test_minutes", run(["make", "test"], clone).seconds / 60, command)
+        keep("main.test_minutes", run(["make", "test"], clone).seconds / 60)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ def measured() -> list[Figure]:
     return [Figure(**entry) for entry in json.loads(FIGURES.read_text())] if FIGURES.exists() else []
 
 
-def record(id: str, value: float, command: str, note: str = "", machine: str = "") -> Figure:
-    """Append a measurement of the figure `id`, which `goals.toml` must know, and return it.
+def record(id: str, value: float, command: str, note: str = "", machine: str = "", checkout: Path = ROOT) -> Figure:
+    """Append a measurement of the figure `id`, which `goals.toml` must know, on the code in `checkout`, and return it.
 
     A figure of several numbers has one id each, with a suffix; the suffix may be any that a goal has.
     """
@@ -82,7 +82,7 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
         command=command,
         machine=machine or f"{os.cpu_count()} cores, {platform.machine()}, no GPU",
         versions={"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}},
-        commit=_commit(),
+        commit=_commit(checkout),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         note=note,
     )
@@ -92,11 +92,11 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
     return figure
 
 
-def _commit() -> str:
+def _commit(checkout: Path) -> str:
     """What was measured; a measurement written just before does not make it something else."""
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results")
