@@ -88,8 +88,10 @@ DEDUPLICATE = Stage(
 
 PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees"))
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
-RUNNING = tuple(f"{GUEST}.{module}" for module in ("reference", "interpret", "compile", "verifying", "load", "trees"))
-JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation"))
+RUNNING = tuple(
+    f"{GUEST}.{module}" for module in ("reference", "interpret", "compile", "trace", "verifying", "load", "trees")
+)
+JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation", "executor"))
 
 STAGES: tuple[Stage, ...] = (
     READ,
