@@ -14,12 +14,14 @@ The magic is written last: a message that was cut off has none.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
 import mmap
 import os
 import struct
+import time
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -33,6 +35,7 @@ MAX_JSON = 16 << 20  # bytes
 MAX_TENSORS = 4096
 MAX_DIMENSIONS = 12
 _ALIGNMENT = 64
+_RELEASE_S = 1.0  # for the memory of a dead process to be gone
 _HEADER = struct.Struct("<8s16sQQQ")
 _RECORD = struct.Struct(f"<QQQQ{MAX_DIMENSIONS}Q")
 
@@ -222,8 +225,16 @@ def _aligned(offset: int) -> int:
 
 
 def seal(fd: int) -> None:
-    """Make a memfd's content final. Raises ProtocolError if a process can still write to it."""
-    try:
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    except OSError as error:
-        raise ProtocolError(f"the message can still be written to: {error}") from error
+    """Make a memfd's content final. Raises ProtocolError if a process can still write to it.
+
+    The memory of a process that is dead stays for as long as somebody looks at it, `ps` for one.
+    """
+    deadline = time.monotonic() + _RELEASE_S
+    while True:
+        try:
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise ProtocolError(f"the message can still be written to: {error}") from error
+        time.sleep(0.01)

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 import struct
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -227,3 +228,12 @@ def test_no_damage_does_more_than_raise(changes: list[tuple[int, int]], cut: int
         pass
     finally:
         os.close(fd)
+
+
+def test_a_mapping_that_is_about_to_go_is_waited_for(fd: int) -> None:
+    """As of a dead process that a monitor looks at."""
+    os.ftruncate(fd, 4096)
+    mapping = mmap.mmap(fd, 4096)
+    threading.Timer(0.1, mapping.close).start()
+    protocol.seal(fd)
+    assert mapping.closed
