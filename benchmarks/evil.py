@@ -22,6 +22,7 @@ import torch
 
 from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.layers import usage
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.transforms.verify import VerifySettings, verify
 
@@ -60,19 +61,7 @@ class Host:
 
 def descendants() -> int:
     """How many processes there are below this one."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                continue  # it ended
-    below, grown = {os.getpid()}, True
-    while grown:
-        new = {pid for pid, parent in parents.items() if parent in below} - below
-        below |= new
-        grown = bool(new)
-    return len(below) - 1
+    return len(usage.tree(os.getpid(), sys.maxsize)) - 1
 
 
 def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:

@@ -46,10 +46,10 @@ class Exchange:
         self._job = job
         self.nonce = secrets.token_bytes(protocol.NONCE_BYTES)
         with contextlib.ExitStack() as stack:
-            self._request = _memfd(stack, "request")
+            self._request = memfd(stack, "request")
             protocol.write(self._request, self.nonce, job.request, job.tensors, _MAX_REQUEST)
             protocol.seal(self._request)
-            self.reply = _memfd(stack, "reply")
+            self.reply = memfd(stack, "reply")
             os.ftruncate(self.reply, job.limits.output_mb * _MEBIBYTE)
             fcntl.fcntl(self.reply, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
             self._channel, self._their_channel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -131,7 +131,8 @@ class Exchange:
             return b""
 
 
-def _memfd(stack: contextlib.ExitStack, name: str) -> int:
+def memfd(stack: contextlib.ExitStack, name: str) -> int:
+    """Memory for one message, which can be sealed; `stack` closes it."""
     fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     stack.callback(os.close, fd)
     return fd

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 
 from .task import Task
 
 _EVIDENCE = 500  # characters
-_LARGEST_GRID = (2**31 - 1, 65535, 65535)  # of CUDA; HIP takes more
 
 Launch = tuple[str, tuple[int, ...]]  # kernel and grid
 
@@ -39,10 +39,8 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
     if not all(launches):
         raise Rejected(Reason.KERNEL_UNUSED, "a call launched no kernel")
     for name, grid in (launch for trial in launches for launch in trial):
-        if any(size > largest for size, largest in zip(grid, _LARGEST_GRID, strict=True)):
-            raise Rejected(
-                Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {_LARGEST_GRID}"
-            )
+        if any(size > largest for size, largest in zip(grid, MAX_GRID, strict=True)):
+            raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
     if idle := sorted(set(task.kernels) - set(names)):
         raise Rejected(Reason.KERNEL_UNUSED, f"never launched: {', '.join(idle)}")
     operators = {_operator(name) for name in reply["operators"]}

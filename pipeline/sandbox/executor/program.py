@@ -18,7 +18,7 @@ from ..observation import MalformedReply, expect
 MAX_STORAGES = 4096
 MAX_STEPS = 65536
 _MAX_DIMENSIONS = 12
-_MAX_GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)
+MAX_GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)  # of CUDA; HIP takes more
 _MAX_WARPS = 32
 _MAX_ARGUMENTS = 512
 _BITS = {
@@ -153,7 +153,7 @@ def _step(claim: Any, storages: tuple[int, ...], kernels: int) -> Launch | Fill 
     arguments = expect(fields["arguments"], list)
     if kernel >= kernels or len(grid) != 3 or len(arguments) > _MAX_ARGUMENTS:
         raise MalformedReply("a launch of no kernel, on no grid, or with too many arguments")
-    if any(size > most for size, most in zip(grid, _MAX_GRID, strict=True)):
+    if any(size > most for size, most in zip(grid, MAX_GRID, strict=True)):
         raise MalformedReply(f"a grid of {grid}")
     return Launch(kernel, (grid[0], grid[1], grid[2]), tuple(_argument(entry, storages) for entry in arguments))
 

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import protocol
-from ..exchange import SandboxError
+from ..exchange import SandboxError, memfd
 from ..protocol import Tensors
 
 _START_S = 120.0  # for importing torch and making a context
@@ -79,7 +79,7 @@ class Executor:
         """See `process.execute`. `usable` says whether it can run another job."""
         nonce = secrets.token_bytes(protocol.NONCE_BYTES)
         with contextlib.ExitStack() as stack:
-            asked, answered = (_memfd(stack, name) for name in ("request", "reply"))
+            asked, answered = (memfd(stack, name) for name in ("request", "reply"))
             protocol.write(asked, nonce, request, tensors, _CAPACITY)
             job = {"nonce": nonce.hex(), "capacity": _CAPACITY}
             try:
@@ -169,9 +169,3 @@ class Gpus:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _memfd(stack: contextlib.ExitStack, name: str) -> int:
-    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    stack.callback(os.close, fd)
-    return fd

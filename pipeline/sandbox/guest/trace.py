@@ -31,7 +31,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     Replies with the module's `state` (digests), the `kernels`, a `program` for each workload, and `operators`, what
     ran outside of the kernels; or with `load_error`; or with `untraceable`, why there are no programs. Binaries go
-    as `binary.<sha256>`, constants as `constant.<workload>.<storage>`, the state as `state.<name>`.
+    as `binary.<sha256>`, constants as `constant.<workload>.<storage>`.
     """
     torch.set_num_threads(1)
     gpu.pretend()
@@ -56,8 +56,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     except Untraceable as why:
         return {"state": reply["state"], "untraceable": str(why)[:_MESSAGE]}, {}
     reply["kernels"], reply["operators"] = kernels.described, sorted(operators)
-    state = {f"state.{name}": value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
-    return reply, results | kernels.binaries | state
+    return reply, results | kernels.binaries
 
 
 def _trace(

@@ -47,6 +47,7 @@ class Launch:
 
     metadata: Any  # of Triton's compiler
     binary: bytes
+    digest: str  # sha256 of the binary
     signature: Sequence[Any]  # type of each argument as Triton writes it; tuples are nested
     arguments: Sequence[Any]
     grid: tuple[int, int, int]
@@ -68,7 +69,7 @@ class Recorder:
         Recorder.launches.append((metadata.name, (x, y, z)))
         Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
         if Recorder.listener is not None:
-            Recorder.listener(Launch(metadata, binary, self._signature, rest[_BEFORE_ARGUMENTS:], (x, y, z)))
+            Recorder.listener(Launch(metadata, binary, digest, self._signature, rest[_BEFORE_ARGUMENTS:], (x, y, z)))
 
     @classmethod
     def take(cls) -> dict[str, Any]:

@@ -16,7 +16,6 @@ anything.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -55,7 +54,7 @@ class Kernels:
                 raise Untraceable(f"{metadata.name} needs {name}")
         if getattr(metadata, "num_ctas", 1) != 1:
             raise Untraceable(f"{metadata.name} runs in clusters of {metadata.num_ctas} blocks")
-        digest = hashlib.sha256(launch.binary).hexdigest()
+        digest = launch.digest
         key = digest, metadata.name, metadata.num_warps, metadata.shared
         if key not in self._numbers:
             self._numbers[key] = len(self.described)
