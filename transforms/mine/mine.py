@@ -18,6 +18,7 @@ from kernelquarry.pipeline.schema.records import Module, SourceFile
 from . import syntax
 from .classes import Classes
 from .closure import Closure, close
+from .einops.pattern import Unsupported
 from .index import Definition
 from .naming import NameConflict
 from .render import render
@@ -111,6 +112,8 @@ class _Miner:
                     return Kept(self._module(file, definition, code, closure))
             except NameConflict as error:
                 objection = Reason.NAME_CONFLICT, str(error)
+            except Unsupported as error:
+                objection = Reason.FORBIDDEN_IMPORT, f"einops: {error}"
             except SyntaxError as error:
                 objection = Reason.SYNTAX_ERROR, error.msg
             except (syntax.Malformed, RecursionError, MemoryError) as error:

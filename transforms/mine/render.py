@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from . import allowed
 from .closure import Closure
+from .einops.write_out import write_out
 from .naming import choose
 from .order import in_order
 from .resolve import Resolver
@@ -18,6 +19,7 @@ def render(resolver: Resolver, closure: Closure) -> str:
 
     Raises:
         NameConflict: two definitions share a name, and the text of one does not allow to rename it.
+        Unsupported: einops is used in a way that is not written out.
     """
     ordered = in_order(resolver, closure)
     names = choose(resolver, closure, ordered)
@@ -27,8 +29,10 @@ def render(resolver: Resolver, closure: Closure) -> str:
         writer = Writer(resolver, closure, definition, names)
         blocks.append((definition.is_compound, writer.write()))
         imports |= writer.imports
+    imports, texts, layers = write_out(imports, [text for _, text in blocks])
+    compounds = [True] * len(layers) + [compound for compound, _ in blocks]
     header = "\n".join(["from __future__ import annotations", "", *_import_lines(imports)]).rstrip()
-    return header + "".join(_spaced(blocks)) + "\n"
+    return header + "".join(_spaced(zip(compounds, [*layers, *texts], strict=True))) + "\n"
 
 
 def _spaced(blocks: Iterable[tuple[bool, str]]) -> Iterator[str]:

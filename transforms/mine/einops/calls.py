@@ -1,0 +1,124 @@
+"""The calls of einops in a piece of source, and the source with something else in their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from .. import syntax
+from ..analyse import analyse
+from ..usage import Reference, Usage
+from .pattern import FUNCTIONS, Unsupported
+
+_SIMPLE = frozenset(("attribute", "call", "identifier", "parenthesized_expression", "subscript"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of one of `FUNCTIONS`: its arguments by parameter, and the lengths that it gives."""
+
+    function: str
+    node: Node
+    operands: tuple[Node, ...]  # all positional arguments
+    arguments: dict[str, Node]
+    lengths: dict[str, Node]
+
+    def literal(self, parameter: str) -> str:
+        return literal(self.arguments[parameter])
+
+
+def literal(node: Node) -> str:
+    """Raises: Unsupported: it is no string that is known without running anything."""
+    try:
+        value = ast.literal_eval(f"({syntax.text(node)})")
+    except (ValueError, SyntaxError):
+        value = None
+    if not isinstance(value, str):
+        raise Unsupported(f"{syntax.text(node)} in place of a pattern or reduction")
+    return value
+
+
+class Source:
+    """A piece of source whose global names `names` stand for einops or parts of it.
+
+    Raises:
+        Unsupported: it uses einops other than by calls of what is written out.
+    """
+
+    def __init__(self, code: str, names: Mapping[str, str]) -> None:
+        self._bytes = code.encode()
+        self._root = syntax.parse(self._bytes)
+        self._names = names
+        found = [_call(*self._called(reference)) for reference in self._references()]
+        self._calls = sorted(found, key=lambda call: call.node.start_byte)
+
+    def replaced(self, replace: Callable[[Call], str]) -> str:
+        return self._between(0, len(self._bytes), replace)
+
+    def text(self, node: Node, replace: Callable[[Call], str]) -> str:
+        """The source of a node, with the calls in it replaced."""
+        return self._between(node.start_byte, node.end_byte, replace)
+
+    def operand(self, node: Node, replace: Callable[[Call], str]) -> str:
+        """The same, so that `.name` can follow wherever it stands."""
+        if node.type in ("generator_expression", "list", "list_comprehension", "list_splat", "tuple"):
+            raise Unsupported("a list of tensors")
+        text = self.text(node, replace)
+        try:
+            ast.parse(text, mode="eval")
+        except SyntaxError:  # lines that parentheses around them joined
+            return f"({text})"
+        return text if node.type in _SIMPLE else f"({text})"
+
+    def _between(self, start: int, end: int, replace: Callable[[Call], str]) -> str:
+        parts: list[str] = []
+        for call in self._calls:
+            if start <= call.node.start_byte and call.node.end_byte <= end:
+                parts += [self._bytes[start : call.node.start_byte].decode(), replace(call)]
+                start = call.node.end_byte
+        return "".join([*parts, self._bytes[start:end].decode()])
+
+    def _references(self) -> Iterator[Reference]:
+        for statement in syntax.statements(self._root):
+            for usage in _all(analyse(statement).usage):
+                if any(b"einops" in (node.text or b"") for node in usage.imports):
+                    raise Unsupported("an import inside of a function")
+                if any(reference.name in self._names for note in usage.annotations for reference in note.references):
+                    raise Unsupported("an annotation")
+                yield from (reference for reference in usage.references if reference.name in self._names)
+
+    def _called(self, reference: Reference) -> tuple[str, Node]:
+        """The function's full name and the call."""
+        function = ".".join((self._names[reference.name], *reference.attributes))
+        node = self._root.descendant_for_byte_range(reference.start, reference.ends[-1])
+        parent = node.parent if node is not None else None
+        if function not in FUNCTIONS or parent is None or parent.child_by_field_name("function") != node:
+            raise Unsupported(f"{function}, not called")
+        return function, parent
+
+
+def _all(usage: Usage) -> Iterator[Usage]:
+    yield usage
+    for part in usage.parts:
+        yield from _all(part.usage)
+
+
+def _call(function: str, node: Node) -> Call:
+    positional: list[Node] = []
+    named: dict[str, Node] = {}
+    for argument in syntax.statements(syntax.field(node, "arguments")):
+        if argument.type == "keyword_argument":
+            named[syntax.text(syntax.field(argument, "name"))] = syntax.field(argument, "value")
+        elif argument.type in ("dictionary_splat", "list_splat"):
+            raise Unsupported(f"{function} with {syntax.text(argument)}")
+        else:
+            positional.append(argument)
+    parameters = FUNCTIONS[function]
+    arguments = dict(zip(parameters, positional, strict=False))
+    arguments |= {name: named.pop(name) for name in parameters if name in named}
+    if parameters and (len(positional) > len(parameters) or len(arguments) < len(parameters)):
+        raise Unsupported(f"{function} with {len(positional)} arguments")
+    return Call(function, node, tuple(positional), arguments, named)

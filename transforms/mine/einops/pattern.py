@@ -1,0 +1,87 @@
+"""The patterns of einops, such as `"b c (h p) w -> b h (c p) w"`, read as einops reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+ELLIPSIS = "..."
+Group: TypeAlias = tuple[str, ...]  # of one dimension of a tensor: the axes that it is composed of; () has length 1
+
+# What is written out, and the parameters before the lengths of axes.
+FUNCTIONS = {
+    "einops.rearrange": ("tensor", "pattern"),
+    "einops.repeat": ("tensor", "pattern"),
+    "einops.reduce": ("tensor", "pattern", "reduction"),
+    "einops.einsum": (),
+    "einops.layers.torch.Rearrange": ("pattern",),
+    "einops.layers.torch.Reduce": ("pattern", "reduction"),
+}
+_TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\W\d]\w*|\d+)\s*")
+
+
+class Unsupported(Exception):
+    """A use of einops that is not written out; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    left: tuple[Group, ...]
+    right: tuple[Group, ...]
+    lengths: dict[str, str]  # of the axes that are numbers, which have names of their own here
+
+
+def parse(text: str) -> Pattern:
+    """Raises: Unsupported: it is no pattern with two sides."""
+    sides = text.split("->")
+    if len(sides) != 2:
+        raise Unsupported(f"pattern {text!r}")
+    lengths: dict[str, str] = {}
+    left, right = (tuple(_groups(side, lengths)) for side in sides)
+    for groups in (left, right):
+        axes = names(groups)
+        if len(set(axes)) < len(axes):
+            raise Unsupported(f"pattern {text!r}")
+    return Pattern(left, right, lengths)
+
+
+def names(groups: tuple[Group, ...]) -> list[str]:
+    return [axis for group in groups for axis in group]
+
+
+def _groups(side: str, lengths: dict[str, str]) -> Iterator[Group]:
+    """A number but 1 becomes an axis of this length; `(...)` is `(1 ...)`, as it has a dimension in any case."""
+    inner: list[str] | None = None
+    for token in _tokens(side):
+        axis = [] if token == "1" else [token]
+        if token.isdigit() and axis:
+            axis = [next(name for number in count() if (name := f"{token}.{number}") not in lengths)]
+            lengths[axis[0]] = token
+        if token == "(" and inner is None:
+            inner = []
+        elif token == ")" and inner is not None:
+            if inner == [ELLIPSIS]:
+                inner = ["1", ELLIPSIS]
+            yield tuple(inner)
+            inner = None
+        elif token in "()":
+            raise Unsupported(f"parentheses of {side!r}")
+        elif inner is not None:
+            inner += axis
+        else:
+            yield tuple(axis)
+    if inner is not None:
+        raise Unsupported(f"parentheses of {side!r}")
+
+
+def _tokens(side: str) -> Iterator[str]:
+    position = len(side) - len(side.lstrip())
+    while position < len(side):
+        found = _TOKEN.match(side, position)
+        if found is None:
+            raise Unsupported(f"pattern {side!r}")
+        yield found.group(1)
+        position = found.end()
