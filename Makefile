@@ -12,7 +12,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset test check lint types format bench figures docs lock clean
+.PHONY: help setup dataset test test-gpu check lint types format bench figures docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), def
 
 test: $(VENV)/ready  ## run the tests
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+test-gpu: $(VENV)/ready  ## run the tests that need a GPU
+	@$(BIN)/python -m pytest tests/gpu
 
 check: lint types  ## lint, types and import direction
 

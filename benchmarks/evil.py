@@ -20,9 +20,10 @@ from pathlib import Path
 
 import torch
 
-from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.figures import ROOT, machine, record
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.layers import usage
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.transforms.verify import VerifySettings, verify
 
@@ -76,19 +77,22 @@ def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help="names; all if none is given")
-    wanted = set(parser.parse_args().cases)
-    cases = [case for case in load_cases("evil") if not wanted or case.name in wanted]
-    waiting = load_cases("evil", needs="gpu")
+    parser.add_argument("--gpus", default="all")
+    args = parser.parse_args()
+    wanted, gpus = set(args.cases), choose_gpus(args.gpus)
+    plain, waiting = load_cases("evil"), load_cases("evil", needs="gpu")
+    cases = [case for case in plain + (waiting if gpus else []) if not wanted or case.name in wanted]
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     bad: list[str] = []
     started = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="evil-") as scratch,
-        Sandbox(SandboxSettings(1, scratch=scratch)) as sandbox,
+        Sandbox(SandboxSettings(1, scratch=scratch, gpus=gpus)) as sandbox,
     ):
         started_all = verify(load_case(HERE / "honest" / "softmax").candidate, sandbox, SETTINGS)
         assert isinstance(started_all, Kept), started_all  # all warm processes are there now
         before, processes = Host.look(), descendants()
+        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
         for case in cases:
             reason, fits = judge(case, sandbox)
             reasons[case.group][reason] += 1
@@ -103,11 +107,12 @@ def main() -> None:
     for group in GROUPS:
         listed = ", ".join(f"{reason} {count}" for reason, count in reasons[group].most_common())
         print(f"{group:20} {reasons[group].total():4}  {listed}")
-    print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s, {len(waiting)} more need a GPU")
+    left = "" if gpus else f", {len(waiting)} more need a GPU"
+    print(f"{len(cases)} cases in {time.monotonic() - started:.0f} s{left}")
     print(*bad, sep="\n")
     if not wanted:
-        note = f"{len(cases)} cases in {len(GROUPS)} groups, without a GPU; {len(waiting)} more need one"
-        record("verdict.evil_accepted", len(bad), "python benchmarks/evil.py", note=note)
+        note = f"{len(cases)} cases in {len(GROUPS)} groups{left}"
+        record("verdict.evil_accepted", len(bad), "python benchmarks/evil.py", note, where)
 
 
 if __name__ == "__main__":

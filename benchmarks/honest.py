@@ -11,39 +11,53 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.figures import ROOT, machine, record
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.records import Engine
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 sys.path.append(str(ROOT / "tests"))
 from corpus import HERE, Case, load_case, load_cases
 
 
-def verify_case(case: Case, sandbox: Sandbox) -> str:
-    """Prints a line; returns why a correct kernel was rejected, "" if it was not."""
+def verify_case(case: Case, sandbox: Sandbox) -> Engine | None:
+    """Prints a line; returns what ran it, None if a correct kernel was rejected."""
     started = time.monotonic()
     outcome = verify(case.candidate, sandbox, VerifySettings())
     seconds = time.monotonic() - started
     if isinstance(outcome, Kept):
-        print(f"{case.name:<32}{outcome.record.verdict.worst_ratio:>8.3f}{seconds:>8.1f} s", flush=True)
-        return ""
+        verdict = outcome.record.verdict
+        print(f"{case.name:<32}{verdict.worst_ratio:>8.3f}{seconds:>8.1f} s  {verdict.engine}", flush=True)
+        return verdict.engine
     print(f"{case.name:<32}{'-':>8}{seconds:>8.1f} s  {outcome}", flush=True)
-    return str(outcome)
+    return None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
-    names = parser.parse_args().names
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--gpus", default="all")
+    args = parser.parse_args()
+    names, gpus = args.names, choose_gpus(args.gpus)
     cases = [load_case(HERE / "honest" / name) for name in names] or load_cases("honest")
-    with Sandbox(SandboxSettings(workers=1)) as sandbox:
-        rejected = [case.name for case in cases if verify_case(case, sandbox)]
+    settings = SandboxSettings(workers=args.workers, gpus=gpus)
+    with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.workers) as threads:
+        engines = list(threads.map(lambda case: verify_case(case, sandbox), cases))
+        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
+    rejected = [case.name for case, engine in zip(cases, engines, strict=True) if engine is None]
     print(f"{len(rejected)} of {len(cases)} wrongly rejected", *rejected, sep="\n")
     if not names:
-        note = f"of {len(cases)}, interpreted and compiled for {len(VerifySettings().targets)} targets"
-        record("verdict.false_rejects.honest", len(rejected), "python benchmarks/honest.py", note=note)
+        command, ran = "python benchmarks/honest.py", "executed" if gpus else "interpreted"
+        note = f"of {len(cases)}, {ran} and compiled for {len(VerifySettings().targets)} targets"
+        record("verdict.false_rejects.honest", len(rejected), command, note, where)
+        if gpus:
+            share = 100 * engines.count(Engine.TRACE) / len(cases)
+            record("verdict.trace_share.honest", share, command, f"of {len(cases)}", where)
 
 
 if __name__ == "__main__":

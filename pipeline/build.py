@@ -135,7 +135,7 @@ def counts(run: Run) -> list[StageCounts]:
 def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool]:
     """Bring one stage up to date. Returns its manifest, and whether there was anything to do."""
     inputs, shards, entered = _inputs(run, stage)
-    key = fingerprint(stage.code, stage.packages)
+    key = fingerprint(stage.code, stage.packages, stage.executes and bool(run.workplace.sandbox.gpus))
     directory = run.directory(stage)
     finished = directory.finished(key, inputs)
     if finished is not None:

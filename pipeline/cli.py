@@ -18,6 +18,7 @@ from .schema.stages import DOES
 
 if TYPE_CHECKING:
     from .build import Run
+    from .sandbox import SandboxSettings
 
 app = typer.Typer(
     cls=Commands,
@@ -35,12 +36,14 @@ StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new r
 OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
+GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
 
 CACHE = Path("out/cache")
 WORKERS = os.cpu_count() or 1
 DATASET = Path("out/tiny/dataset")
+GPUS = "all"
 
 
 @app.command()
@@ -49,12 +52,13 @@ def dataset(
     directory: OutOption = None,
     cache: CacheOption = CACHE,
     workers: WorkersOption = WORKERS,
+    gpus: GpusOption = GPUS,
     require: RequireOption = None,
     verbose: VerboseOption = 0,
 ) -> None:
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
-    run = open_run(directory, corpus, cache, workers, require)
+    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require))
     from .build import build
     from .progress import Progress
 
@@ -71,11 +75,12 @@ def add_stage_command(name: str) -> None:
         corpus: StartOption = None,
         cache: CacheOption = CACHE,
         workers: WorkersOption = WORKERS,
+        gpus: GpusOption = GPUS,
         require: RequireOption = None,
         verbose: VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        run = open_run(run_directory, corpus, cache, workers, require)
+        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require))
         from .build import run_stage
         from .graph import STAGES
         from .progress import Progress
@@ -99,7 +104,7 @@ for _name in DOES:
 @app.command()
 def funnel(run_directory: RunArgument) -> None:
     """What came in, what was dropped where, and why."""
-    run = open_run(run_directory, None, CACHE, WORKERS)
+    run = open_run(run_directory, None, CACHE, sandbox_settings())
     from .build import counts
     from .funnel import render_text
 
@@ -121,18 +126,18 @@ def replay(
     dataset: DatasetOption = DATASET,
     every: Annotated[bool, typer.Option("--all", help="Every row of the dataset.")] = False,
     workers: WorkersOption = WORKERS,
+    gpus: GpusOption = GPUS,
     require: RequireOption = None,
 ) -> None:
     """Verify a row again, from the row alone, and compare with its evidence. Exit status 1 if it does not hold."""
     from .replay import replay_rows
     from .rows import find_row, read_rows
-    from .sandbox import SandboxSettings
 
     if every == bool(row):
         raise UserError("name one row, or give --all")
     pairs = list(read_rows(dataset)) if every else [find_row(dataset, row)]
     held = 0
-    for replayed in replay_rows(pairs, SandboxSettings(workers=workers, require=tuple(require or ()))):
+    for replayed in replay_rows(pairs, sandbox_settings(workers, gpus, require)):
         held += replayed.agrees
         if not every or not replayed.agrees:
             typer.echo(replayed.render())
@@ -158,21 +163,25 @@ def figures() -> None:
     out.print(render_figures())
 
 
-def open_run(root: Path | None, corpus: str | None, cache: Path, workers: int, require: list[str] | None = None) -> Run:
+def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[str] | None = None) -> SandboxSettings:
+    from .sandbox.settings import SandboxSettings, choose_gpus
+
+    return SandboxSettings(workers=workers, gpus=choose_gpus(gpus), require=tuple(require or ()))
+
+
+def open_run(root: Path | None, corpus: str | None, cache: Path, settings: SandboxSettings) -> Run:
     """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with."""
     from kernelquarry.transforms.read import EMBEDDED, open_corpus
     from kernelquarry.transforms.stage import Workplace
 
     from .build import Run, claim
-    from .sandbox import SandboxSettings
 
-    settings = SandboxSettings(workers=workers, require=tuple(require or ()))
     if corpus is not None:  # before a directory is made for it
         name = open_corpus(corpus, cache).name
         root = root or Path("out") / name
         corpus = corpus if corpus in EMBEDDED else str(Path(corpus).resolve())
     assert root is not None
-    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings, workers))
+    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings))
 
 
 def main() -> None:

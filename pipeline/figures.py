@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,9 +69,18 @@ def measured() -> list[Figure]:
     return [Figure(**entry) for entry in json.loads(FIGURES.read_text())] if FIGURES.exists() else []
 
 
-def record(id: str, value: float, command: str, note: str = "", machine: str = "", checkout: Path = ROOT) -> Figure:
+def record(
+    id: str,
+    value: float,
+    command: str,
+    note: str = "",
+    where: str = "",
+    versions: Mapping[str, str] | None = None,
+    checkout: Path = ROOT,
+) -> Figure:
     """Append a measurement of the figure `id`, which `goals.toml` must know, on the code in `checkout`, and return it.
 
+    `where` (see `machine`) and `versions` are of this process without a GPU, unless it was measured elsewhere.
     A figure of several numbers has one id each, with a suffix; the suffix may be any that a goal has.
     """
     goal = goals()[id]
@@ -80,8 +90,8 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
         unit=goal.unit,
         goal=str(goal),
         command=command,
-        machine=machine or f"{os.cpu_count()} cores, {platform.machine()}, no GPU",
-        versions={"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}},
+        machine=where or machine(),
+        versions=dict(versions or installed()),
         commit=_commit(checkout),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         note=note,
@@ -90,6 +100,16 @@ def record(id: str, value: float, command: str, note: str = "", machine: str = "
     with replace_file(FIGURES) as stream:
         stream.write((json.dumps(entries, indent=1) + "\n").encode())
     return figure
+
+
+def machine(gpu: str = "no GPU") -> str:
+    """This one, as figures name it."""
+    return f"{os.cpu_count()} cores, {platform.machine()}, {gpu}"
+
+
+def installed() -> dict[str, str]:
+    """Versions of what measurements depend on."""
+    return {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}}
 
 
 def _commit(checkout: Path) -> str:

@@ -39,6 +39,7 @@ class Stage:
     units: tuple[tuple[str, str], ...]  # (line of the funnel, its unit), the stage's own last
     code: tuple[str, ...]  # modules and packages whose source decides the result
     packages: tuple[str, ...] = ()  # installed packages whose version decides the result
+    executes: bool = False  # it runs kernels: on GPUs, where the run has some
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
 
@@ -55,7 +56,8 @@ def _each(
     name = function.__name__
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
-    return Stage(name, takes, gives, ((name, unit),), code, packages, Work(name, function, gives, where))
+    work = Work(name, function, gives, where)
+    return Stage(name, takes, gives, ((name, unit),), code, packages, function is verify, work)
 
 
 READ = Stage(
@@ -89,7 +91,8 @@ DEDUPLICATE = Stage(
 PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees"))
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
-    f"{GUEST}.{module}" for module in ("reference", "interpret", "compile", "trace", "verifying", "load", "trees")
+    f"{GUEST}.{module}"
+    for module in ("reference", "interpret", "execute", "compile", "trace", "verifying", "load", "trees")
 )
 JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation", "executor"))
 

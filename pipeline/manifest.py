@@ -47,10 +47,11 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def fingerprint(code: tuple[str, ...], packages: tuple[str, ...]) -> str:
+def fingerprint(code: tuple[str, ...], packages: tuple[str, ...], executes: bool = False) -> str:
     """Changes when a result could: the schema, the source of `code`, the versions of Python and `packages`.
 
-    `code` names modules or packages of kernelquarry ("transforms.probe", "pipeline.sandbox.guest.probe").
+    `code` names modules or packages of kernelquarry ("transforms.probe", "pipeline.sandbox.guest.probe"); `executes`
+    says that kernels run on a GPU.
     """
     return sha256(
         canonical(
@@ -59,6 +60,7 @@ def fingerprint(code: tuple[str, ...], packages: tuple[str, ...]) -> str:
                 "python": list(sys.version_info[:2]),  # `ast` parses and prints as it does
                 "code": {name: _source_digest(name) for name in code},
                 "versions": {name: importlib.metadata.version(name) for name in packages},
+                "executes": executes,
             }
         )
     )

@@ -10,6 +10,7 @@ from kernelquarry.pipeline.schema import ids
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.records import (
     Candidate,
+    Engine,
     Module,
     Pair,
     Probed,
@@ -94,6 +95,7 @@ def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
     trial = Trial(workload=0, seed=1, distribution="normal", error=ratio * 1e-6, honest_error=1.25e-7, tolerance=1e-6)
     fields: dict[str, Any] = dict(
         tiers=(Tier.COMPILED, Tier.INTERPRETED),
+        engine=Engine.INTERPRETER,
         targets=("sm_80", "sm_90"),
         trials=(trial, replace(trial, seed=2, error=trial.error / 2)),
         launches=1,

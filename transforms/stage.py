@@ -43,7 +43,6 @@ class Workplace:
 
     store: Path
     sandbox: SandboxSettings
-    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class _Apply(beam.DoFn):
         self._store = Store(self._workplace.store)
         self._pending: dict[Future[Outcome[Any]], tuple[str, Record]] = {}
         self._services: tuple[Sandbox, ...] = ()
-        workers = self._workplace.workers
+        workers = self._workplace.sandbox.workers
         match self._work.where:
             case Where.GUESTS:
                 self._services = (Sandbox(self._workplace.sandbox),)
@@ -100,7 +99,7 @@ class _Apply(beam.DoFn):
             yield stored
             return
         self._pending[self._submit(record)] = key, record
-        if len(self._pending) >= 2 * self._workplace.workers:
+        if len(self._pending) >= 2 * self._workplace.sandbox.workers:
             yield from self._finished()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -121,7 +120,7 @@ class _Apply(beam.DoFn):
         try:
             return self._executor.submit(run_guarded, self._work.function, record, *self._services)
         except BrokenProcessPool:
-            self._executor = start_processes(self._workplace.workers)
+            self._executor = start_processes(self._workplace.sandbox.workers)
             return self._submit(record)
 
     def _outcome(self, future: Future[Outcome[Any]], record: Record) -> Outcome[Any]:

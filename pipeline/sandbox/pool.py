@@ -1,4 +1,4 @@
-"""The sandbox: a bounded number of guests at once, each from the warm process of its kind."""
+"""The sandbox: a bounded number of guests at once, each from the warm process of its kind; beside them, the GPUs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from .exchange import SandboxError, ZygoteDied
+from .executor.service import Gpus
 from .job import Job, Report, Status
 from .launcher import Zygote
 from .settings import SandboxSettings
@@ -31,11 +32,12 @@ class Sandbox:
         self._settings = settings or SandboxSettings()
         self._slots = threading.BoundedSemaphore(self._settings.workers)
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
+        self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
         self._closed = threading.Event()
         self._lock = threading.Lock()  # of the two below
         self._zygotes: dict[str, Zygote] = {}
         self._started = 0
-        self._finalizer = weakref.finalize(self, _end, self._closed, self._zygotes, self._root, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._closed, self._zygotes, self.gpus, self._root, os.getpid())
 
     @property
     def layers(self) -> Mapping[str, str]:
@@ -96,11 +98,13 @@ class Sandbox:
         self.close()
 
 
-def _end(closed: threading.Event, zygotes: dict[str, Zygote], root: Path, owner: int) -> None:
+def _end(closed: threading.Event, zygotes: dict[str, Zygote], gpus: Gpus | None, root: Path, owner: int) -> None:
     """Without the lock: at the end of the interpreter a thread that will not run again may hold it."""
     if os.getpid() != owner:
         return  # a fork of the process that the sandbox belongs to
     closed.set()
     for zygote in list(zygotes.values()):
         zygote.close()
+    if gpus is not None:
+        gpus.close()
     shutil.rmtree(root, ignore_errors=True)

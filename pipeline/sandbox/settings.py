@@ -16,6 +16,7 @@ class SandboxSettings:
     python: str = sys.executable  # of an environment with torch and triton
     scratch: str = ""  # folder for the guests' files; "" is the system's temporary folder
     require: tuple[str, ...] = ()  # layers without which nothing runs
+    gpus: tuple[int, ...] = ()  # ordinals of those that kernels are executed on; none: they are interpreted
 
     def __post_init__(self) -> None:
         unknown = set(self.require) - set(layers.NAMES)
@@ -23,3 +24,24 @@ class SandboxSettings:
             raise UserError(f"no such layers: {', '.join(sorted(unknown))}; there are {', '.join(layers.NAMES)}")
         if self.workers < 1:
             raise ValueError(f"{self.workers} workers")
+
+
+def choose_gpus(choice: str) -> tuple[int, ...]:
+    """Ordinals of the GPUs that "all", "none" or a list such as "0,2" names. Makes no CUDA context.
+
+    Raises:
+        UserError: it is no such list, or a GPU in it is not there.
+    """
+    if choice == "none":
+        return ()
+    import torch  # takes seconds, which settings that name no GPU need not wait for
+
+    number = torch.cuda.device_count()
+    if choice == "all":
+        return tuple(range(number))
+    parts = choice.split(",")
+    if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
+        raise UserError(f"--gpus {choice}: give all, none, or numbers such as 0,1")
+    if missing := [part for part in parts if int(part) >= number]:
+        raise UserError(f"--gpus {choice}: there is no GPU {missing[0]}; torch {torch.__version__} finds {number} here")
+    return tuple(map(int, parts))

@@ -160,6 +160,14 @@ class Tier(StrEnum):
     EXECUTED = "executed"  # on a GPU
 
 
+class Engine(StrEnum):
+    """What ran the candidate's kernels, see `docs/stages/verify.md`."""
+
+    INTERPRETER = "interpreter"  # Triton's, on the CPU
+    TRACE = "trace"  # an executor with a GPU replayed the launches; the candidate's Python never met it
+    GUEST = "guest"  # a GPU in the candidate's own guest
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One comparison of the candidate with the oracle. Errors are relative to the oracle's scale."""
@@ -177,6 +185,7 @@ class Verdict:
     """What the host concluded from the guests' observations."""
 
     tiers: tuple[Tier, ...]
+    engine: Engine
     targets: tuple[str, ...]  # "sm_80", ...
     trials: tuple[Trial, ...]
     launches: int  # kernel launches seen in one forward of workload 0

@@ -335,7 +335,7 @@ def test_a_tampered_wheel(
 
 def test_a_worker_that_dies_costs_one_record(tmp_path: Path) -> None:
     modules = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(6)]
-    workplace = Workplace(tmp_path / "store", SandboxSettings(workers=1), workers=1)
+    workplace = Workplace(tmp_path / "store", SandboxSettings(workers=1))
     apply = ApplyStage(Work("tidy", fragile, Module, Where.PROCESSES), "1", workplace)
     manifest = execute(
         beam.Create(modules) | apply | tag_as("tidy"),

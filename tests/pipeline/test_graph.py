@@ -18,7 +18,8 @@ from kernelquarry.transforms.stage import Where
 ROOT = Path(__file__).parents[2]
 SANDBOX = "pipeline.sandbox"
 # How guests are started, stopped and spoken with; what they find does not depend on it.
-MACHINERY = {SANDBOX, *(f"{SANDBOX}.{name}" for name in "ending exchange job launcher pool protocol settings".split())}
+_MACHINERY = "ending exchange executor executor.service job launcher pool protocol settings"
+MACHINERY = {SANDBOX, *(f"{SANDBOX}.{name}" for name in _MACHINERY.split())}
 GUESTS = [stage for stage in STAGES if stage.work is not None and stage.work.where is Where.GUESTS]
 
 

@@ -33,7 +33,7 @@ def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 
 def run(directory: Path, work=sieve, fingerprint: str = "1", entered: int = len(MODULES)):
-    workplace = Workplace(directory / "store", SandboxSettings(workers=2), workers=2)
+    workplace = Workplace(directory / "store", SandboxSettings(workers=2))
     apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), fingerprint, workplace)
     return execute(
         beam.Create(MODULES) | apply | tag_as("probe"),

@@ -10,9 +10,9 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.evidence import Rejected
+from kernelquarry.transforms.verify.evidence import Rejected, reply_of
 from kernelquarry.transforms.verify.task import describe, plan
-from kernelquarry.transforms.verify.verify import Reference, judge_task, reply_of
+from kernelquarry.transforms.verify.verify import Reference, judge_task
 
 from .mutants import Mutant
 from .stress import Batch, batches

@@ -1,4 +1,4 @@
-"""What a verdict on a machine without a GPU was reached on."""
+"""What a verdict was reached on."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from kernelquarry.pipeline.schema.provenance import Environment
 
 
 def environment(sandbox: Sandbox) -> Environment:
+    """This machine, with the GPUs of the sandbox if it has any."""
+    gpu = sandbox.gpus.described if sandbox.gpus else None
     return Environment(
         python=platform.python_version(),
         torch=_version("torch"),
         triton=_version("triton"),
-        device="cpu-interpreter",
-        driver="",
+        device=gpu.name if gpu else "cpu-interpreter",
+        driver=gpu.driver if gpu else "",
         sandbox=canonical(dict(sandbox.layers)),
     )
 

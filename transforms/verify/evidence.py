@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
@@ -22,6 +23,23 @@ class Rejected(Exception):
     def __init__(self, reason: Reason, evidence: str) -> None:
         super().__init__(reason, evidence)
         self.reason, self.evidence = reason, evidence[:_EVIDENCE]
+
+
+def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
+    """The guest's reply; `raised` is what an exception in it means.
+
+    Raises:
+        Rejected: there is none.
+    """
+    reasons = {
+        Status.RAISED: raised,
+        Status.TIMED_OUT: Reason.TIMED_OUT,
+        Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+        Status.CRASHED: Reason.CRASHED,
+    }
+    if report.reply is None:
+        raise Rejected(reasons[report.status], report.error)
+    return report.reply
 
 
 def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[Launch], tuple[str, ...]]:

@@ -7,22 +7,71 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
-from kernelquarry.pipeline.sandbox.executor.service import Execution, Gpus, How
-from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.executor.service import Execution, How
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from .task import PlannedTrial, Task, draw
+from .evidence import Rejected, reply_of
+from .task import PlannedTrial, Task, VerifySettings
 
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
 
 
-class NotExecuted(Exception):
-    """There are no programs, or they did not run to the end: `how` it ended, and what shows it."""
+_REASONS = {
+    How.FAULT: Reason.DOES_NOT_RUN,
+    How.MEMORY: Reason.OUT_OF_MEMORY,
+    How.MALFORMED: Reason.CRASHED,
+    How.TIMED_OUT: Reason.TIMED_OUT,
+    How.DIED: Reason.CRASHED,
+}
 
-    def __init__(self, how: str, evidence: str) -> None:
-        super().__init__(how, evidence)
-        self.how, self.evidence = how, evidence
+
+class Untraceable(Exception):
+    """What the candidate does depends on values, or needs operators that no program has."""
+
+
+def execute(
+    task: Task,
+    trials: Sequence[PlannedTrial],
+    tensors: Tensors,
+    undrawn: Tensors,
+    sandbox: Sandbox,
+    settings: VerifySettings,
+) -> tuple[dict[str, Any], Tensors]:
+    """The trials, a repetition and a ghost, told as the guest `interpret` tells them; see `run_candidate`.
+
+    Raises:
+        Untraceable: there are no programs that say what it does.
+        Rejected: it does not run to the end.
+    """
+    assert sandbox.gpus is not None
+    report = trace(task, trials, sandbox.gpus.described.target, sandbox, settings.limits)
+    reply = reply_of(report, Reason.DOES_NOT_RUN)
+    if "load_error" in reply:
+        return reply, {}
+    if "untraceable" in reply:
+        raise Untraceable(str(reply["untraceable"]))
+    try:
+        kernels = read_kernels(reply.get("kernels"))
+        programs = [read_program(claim, len(kernels)) for claim in expect(reply.get("programs"), list)]
+    except MalformedReply as error:
+        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper programs: {error}") from error
+    workloads = _workloads(trials)
+    if len(programs) != len(workloads):
+        raise Rejected(Reason.CRASHED, f"{len(programs)} programs for {len(workloads)} workloads")
+    number = {workload: index for index, workload in enumerate(workloads)}
+    runs = [_run(number[trial.workload], index, trial) for index, trial in enumerate(trials)]
+    runs += [runs[0] | {"poison": "huge"}, runs[0] | {"launching": False}]
+    states = {trial.state for trial in trials}
+    values = {f"state.{key}.{name}": value for key in states for name, value in undrawn.items()} | tensors
+    values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
+    request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
+    execution = sandbox.gpus.run(request, values, settings.limits.wall_s)
+    if execution.how != How.DONE:
+        raise Rejected(_REASONS[execution.how], execution.why)
+    return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
 
 
 def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
@@ -42,49 +91,6 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
         ],
     }
     return sandbox.run(Job("trace", request, {}, limits))
-
-
-def execute(
-    task: Task, trials: Sequence[PlannedTrial], traced: Report, undrawn: Tensors, gpus: Gpus, wall_s: float
-) -> tuple[dict[str, Any], Tensors]:
-    """The trials, a repetition and a ghost, told as the guest `interpret` tells them.
-
-    Args:
-        traced: what `trace` returned.
-        undrawn: entries of the state that no trial draws, as the reference's constructor left them.
-
-    Raises:
-        NotExecuted: there is no program, or it did not run to the end.
-        MalformedReply: the guest's programs are not as ours writes them.
-    """
-    reply = traced.reply
-    if reply is None or "load_error" in reply or "untraceable" in reply:
-        return _untraced(traced)
-    kernels = read_kernels(reply.get("kernels"))
-    programs = [read_program(claim, len(kernels)) for claim in reply["programs"]]
-    workloads = _workloads(trials)
-    if len(programs) != len(workloads):
-        raise MalformedReply(f"{len(programs)} programs for {len(workloads)} workloads")
-    number = {workload: index for index, workload in enumerate(workloads)}
-    runs = [_run(number[trial.workload], index, trial) for index, trial in enumerate(trials)]
-    runs += [runs[0] | {"poison": "huge"}, runs[0] | {"launching": False}]
-    states = {trial.state for trial in trials}
-    tensors = {f"state.{key}.{name}": value for key in states for name, value in undrawn.items()}
-    tensors |= draw(task, trials)
-    tensors |= {name: t for name, t in traced.tensors.items() if name.startswith(("binary.", "constant."))}
-    request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
-    execution = gpus.run(request, tensors, wall_s)
-    if execution.how != How.DONE:
-        raise NotExecuted(execution.how.value, execution.why)
-    return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
-
-
-def _untraced(traced: Report) -> tuple[dict[str, Any], Tensors]:
-    if traced.reply is not None and "load_error" in traced.reply:
-        return traced.reply, {}
-    if traced.reply is not None:
-        raise NotExecuted("untraceable", str(traced.reply["untraceable"]))
-    raise NotExecuted(traced.status.value, traced.error)
 
 
 def _workloads(trials: Sequence[PlannedTrial]) -> list[int]:
@@ -110,6 +116,8 @@ def _told(
         call, tensors = _call(programs[run["program"]], changed, execution.tensors, index, prefix)
         calls.append(call)
         results |= tensors
+    # Each run has buffers of its own, so no later one changes what an earlier one gave.
+    results |= {f"later.output.{i}": results[f"0.output.{i}"] for i in range(len(programs[runs[0]["program"]].outputs))}
     trials, (repeat, ghost) = calls[: -len(_PARTS)], calls[-len(_PARTS) :]
     launches = [
         [[names[kernel], list(grid)] for kernel, grid in programs[run["program"]].launches]

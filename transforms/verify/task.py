@@ -9,7 +9,7 @@ from typing import Any
 from kernelquarry.pipeline.sandbox import Limits
 from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Trial, Workload
+from kernelquarry.pipeline.schema.records import Candidate, Engine, Pair, Purity, StateSpec, Trial, Workload
 
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 
@@ -17,6 +17,7 @@ STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
     targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # () leaves the tier out
+    engine: Engine | None = None  # None: traces where there is a GPU, guests for what they cannot say
     limits: Limits = field(default_factory=lambda: Limits(wall_s=60.0, cpu_s=60))  # of each of the three guests
 
 

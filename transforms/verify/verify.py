@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
+from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -16,6 +15,7 @@ from kernelquarry.pipeline.schema.records import (
     CANDIDATE_ENTRY_POINT,
     ENTRY_POINT,
     Candidate,
+    Engine,
     Tier,
     Trial,
     Verdict,
@@ -23,7 +23,8 @@ from kernelquarry.pipeline.schema.records import (
 )
 
 from .environment import environment
-from .evidence import Rejected, check_kernels, check_launches_agree
+from .evidence import Rejected, check_kernels, check_launches_agree, reply_of
+from .running import run_candidate
 from .source import forbidden
 from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms
 
@@ -46,22 +47,23 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
-    tensors, request = draw(task, trials), describe(task, trials)
+    tensors = draw(task, trials)
     reference = Reference(task, trials, tensors, sandbox, settings)
     tried = reference.check_impostors()
-    code = request | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-    report = sandbox.run(Job("interpret", code, tensors, replace(settings.limits, processes=1)))  # all where it is seen
-    reply = reply_of(report, Reason.DOES_NOT_RUN)
-    results, deterministic = reference.compare(reply, report.tensors)
-    reference.check_later(report.tensors)
-    launches, kernels = check_kernels(task, reply, reference.ghost_keeps(reply, report.tensors))
+    ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+    results, deterministic = reference.compare(ran.reply, ran.tensors)
+    reference.check_later(ran.tensors)
+    launches, kernels = check_kernels(task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
     if settings.targets:
+        code = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
+    ran_in = Tier.INTERPRETED if ran.engine is Engine.INTERPRETER else Tier.EXECUTED
     return Verdict(
-        tiers=(Tier.COMPILED, Tier.INTERPRETED) if settings.targets else (Tier.INTERPRETED,),
+        tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
+        engine=ran.engine,
         targets=settings.targets,
         trials=results,
         launches=len(launches),
@@ -71,23 +73,6 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         impostors=tried,
         environment=environment(sandbox),
     )
-
-
-def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
-    """The guest's reply; `raised` is what an exception in it means.
-
-    Raises:
-        Rejected: there is none.
-    """
-    reasons = {
-        Status.RAISED: raised,
-        Status.TIMED_OUT: Reason.TIMED_OUT,
-        Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-        Status.CRASHED: Reason.CRASHED,
-    }
-    if report.reply is None:
-        raise Rejected(reasons[report.status], report.error)
-    return report.reply
 
 
 class Reference:
@@ -103,6 +88,8 @@ class Reference:
         self._task, self._trials, self._tensors = task, trials, tensors
         try:
             self._state = reply["state"]
+            left = {name: f"state.{name}" for name in self._state}
+            self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}
             runs = [
                 {name: read_observation(call, report.tensors, f"{index}.{name}") for name, call in calls.items()}
                 for index, calls in enumerate(reply["trials"])

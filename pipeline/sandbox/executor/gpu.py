@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have
 _MAX_SCRATCH = 1 << 30  # bytes
 _STICKY = frozenset({700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719})  # after these the context is of no use
 _WARP = 32
+_DRIVER = Path("/sys/module/nvidia/version")
 _TYPES: Mapping[str, Any] = {
     "*": ctypes.c_uint64, "i1": ctypes.c_uint8, "u1": ctypes.c_uint8, "i8": ctypes.c_int8, "u8": ctypes.c_uint8,
     "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32, "u32": ctypes.c_uint32,
@@ -43,6 +45,18 @@ class Gpu:
         optin = ctypes.c_int()
         self._call("cuDeviceGetAttribute", ctypes.byref(optin), _OPTIN_SHARED, ordinal)
         self._optin_shared = optin.value
+
+    def describe(self) -> dict[str, str]:
+        """Its name, the compilation target, and the version of the driver: its own, else of the CUDA that it offers."""
+        properties = torch.cuda.get_device_properties(self.memory)
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        driver = (
+            _DRIVER.read_text().strip()
+            if _DRIVER.exists()
+            else f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+        )
+        return {"name": properties.name, "target": f"sm_{properties.major}{properties.minor}", "driver": driver}
 
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
         """Make `kernels` launchable, in place of those before. `binaries`: sha256 -> bytes.

@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +23,7 @@ from .program import Program, read_kernels, read_program
 from .replay import Device, Fault, replay
 
 _MESSAGE = 1 << 16
+_LOOK_S = 1.0  # between two looks at whether the host is still there
 
 
 def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
@@ -126,13 +129,19 @@ def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tu
 
 def main() -> None:
     control, ordinal = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     gpu = Gpu(ordinal)
     check(gpu)
-    properties = torch.cuda.get_device_properties(ordinal)
-    described = {"name": properties.name, "target": f"sm_{properties.major}{properties.minor}"}
-    control.send(json.dumps({"ready": described}).encode())
+    control.send(json.dumps({"ready": gpu.describe()}).encode())
     serve(control, gpu)
     os._exit(0)  # the context may be of no use, and destructors would touch it
+
+
+def _end_with(host: int) -> None:
+    """A kernel that never ends must not outlive a host that was killed."""
+    while os.getppid() == host:
+        time.sleep(_LOOK_S)
+    os._exit(1)
 
 
 if __name__ == "__main__":

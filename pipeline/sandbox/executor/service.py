@@ -11,6 +11,7 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +27,7 @@ _END_S = 10.0
 _ATTEMPTS = 2
 _MESSAGE = 1 << 16
 _CAPACITY = 1 << 40  # bytes of a message; both sides are ours
+_GUESTS = 4  # on one GPU at once, beside the executor
 _COMMAND = (sys.executable, "-P", "-m", "kernelquarry.pipeline.sandbox.executor.process")
 
 
@@ -41,12 +43,20 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Described:
+    """A GPU as its executor finds it."""
+
+    name: str
+    target: str  # "sm_90"
+    driver: str  # version
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     how: How
     reply: Mapping[str, Any]  # empty if it is not done
     tensors: Tensors
     why: str  # it is not done
-    gpu: str  # its name
 
 
 class Executor:
@@ -70,7 +80,7 @@ class Executor:
             message = self._receive(_START_S)
             if not message:
                 raise SandboxError(f"no executor for GPU {ordinal}: {self._said()}")
-            self.description: Mapping[str, str] = json.loads(message)["ready"]
+            self.described = Described(**json.loads(message)["ready"])
         except BaseException:
             self.close()
             raise
@@ -93,11 +103,11 @@ class Executor:
                 return self._lost(How.DIED, self._said())
             body, results = protocol.read(answered, nonce)
         self.usable = not body["ends"]
-        return Execution(How(body["how"]), body["reply"], results, body["why"], self.description["name"])
+        return Execution(How(body["how"]), body["reply"], results, body["why"])
 
     def _lost(self, how: How, why: str) -> Execution:
         self.usable = False
-        return Execution(how, {}, {}, why, self.description["name"])
+        return Execution(how, {}, {}, why)
 
     def _receive(self, within_s: float) -> bytes:
         """Raises TimeoutError."""
@@ -111,21 +121,40 @@ class Executor:
 
     def close(self) -> None:
         """It has nothing to finish: what it was asked for is known or lost."""
+        self.kill()
         self._control.close()
-        self._process.kill()
         self._process.wait(_END_S)
         os.close(self._log)
 
+    def kill(self) -> None:
+        """A job that runs on it ends as DIED. Any thread may call this."""
+        self._process.kill()
+
 
 class Gpus:
-    """Executors for several GPUs behind one call. Thread-safe; `run` waits until a GPU is free."""
+    """Executors for several GPUs of one kind behind one call. Thread-safe; `run` waits until a GPU is free."""
 
     def __init__(self, ordinals: Sequence[int], command: Sequence[str] = _COMMAND) -> None:
         self._command = tuple(command)
         self._free: queue.SimpleQueue[tuple[int, Executor | None]] = queue.SimpleQueue()
-        self._number = len(ordinals)
+        self._places: queue.SimpleQueue[int] = queue.SimpleQueue()  # for guests
+        for ordinal in [*ordinals] * _GUESTS:
+            self._places.put(ordinal)
+        self._closed = threading.Event()
+        self._lock = threading.Lock()  # of the two below
+        self._started: set[Executor] = set()
+        self._described: Described | None = None
         for ordinal in ordinals:
             self._free.put((ordinal, None))
+
+    @property
+    def described(self) -> Described:
+        """What they are; starts an executor if none has been. Raises: SandboxError."""
+        if self._described is None:
+            with self._lease():
+                pass
+        assert self._described is not None
+        return self._described
 
     def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
         """Execute on the next GPU that is free; a new executor takes the place of one that ended.
@@ -133,7 +162,7 @@ class Gpus:
         A job whose executor died under it runs once more on a new one; if that dies too, the job is the cause.
 
         Raises:
-            SandboxError: no executor can be started.
+            SandboxError: no executor can be started, or this is closed.
         """
         for _ in range(_ATTEMPTS):
             with self._lease() as executor:
@@ -143,24 +172,54 @@ class Gpus:
         return execution
 
     @contextlib.contextmanager
+    def share(self) -> Iterator[int]:
+        """The ordinal of a GPU for one guest, when there is a place on one."""
+        ordinal = self._places.get()
+        try:
+            yield ordinal
+        finally:
+            self._places.put(ordinal)
+
+    @contextlib.contextmanager
     def _lease(self) -> Iterator[Executor]:
         ordinal, executor = self._free.get()
         try:
-            executor = executor or Executor(ordinal, self._command)
+            executor = executor or self._start(ordinal)
             yield executor
         finally:
-            if executor is not None and not executor.usable:
-                executor.close()
+            if executor is not None and (self._closed.is_set() or not executor.usable):
+                self._end(executor)
                 executor = None
             self._free.put((ordinal, executor))
 
+    def _start(self, ordinal: int) -> Executor:
+        if self._closed.is_set():
+            raise SandboxError("the GPUs are closed")
+        executor = Executor(ordinal, self._command)
+        with self._lock:
+            self._started.add(executor)
+            first = self._described = self._described or executor.described
+        if executor.described != first:
+            self._end(executor)
+            raise SandboxError(f"GPU {ordinal} is no {first.name}, as another is: name GPUs of one kind")
+        return executor
+
+    def _end(self, executor: Executor) -> None:
+        with self._lock:
+            self._started.discard(executor)
+        executor.close()
+
     def close(self) -> None:
-        """Waits for what runs. There is nothing to run on afterwards."""
-        number, self._number = self._number, 0
-        for _ in range(number):
-            _, executor = self._free.get()
-            if executor is not None:
-                executor.close()
+        """End all executors. Jobs that are running raise, or end as DIED."""
+        self._closed.set()
+        with self._lock:
+            for executor in self._started:
+                executor.kill()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                _, idle = self._free.get_nowait()
+                if idle is not None:
+                    self._end(idle)
 
     def __enter__(self) -> Gpus:
         return self

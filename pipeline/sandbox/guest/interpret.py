@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
 
-from .verifying import gpu, launch, subject, watch
-from .verifying.watch import Watch
-
-_MESSAGE = 500  # characters
+from .verifying import gpu, launch, trials, watch
 
 
 def warm() -> None:
@@ -19,62 +15,6 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Construct `code`'s entry point and call it on each of `trials`; then repeat the first, then replay its ghost.
-
-    Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`, and go as `<trial>.output.<i>`,
-    `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs the programs of each grid in
-    reverse, in memory with other contents before; `later` are the outputs of the first trial, as they are after those
-    of the others; the ghost's launches do nothing. A candidate that does not load, or whose state cannot take the
-    tensors, is not called.
-    """
-    torch.set_num_threads(1)
+    """See `verifying/trials.run`. The repetition runs the programs of each grid in reverse."""
     gpu.pretend()
-    try:
-        with Watch():
-            module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
-    except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
-        return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
-    reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "launches": []}
-    states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
-    if not all(subject.fits(module, state) for state in states.values()):
-        return reply, {}
-    results: dict[str, torch.Tensor] = {}
-    census = Watch()
-    kept: list[torch.Tensor] = []
-    for index, trial in enumerate(request["trials"]):
-        with census:
-            subject.load_state(module, states[trial["state"]])
-        launch.session.launches.clear()
-        description, outputs = _observe(str(index), module, trial, tensors, index, census, results)
-        reply["trials"].append(description)
-        kept = kept or outputs
-        reply["launches"].append([[name, list(grid)] for name, grid in launch.session.launches])
-    results.update(subject.pack("later", kept, []))
-    first = request["trials"][0]
-    subject.load_state(module, states[first["state"]])
-    launch.session.reverse = True
-    reply["repeat"], _ = _observe("repeat", module, first, tensors, 0, Watch(nan=False), results)
-    launch.session.reverse = False
-    reply["operators"] = sorted(census.operators)
-    reply["failed"] = launch.session.failed[:8]
-    launch.session.skip = True
-    try:
-        reply["ghost"], _ = _observe("ghost", module, first, tensors, 0, Watch(), results)
-    except Exception as error:  # noqa: BLE001  poisoned indices may well raise: the kernels mattered
-        reply["ghost"] = {"raised": f"{type(error).__name__}: {error}"[:_MESSAGE]}
-    return reply, results
-
-
-def _observe(
-    name: str,
-    module: nn.Module,
-    trial: dict[str, Any],
-    tensors: dict[str, torch.Tensor],
-    index: int,
-    mode: Watch,
-    results: dict[str, torch.Tensor],
-) -> tuple[dict[str, Any], list[torch.Tensor]]:
-    inputs = [tensors[f"input.{index}.{i}"] for i in range(trial["inputs"])]
-    description, outputs, mutated = subject.call(module, trial, inputs, mode)
-    results.update(subject.pack(name, outputs, mutated))
-    return description, outputs
+    return trials.run(request, tensors, torch.device("cpu"))

@@ -17,7 +17,6 @@ from .lowering.trace import Refused, State, Trace, differing_sizes, placeholders
 
 def warm() -> None:
     """Lowers a small module, which imports Inductor and fills its caches: 3 s that each guest would pay."""
-    import einops.layers.torch  # noqa: F401
     import tqdm
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread

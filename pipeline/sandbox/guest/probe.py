@@ -26,9 +26,7 @@ _NAME = "probed"
 
 
 def warm() -> None:
-    """Imports what mined sources import, and runs the kernels whose first run is slow."""
-    import einops.layers.torch  # noqa: F401
-
+    """Runs the kernels whose first run is slow."""
     torch.set_num_threads(1)
     with torch.no_grad(), describe.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))

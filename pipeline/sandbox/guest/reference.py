@@ -24,14 +24,16 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values.
 
     Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`; they go as `<trial>.<run>.output.<i>`, where
-    run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state.
+    run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state. Entries of
+    the state that no tensor came for go as `state.<name>`, as the constructor left them.
     """
     torch.set_num_threads(1)
     with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
         module = _construct(request)
     reply: dict[str, Any] = {"state": subject.digests(module), "trials": []}
-    results: dict[str, Tensor] = {}
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
+    drawn = states[request["states"][0]]
+    results = {f"state.{name}": value for name, value in subject.state(module).items() if name not in drawn}
     trials = [(trial, _inputs(tensors, index, trial)) for index, trial in enumerate(request["trials"])]
     generator = torch.Generator().manual_seed(0)
     for index, (trial, inputs) in enumerate(trials):

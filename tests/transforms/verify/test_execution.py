@@ -10,14 +10,16 @@ import torch
 from gpu_double import Double, floats
 from traced_programs import SIZE, doubled_sum, kernel, view
 
-from kernelquarry.pipeline.sandbox import Report, Status
+from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.process import execute as execute_here
 from kernelquarry.pipeline.sandbox.executor.replay import Fault
-from kernelquarry.pipeline.sandbox.executor.service import Execution, How
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
+from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
+from kernelquarry.pipeline.sandbox.observation import read_observation
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
-from kernelquarry.transforms.verify.execution import NotExecuted, execute
-from kernelquarry.transforms.verify.task import PlannedTrial, Task, draw
+from kernelquarry.transforms.verify.evidence import Rejected
+from kernelquarry.transforms.verify.execution import Untraceable, execute
+from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
 
 WORKLOAD = Workload((TensorSpec("x", (SIZE,), "float32"),), '[{"tensor":0}]')
 TASK = Task(
@@ -29,12 +31,24 @@ TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTri
 
 
 class Here:
-    """The service, in this process."""
+    """A sandbox whose guest traced `report`, and whose GPU is a double in this process."""
 
-    def __init__(self, fault: str = "") -> None:
-        self._fault = fault
+    described = Described("a double", "sm_90", "1")
 
-    def run(self, request: Any, tensors: Any, wall_s: float) -> Execution:
+    def __init__(self, report: Report, fault: str = "") -> None:
+        self._report, self._fault = report, fault
+
+    @property
+    def gpus(self) -> Here:
+        return self
+
+    def run(self, request: Any, tensors: Any = None, wall_s: float = 0) -> Any:
+        if isinstance(request, Job):
+            assert (request.kind, request.request["target"], request.tensors) == ("trace", "sm_90", {})
+            return self._report
+        return self._execute(request, tensors)
+
+    def _execute(self, request: Any, tensors: Any) -> Execution:
         def add(grid: Any, x: int, weight: int, out: int, count: int) -> None:
             floats(out, count)[:] = floats(x, count) + floats(weight, count)
 
@@ -46,8 +60,8 @@ class Here:
         try:
             reply, results = execute_here(Double({"add": add, "scale": scale}), request, tensors)
         except Fault as fault:
-            return Execution(How.FAULT, {}, {}, str(fault), "a double")
-        return Execution(How.DONE, reply, results, "", "a double")
+            return Execution(How.FAULT, {}, {}, str(fault))
+        return Execution(How.DONE, reply, results, "")
 
 
 def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
@@ -56,14 +70,19 @@ def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
     return Report(**{"reply": reply, "tensors": binaries, "peak_mb": 0.0, **fields, **changes})
 
 
-def traced(program: dict[str, Any] | None = None, **changes: Any) -> Report:
+def traced(program: dict[str, Any] | None = None, **fields: Any) -> Report:
     programs = [program or doubled_sum(), doubled_sum()]
     names = {"kernels": [kernel("add"), kernel("scale")], "state": {"weight": "…"}, "operators": []}
-    return report({"programs": programs, **names, **changes})
+    return report({"programs": programs, **names, **fields})
+
+
+def executed(guest: Report, fault: str = "", undrawn: Any = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    tensors, sandbox = draw(TASK, TRIALS), Here(guest, fault)
+    return execute(TASK, TRIALS, tensors, undrawn or {}, sandbox, VerifySettings())  # type: ignore[arg-type]
 
 
 def told(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    return execute(TASK, TRIALS, traced(program), {}, Here(), 60)  # type: ignore[arg-type]
+    return executed(traced(program))
 
 
 def test_every_trial_is_told() -> None:
@@ -95,30 +114,47 @@ def test_what_outputs_share_and_change() -> None:
     assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
 
 
-def test_a_fault_is_told_as_one() -> None:
-    with pytest.raises(NotExecuted, match="misaligned") as raised:
-        execute(TASK, TRIALS, traced(), {}, Here("misaligned address"), 60)  # type: ignore[arg-type]
-    assert raised.value.how == "fault"
+def test_what_was_returned_first_stays() -> None:
+    _, results = told()
+    assert torch.equal(results["later.output.0"], results["0.output.0"])
+
+
+def test_state_that_is_not_drawn_is_as_the_reference_left_it() -> None:
+    program = copy.deepcopy(doubled_sum())
+    program["named"]["state.table"] = program["named"].pop("state.weight")
+    program["storages"][0]["origin"] = "state.table"
+    table = torch.arange(float(SIZE))
+    _, results = executed(report({**traced().reply, "programs": [program, program]}), undrawn={"table": table})  # type: ignore[dict-item]
+    torch.testing.assert_close(results["0.output.0"], 2 * (draw(TASK, TRIALS)["input.0.0"] + table))
+
+
+def test_a_fault_is_a_reason() -> None:
+    with pytest.raises(Rejected, match="misaligned") as raised:
+        executed(traced(), "misaligned address")
+    assert raised.value.reason == Reason.DOES_NOT_RUN
+
+
+def test_what_cannot_be_traced_is_said_to_be_so() -> None:
+    with pytest.raises(Untraceable, match="reads a value"):
+        executed(report({"state": {}, "untraceable": "reads a value"}))
 
 
 @pytest.mark.parametrize(
-    ("guest", "how"),
+    ("guest", "reason"),
     [
-        (report({"state": {}, "untraceable": "reads a value"}), "untraceable"),
-        (report(None, status=Status.TIMED_OUT, error="no reply"), "timed_out"),
+        (report(None, status=Status.TIMED_OUT, error="no reply"), Reason.TIMED_OUT),
+        (report(None, status=Status.RAISED, error="ValueError"), Reason.DOES_NOT_RUN),
+        (traced(programs=[doubled_sum()]), Reason.CRASHED),
+        (traced(programs=[doubled_sum(), {}]), Reason.CRASHED),
+        (traced(programs=None), Reason.CRASHED),
+        (traced(kernels=[{}]), Reason.CRASHED),
     ],
 )
-def test_without_programs_nothing_is_executed(guest: Report, how: str) -> None:
-    with pytest.raises(NotExecuted) as raised:
-        execute(TASK, TRIALS, guest, {}, Here(), 60)  # type: ignore[arg-type]
-    assert raised.value.how == how
+def test_without_programs_nothing_is_executed(guest: Report, reason: Reason) -> None:
+    with pytest.raises(Rejected) as raised:
+        executed(guest)
+    assert raised.value.reason == reason
 
 
 def test_a_source_that_does_not_load() -> None:
-    reply, results = execute(TASK, TRIALS, report({"load_error": "SyntaxError"}), {}, Here(), 60)  # type: ignore[arg-type]
-    assert (reply, results) == ({"load_error": "SyntaxError"}, {})
-
-
-def test_a_program_is_missing() -> None:
-    with pytest.raises(MalformedReply, match="1 programs for 2 workloads"):
-        execute(TASK, TRIALS, traced(programs=[doubled_sum()]), {}, Here(), 60)  # type: ignore[arg-type]
+    assert executed(report({"load_error": "SyntaxError"})) == ({"load_error": "SyntaxError"}, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ class Evidence:
 
 _IMAGE, _VOLUME, _SERIES = ("B", "C", "H", "W"), ("B", "C", "T", "H", "W"), ("B", "C", "L")
 _SEQUENCE, _ROWS = ("B", "L", "C"), ("B", "C")
+# How a layer that reorders axes says what it takes, up to the arrow: "b c (h p) w -> b (h w) (c p)".
+_PATTERN = re.compile(r"([\w\s()]+)->[\w\s().]+")
 _BY_DIMENSIONS = {1: (_SERIES,), 2: (_IMAGE,), 3: (_VOLUME,)}
 
 
@@ -58,8 +61,7 @@ def _of(layer: nn.Module) -> Evidence | None:
             return Evidence((_IMAGE,))
     if dimensions and type(layer).__module__.startswith("torch.nn"):  # pooling, padding, dropout
         return Evidence(_BY_DIMENSIONS[dimensions])
-    pattern = getattr(layer, "pattern", None)
-    if isinstance(pattern, str) and "->" in pattern and "..." not in pattern:
-        rank = pattern_rank(pattern.split("->")[0])
+    if pattern := _PATTERN.match(type(layer).__doc__ or ""):
+        rank = pattern_rank(pattern[1])
         return Evidence({3: (_SEQUENCE, _SERIES), 4: (_IMAGE,), 5: (_VOLUME,)}.get(rank, ()))
     return None

@@ -1,6 +1,6 @@
 """Better guesses from what a failed call said.
 
-Sizes are pairwise distinct, so a size that a message of torch or einops names is the size of one symbol,
+Sizes are pairwise distinct, so a size that a message of torch names is the size of one symbol,
 and what it should have been is mostly named too. Few patterns are tied to one operator.
 """
 
@@ -35,7 +35,6 @@ _PAIRS: tuple[tuple[str, int, int], ...] = (
     (r"num_features \((\d+)\), but got: (\d+)", 2, 1),
     (r"parameter numbers = (\d+) and channel size = (\d+)", 2, 1),
     (r"vector of size .*?weight of shape \[(\d+)\] and input of shape \[\d+, (\d+)", 2, 1),
-    (r"Shape mismatch, (\d+) != (\d+)", 1, 2),
     (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 1, 2),
     (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 2, 1),
     (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", 2, 1),
@@ -43,15 +42,14 @@ _PAIRS: tuple[tuple[str, int, int], ...] = (
     (r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)", 2, 1),
 )
 _MULTIPLES = (
-    (r"axis of length (\d+) in chunks of (\d+)", 1, 2),
     (r"input\.size\(-\d\)=(\d+) is not divisible by (\d+)", 1, 2),
     (r"input of shape \[\d+, (\d+).*?num_groups=(\d+)", 1, 2),
 )
+_UNFLATTENED = r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)"
 # What the rank should be: groups are ranks, the last one first (batched after unbatched).
 _RANKS = (
     r"Expected (\d)D \(unbatched\) or (\d)D",
     r"expected (\d)D(?: or (\d)D)?(?: or (\d)D)? input",
-    r"expected (\d) dims\. Received",
     r"is not equal to len\(dims\) = (\d)",
     r"mode needs (\d)D",
     r"to be (\d)D(?: or (\d)D)?",
@@ -193,14 +191,12 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
         names = [item.strip() for item in match[1].split(",")]
         if len(names) <= 5 and not all(name.isdigit() for name in names):
             wanted.append(len(names))
-    if failure.kind == "KeyError" and failure.message.isdigit():  # einops, of the number of dimensions
-        wanted += [4, 5, 3, 2]
     if rows := re.search(r"cannot be multiplied \(1x(\d+) and", failure.message):
         for index, item, tensor in guess.tensors():
             if guess.shape(tensor) == (int(rows[1]),):
                 yield guess.with_tensor(index, item, replace(tensor, dims=("B", "C")))
     higher = re.search(_HIGHER_RANK, failure.message) is not None
-    fewer = "too many values to unpack" in failure.message
+    fewer = re.search("too many values to unpack|number of sizes provided", failure.message) is not None
     if not wanted and not higher and not fewer:
         return
     for index, item, tensor in _blamed(guess, failure):
@@ -213,6 +209,12 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
 
 
 def _multiples(guess: Guess, message: str) -> Iterator[Guess]:
+    if match := re.search(_UNFLATTENED, message):
+        lengths, size = [int(length) for length in match[1].split(",")], int(match[2])
+        factor = math.prod(length for length in lengths if length > 0)
+        if -1 in lengths and factor:
+            yield from _changed(guess, size, -(-size // factor) * factor)
+        yield from _changed(guess, size, factor)
     for pattern, was, of in _MULTIPLES:
         if match := re.search(pattern, message):
             size, factor = int(match[was]), int(match[of])

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _DEPTH = 8  # calls through which a parameter is followed
-_EINOPS = frozenset({"rearrange", "repeat", "reduce", "einsum"})
 _ITERATES = frozenset({"len", "zip", "enumerate", "list", "tuple", "sum", "reversed", "sorted", "max", "min", "map"})
 _JOINS = frozenset({"cat", "concat", "stack", "ModuleList"})
 _NUMBERS = frozenset({"range", "int", "float", "sqrt", "log", "log2"})
@@ -263,22 +262,41 @@ class _Finder(ast.NodeVisitor):
             self.usage.sequence |= self.is_parameter(first)
         if name in _NUMBERS:
             self.usage.number |= any(self.is_parameter(arg) for arg in node.args)
-        if name in _EINOPS:
-            self.einops(node, name)
-        if isinstance(node.func, ast.Attribute) and self.is_parameter(node.func.value) and name == "permute":
-            self.add_rank(len(node.args) if len(node.args) > 1 else len(getattr(first, "elts", ())))
+        if name == "einsum":
+            self.einsum(node)
+        if isinstance(node.func, ast.Attribute) and name == "permute":
+            added = self.added(node.func.value)
+            if added is not None:
+                self.add_rank((len(node.args) if len(node.args) > 1 else len(getattr(first, "elts", ()))) - added)
         self.pass_on(node)
         self.generic_visit(node)
 
-    def einops(self, node: ast.Call, name: str) -> None:
+    def added(self, node: ast.expr) -> int | None:
+        """How many dimensions methods give the parameter, 1 of `x.unflatten(1, (2, 3))`; None of another expression."""
+        if self.is_parameter(node):
+            return 0
+        match node:
+            case ast.Call(ast.Attribute(value, "unflatten"), [_, ast.Tuple(sizes)]):
+                more = len(sizes) - 1
+            case ast.Call(ast.Attribute(value, "unsqueeze")):
+                more = 1
+            case ast.Call(ast.Attribute(value, "squeeze"), [ast.Tuple(axes)]):
+                more = -len(axes)
+            case ast.Call(ast.Attribute(value, "squeeze"), [_]):
+                more = -1
+            case _:
+                return None
+        before = self.added(value)
+        return None if before is None else before + more
+
+    def einsum(self, node: ast.Call) -> None:
         strings = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
         tensors = [a for a in node.args if not isinstance(a, ast.Constant)]
         for text in strings[:1]:
             sides = text.split("->")[0].split(",")
             for tensor, side in zip(tensors, sides, strict=False):
                 if self.is_parameter(tensor) and "..." not in side:
-                    letters = name == "einsum" and " " not in side.strip()
-                    self.add_rank(len(side.strip()) if letters else pattern_rank(side))
+                    self.add_rank(len("".join(side.split())))
 
     def pass_on(self, node: ast.Call) -> None:
         """Follows the parameter into a callee of the same file."""
@@ -317,7 +335,7 @@ def _examples(tree: ast.Module) -> dict[str, list[str]]:
 
 
 def pattern_rank(side: str) -> int:
-    """Number of axes of one side of an einops pattern: `"b (h p) w"` -> 3."""
+    """Number of axes of one side of a pattern: `"b (h p) w"` -> 3."""
     return len(_AXIS.findall(side))
 
 

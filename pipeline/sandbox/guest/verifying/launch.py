@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,21 +24,11 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import libdevice, reductions
 from .batched import Array, BatchedBuilder, Divergent, uniform
+from .session import session
 
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
 
 
-@dataclass
-class Session:
-    """How launches are to run now, and what was seen of them."""
-
-    skip: bool = False  # ghost replay: a launch does nothing
-    reverse: bool = False  # run the programs of a grid from the last to the first
-    launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
-    failed: list[str] = field(default_factory=list)  # what the others raised
-
-
-session = Session()
 builder = BatchedBuilder()
 _divergent: set[Any] = set()  # kernels whose programs were seen to part
 _largest: dict[Any, int] = {}  # elements of the largest block of a kernel's program

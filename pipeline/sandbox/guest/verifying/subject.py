@@ -40,9 +40,15 @@ def construct(code: str, name: str, entry_point: str, init_args: str) -> nn.Modu
     return module
 
 
+def state(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of the entries of the module's state that are tensors, by name."""
+    entries = sorted(module.state_dict().items())
+    return {name: value.detach().clone() for name, value in entries if isinstance(value, Tensor)}
+
+
 def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
     """Shape, dtype and hash of the values of each entry of the module's state."""
-    return {name: _digest(value) for name, value in sorted(module.state_dict().items()) if isinstance(value, Tensor)}
+    return {name: _digest(value) for name, value in state(module).items()}
 
 
 def _digest(value: Tensor) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def _same(left: Tensor, right: Tensor) -> bool:
 
 
 def pack(prefix: str, outputs: Sequence[Tensor], mutated: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Named for the reply: `<prefix>.output.<i>` and `<prefix>.mutated.<i>`."""
-    return {f"{prefix}.output.{i}": tensor.clone() for i, tensor in enumerate(outputs)} | {
-        f"{prefix}.mutated.{i}": tensor.clone() for i, tensor in enumerate(mutated)
-    }
+    """Named for the reply, `<prefix>.output.<i>` and `<prefix>.mutated.<i>`; copies on the CPU."""
+    named = {f"{prefix}.output.{i}": tensor for i, tensor in enumerate(outputs)}
+    named |= {f"{prefix}.mutated.{i}": tensor for i, tensor in enumerate(mutated)}
+    return {name: tensor.to("cpu", copy=True) for name, tensor in named.items()}

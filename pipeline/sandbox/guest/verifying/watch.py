@@ -82,7 +82,8 @@ def warm() -> None:
 def poison(tensor: Tensor, nan: bool) -> None:
     """Fill with values that no kernel would leave: NaN or a huge number, a huge integer, alternating booleans."""
     if tensor.dtype == torch.bool:
-        tensor.copy_((torch.arange(tensor.numel()) % 2 == int(nan)).reshape(tensor.shape))
+        alternating = torch.arange(tensor.numel(), device=tensor.device) % 2 == int(nan)
+        tensor.copy_(alternating.reshape(tensor.shape))
     elif tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         tensor.fill_(torch.nan if nan else torch.finfo(tensor.dtype).min / 2)
     else:

@@ -29,7 +29,7 @@ def add(grid, x, weight, out, count):
 def scale(grid, x, out, count, factor):
     BODY
 control = socket.socket(fileno=int(sys.argv[1]))
-control.send(json.dumps({"ready": {"name": "a double", "target": "sm_90"}}).encode())
+control.send(json.dumps({"ready": {"name": "a double", "target": "sm_90", "driver": "1"}}).encode())
 process.serve(control, Double({"add": add, "scale": scale}))
 """
 REQUEST = {
@@ -72,7 +72,7 @@ def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
     service = gpus(RIGHT)
     for _ in range(2):
         execution = service.run(REQUEST, TENSORS, 60)
-        assert (execution.how, execution.gpu) == (How.DONE, "a double")
+        assert (execution.how, service.described.name) == (How.DONE, "a double")
         torch.testing.assert_close(execution.tensors["0.output.0"], 2 * (TENSORS["input.0.0"] + 1))
     assert starts(tmp_path) == 1
 

@@ -1,0 +1,16 @@
+"""How launches are to run now, and what was seen of them. A guest runs one candidate, so there is one session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Session:
+    skip: bool = False  # ghost replay: a launch does nothing
+    reverse: bool = False  # run the programs of a grid from the last to the first, where their order is ours
+    launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
+    failed: list[str] = field(default_factory=list)  # what the others raised
+
+
+session = Session()

@@ -1,0 +1,19 @@
+"""What only a GPU can show. `make test` leaves this folder out; `make test-gpu` runs it, and fails without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    gpus = choose_gpus("all")
+    if not gpus:
+        pytest.exit("these tests need a GPU, and torch finds none", returncode=1)
+    with Sandbox(SandboxSettings(workers=4, gpus=gpus[:1])) as sandbox:
+        yield sandbox

@@ -1,0 +1,61 @@
+"""A candidate's trials, run by what the sandbox has: GPUs, or Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
+
+from .evidence import Rejected, reply_of
+from .execution import Untraceable, execute
+from .task import PlannedTrial, Task, VerifySettings, describe
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of the trials, told as the guest `interpret` tells it whatever ran them."""
+
+    reply: dict[str, Any]
+    tensors: Tensors
+    engine: Engine
+
+
+def run_candidate(
+    task: Task,
+    trials: Sequence[PlannedTrial],
+    tensors: Tensors,
+    undrawn: Tensors,
+    sandbox: Sandbox,
+    settings: VerifySettings,
+) -> Ran:
+    """The trials, a repetition and a ghost of the first.
+
+    Args:
+        tensors: of the trials, as `draw` gives them.
+        undrawn: entries of the state that no trial draws, as the reference's constructor left them.
+
+    Raises:
+        Rejected: it did not run to the end.
+    """
+    request = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+    if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
+        alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
+        return _in_guest(Job("interpret", request, tensors, alone), Engine.INTERPRETER, sandbox)
+    if settings.engine is not Engine.GUEST:
+        try:
+            return Ran(*execute(task, trials, tensors, undrawn, sandbox, settings), Engine.TRACE)
+        except Untraceable as why:
+            if settings.engine is Engine.TRACE:
+                raise Rejected(Reason.UNTRACEABLE, str(why)) from why
+    with sandbox.gpus.share() as gpu:
+        return _in_guest(Job("execute", request | {"gpu": gpu}, tensors, settings.limits), Engine.GUEST, sandbox)
+
+
+def _in_guest(job: Job, engine: Engine, sandbox: Sandbox) -> Ran:
+    report = sandbox.run(job)
+    return Ran(reply_of(report, Reason.DOES_NOT_RUN), report.tensors, engine)
