@@ -102,7 +102,7 @@ WRITTEN = {
         "x.unflatten(2, (-1, p)).permute(0, 2, 1, 3, 4).flatten(2, 3)",
     ("rearrange", "b n (h d) -> b h n d", "h", ""): "x.unflatten(2, (h, -1)).permute(0, 2, 1, 3)",
     ("rearrange", "b (h w) c -> b (h w) c", "h", ""): "x",
-    ("rearrange", "b j -> b 1 1 j", "", ""): "x[:, None, None]",
+    ("rearrange", "b j -> b 1 1 j", "", ""): "x[:, None, None, :]",
     ("rearrange", "... -> ... 1", "", ""): "x.unsqueeze(-1)",
     ("rearrange", "... i j -> ... j i", "", ""): "x.transpose(-2, -1)",
     ("rearrange", "b ... d -> b d ...", "", ""): "x.movedim(-1, 1)",

@@ -78,9 +78,6 @@ class Steps:
             self._call("unsqueeze", self._at(new[0]))
         elif new:
             parts = ["..." if axis == ELLIPSIS else ":" if axis in before else "None" for axis in order]
-            rest = parts[parts.index("...") + 1 :] if "..." in parts else []
-            while parts and parts[-1] in (":", "...") and "None" not in rest:
-                parts.pop()
             self.methods.append(f"[{', '.join(parts)}]")
 
     def expand(self, order: Sequence[str], lengths: Mapping[str, str]) -> None:
