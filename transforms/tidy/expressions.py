@@ -9,6 +9,7 @@ from . import forms, matmul
 from .algebra import polynomial, render
 from .axes import Axis
 from .functions import call, parsed, translate
+from .mathematics import MATHEMATICS
 from .raw import NotTidied
 from .values import Value, combined, element, literal
 
@@ -145,7 +146,7 @@ class Expressions:
         if function == "tl.associative_scan" and (scan := forms.known_scan(node)) is not None:
             function, args, known = scan, [args[0].elts[0], args[1]], known[:1]  # type: ignore[attr-defined]
         options = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        replaced = translate(function, args, options)
+        replaced = translate(function, args, options, combined(known).dtype)
         if replaced is not None:
             if not isinstance(replaced, ast.Call):
                 return replaced, combined(known, "int1") if isinstance(replaced, ast.Compare) else known[0]
@@ -175,7 +176,7 @@ class Expressions:
             result = Value(known[0].axes | self.reduced, known[0].dtype)
         elif function == "tl.dot":
             result = Value(frozenset("xy"), "float32")
-        elif function.startswith(("tl.", "libdevice.", "arg_", "floor_", "sort_")):
+        elif function in MATHEMATICS or function.startswith(("tl.", "libdevice.", "arg_", "floor_", "sort_")):
             result = combined(known)
         elif function.startswith("_triton_helper_fn"):
             result = Value(combined(known).axes)

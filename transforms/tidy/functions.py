@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from .mathematics import EXACT, MATHEMATICS, NEEDS
 from .raw import NotTidied
 
 # Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
@@ -17,7 +18,7 @@ _TL = {
     "cos": "cos", "erf": "erf", "floor": "floor", "ceil": "ceil", "abs": "abs", "fabs": "abs", "fma": "fma",
 }  # fmt: skip
 
-# Functions that only libdevice has.
+# Functions of libdevice that triton.language lacks.
 LIBDEVICE = frozenset(
     "acos acosh asin asinh atan atan2 atanh cosh erfc erfcinv erfinv expm1 fmod hypot ldexp lgamma log10 log1p "
     "nearbyint nextafter pow rint round sinh tan tanh tgamma trunc copysign signbit isnan isinf isfinited finitef "
@@ -116,7 +117,9 @@ def floor_remainder(a, b):
     remainder = a % b
     return tl.where((remainder != 0) & ((remainder < 0) != (b < 0)), remainder + b, remainder)
 ''',
+    **MATHEMATICS,
 }
+_NEEDS = {"arg_max": ("nan_max",), "arg_min": ("nan_min",), **NEEDS}
 
 
 def parsed(text: str) -> ast.expr:
@@ -131,15 +134,19 @@ def call(function: str, *args: ast.expr | str, **keywords: str) -> ast.Call:
     )
 
 
-def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.expr]) -> ast.expr | None:
+def translate(
+    name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.expr], dtype: str = ""
+) -> ast.expr | None:
     """The replacement of a call of `libdevice.*`, `tl_math.*` or `triton_helpers.*`; None for any other function.
+
+    `dtype` is what is known of the arguments', "" for nothing.
 
     Raises:
         NotTidied: it is one of Inductor's and not known.
     """
     module, _, function = name.rpartition(".")
     if module in ("libdevice", "tl_math"):
-        return _math(function, args)
+        return _math(function, args, dtype)
     if module != "triton_helpers":
         return None
     match function:
@@ -173,25 +180,24 @@ def translate(name: str, args: Sequence[ast.expr], keywords: Mapping[str, ast.ex
     raise NotTidied(f"helper {name}")
 
 
-def _power(base: ast.expr, exponent: ast.Constant) -> ast.expr:
-    if exponent.value in (0.5, -0.5):
-        return call("tl.sqrt" if exponent.value == 0.5 else "tl.rsqrt", base)
-    if ast.unparse(base).endswith(".to(tl.float64)"):  # libdevice wants both of one type
-        return call("libdevice.pow", base, f"tl.full((), {exponent.value!r}, tl.float64)")
-    return call("libdevice.pow", base, exponent)
+def _power(base: ast.expr, exponent: ast.expr, dtype: str) -> ast.expr:
+    root = {"0.5": "tl.sqrt", "-0.5": "tl.rsqrt"}.get(ast.unparse(exponent))
+    return call(root, base) if root else call("power", base, exponent, f"tl.{dtype or 'float32'}")
 
 
-def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
+def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
     if function in _TL:
         return call(f"tl.{_TL[function]}", *args)
     if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
-    if function == "pow" and isinstance(args[1], ast.Constant):
-        return _power(args[0], args[1])
+    if function == "pow":
+        return _power(*args, dtype)
     if function == "isnan":
         return ast.Compare(args[0], [ast.NotEq()], [args[0]])
     if function == "isinf":
         return ast.Compare(call("tl.abs", args[0]), [ast.Eq()], [parsed('float("inf")')])
+    if function in MATHEMATICS and (dtype != "float64" or function in EXACT):
+        return call(function, *args)
     if function in LIBDEVICE:
         return call(f"libdevice.{function}", *args)
     raise NotTidied(f"function {function}")
@@ -200,5 +206,5 @@ def _math(function: str, args: Sequence[ast.expr]) -> ast.expr:
 def library_calls(statements: Sequence[ast.stmt]) -> list[str]:
     """Names of `LIBRARY` that the statements use, in its order."""
     used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
-    used |= {f"nan_{name[4:]}" for name in used & {"arg_max", "arg_min"}}
+    used |= {needed for name in used for needed in _NEEDS.get(name, ())}
     return [name for name in LIBRARY if name in used]

@@ -39,6 +39,8 @@ def render_module(lowered: Lowered) -> Rendered:
     kernels = [kernel.function for kernel in forward.kernels.values()]
     combines = list(forward.combines.values())
     library = library_calls([*kernels, *combines])
+    if hidden := {name for name in map(_defined, constructor.definitions) if name in library}:
+        raise NotTidied(f"the constructor defines {', '.join(sorted(hidden))}")
     imports = ["import torch", "import torch.nn as nn", "import triton", "import triton.language as tl"]
     if any("libdevice" in ast.unparse(function) for function in [*kernels, *combines]):
         imports.append("from triton.language.extra import libdevice")
@@ -56,6 +58,10 @@ def render_module(lowered: Lowered) -> Rendered:
         kernels=tuple(kernel.function.name for kernel in forward.kernels.values()),
         extern_operators=tuple(sorted(forward.extern)),
     )
+
+
+def _defined(node: ast.stmt) -> str:
+    return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
 
 
 def _entry_text(entry: ast.ClassDef) -> str:

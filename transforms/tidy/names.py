@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .axes import Axis
+from .functions import LIBRARY
 from .raw import RawKernel
 
 # Operators that only look at memory in another way.
@@ -27,7 +28,7 @@ _MADE_BY = {
     "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp",
     "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
     "tl.dot": "product", "tl.where": "chosen", "tl.load": "value", "tl.maximum": "highest", "tl.minimum": "lowest",
-    "tl.cumsum": "running", "libdevice.tanh": "tanh", "tl.erf": "erf",
+    "tl.cumsum": "running", "tl.erf": "erf",
 }  # fmt: skip
 
 
@@ -73,6 +74,7 @@ class Names:
         simple: object,
     ) -> None:
         self._taken: set[str] = {"tl", "triton", "torch", "libdevice", "float", "True", "False", "None", "range"}
+        self._taken |= LIBRARY.keys()
         self._names: dict[str, str] = {}
         for axis in axes:
             index, block = words[axis.prefix]

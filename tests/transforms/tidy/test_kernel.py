@@ -99,6 +99,21 @@ POINTWISE_CASES = {
         """,
         ["x = tl.load(x_ptr + offset, mask=mask)", "tl.store(out_ptr + offset, -x, mask=mask)"],
     ),
+    "what Triton has not stays with libdevice, or is written out": (
+        """
+        tmp0 = tl.load(in_ptr0 + (x0), xmask)
+        tmp1 = libdevice.lgamma(libdevice.pow(tmp0, -0.5)) * libdevice.log1p(tmp0)
+        tmp2 = libdevice.pow(tmp0, 2.4) + libdevice.tanh(tmp0.to(tl.float64)) + libdevice.pow(10.0, tmp0.to(tl.float64))
+        tl.store(out_ptr0 + (x0), tmp1 + tmp2, xmask)
+        """,
+        [
+            "x = tl.load(x_ptr + offset, mask=mask)",
+            "value = libdevice.lgamma(tl.rsqrt(x)) * log1p(x)",
+            "value_2 = power(x, 2.4, tl.float32) + libdevice.tanh(x.to(tl.float64)) + "
+            "power(10.0, x.to(tl.float64), tl.float64)",
+            "tl.store(out_ptr + offset, value + value_2, mask=mask)",
+        ],
+    ),
     "functions that Triton has are Triton's": (
         """
         tmp0 = tl.load(in_ptr0 + (x0), xmask)
@@ -112,8 +127,8 @@ POINTWISE_CASES = {
         [
             "x = tl.load(x_ptr + offset, mask=mask)",
             "exp = tl.exp(tl.rsqrt(x))",
-            "tanh = libdevice.tanh(exp)",
-            "tl.store(out_ptr + offset, tl.where(tanh != tanh, exp, tanh), mask=mask)",
+            "value = tanh(exp)",
+            "tl.store(out_ptr + offset, tl.where(value != value, exp, value), mask=mask)",
         ],
     ),
 }
