@@ -22,7 +22,7 @@ from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import _normalize_ty, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from . import libdevice, reductions
+from . import libdevice, reductions, types
 from .batched import Array, BatchedBuilder, Divergent, uniform
 from .session import session
 
@@ -49,6 +49,8 @@ def install() -> None:
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
     Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]  # no timing: the first config is taken
     libdevice.install(semantic)
+    types.install()
+    _scalar(0)  # its first call imports much of Triton
 
 
 class _Rewriter(interpreter.ASTTransformer):
