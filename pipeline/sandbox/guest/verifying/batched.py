@@ -11,7 +11,8 @@ raises `Divergent`, and the launch starts again one program at a time (`launch`)
 
 Where Triton's interpreter differs from the hardware, this follows the hardware: minimum and maximum
 drop NaN unless told otherwise, `tl.dot` with TF32 rounds its operands to ten bits, bfloat16 rounds
-to nearest even and computes in float32, and a load or store outside the launch's tensors is an error.
+to nearest even and computes in float32, what a masked load without `other` gives is poison, and a load
+or store outside the launch's tensors is an error.
 """
 
 from __future__ import annotations
@@ -67,6 +68,14 @@ def encode(data: Array, dtype: tl.dtype) -> Array:
     bits = np.ascontiguousarray(data, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(data), np.uint16(0x7FC0), rounded.astype(np.uint16))
+
+
+def undefined(dtype: tl.dtype) -> Array:
+    """What a masked load without `other` leaves where it does not load: on a GPU, whatever was in the register."""
+    if dtype.is_floating():
+        return encode(np.array([np.nan], dtype=np.float32), dtype)
+    stored = stored_as(dtype)
+    return np.array([np.iinfo(stored).max // 3 if stored.kind in "iu" else True], dtype=stored)
 
 
 def round_to_tf32(data: Array) -> Array:
@@ -261,7 +270,7 @@ class BatchedBuilder(InterpreterBuilder):
     def _load(self, ptrs: TensorHandle, mask: Array, other: Array | None) -> TensorHandle:
         dtype = ptrs.get_element_ty()
         stored = stored_as(dtype)
-        filler = np.zeros((1,) * ptrs.data.ndim, dtype=stored) if other is None else other
+        filler = undefined(dtype).reshape((1,) * ptrs.data.ndim) if other is None else other
         addresses, active, filler = _whole(ptrs.data, mask, filler)
         self.memory.check(addresses, active, stored.itemsize)
         return self._block(native.load(addresses, active, filler.astype(stored, copy=False), stored), dtype)

@@ -308,6 +308,24 @@ def reading_past_the_end_is_an_error():
 
 
 @triton.jit
+def load_half(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < BLOCK // 2))
+
+
+@case
+def a_masked_load_without_other_gives_poison():
+    for dtype in (torch.float32, torch.bfloat16):
+        x, out = torch.ones(8, dtype=dtype), torch.zeros(8, dtype=dtype)
+        load_half[(1,)](x, out, BLOCK=8)
+        assert out.isnan().tolist() == [False] * 4 + [True] * 4
+    for dtype in (torch.int32, torch.uint8):
+        x, out = torch.ones(8, dtype=dtype), torch.zeros(8, dtype=dtype)
+        load_half[(1,)](x, out, BLOCK=8)
+        assert out[:4].tolist() == [1] * 4 and (out[4:] > 80).all()
+
+
+@triton.jit
 def through_bfloat16(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, N)
     half = tl.load(x_ptr + at).to(tl.bfloat16)
