@@ -20,6 +20,7 @@ from ..schema.records import StateSpec, TensorSpec, Workload
 from .protocol import Tensors
 
 Array = np.ndarray[Any, np.dtype[Any]]
+_Shape = tuple[int, ...]
 
 _SUMMANDS = 12  # uniform numbers that are added up for a normal one: standard deviation 1, largest value 6
 _LEAST_STD = 0.02  # of redrawn weights: below, a kernel's errors would hide in the rest of the result
@@ -96,36 +97,66 @@ class _Stream:
 _DOUBLINGS = np.array([4, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0])  # zeros at the end of a number of four bits
 
 
-def _normal(stream: _Stream, size: int) -> Array:
-    return stream.normal(size)
+def _normal(stream: _Stream, shape: _Shape) -> Array:
+    return stream.normal(math.prod(shape))
 
 
-def _scaled(stream: _Stream, size: int) -> Array:
-    """32 times as large: overflows the exponential of a naive softmax, and is no fixed point of a normalisation."""
-    return 32 * stream.normal(size)
+_SCALES = np.array([2.0**5, 2.0**-50, 2.0**-20])
 
 
-def _shifted(stream: _Stream, size: int) -> Array:
+def _scaled(stream: _Stream, shape: _Shape) -> Array:
+    """Slice after slice 32 times as large, 2^-50 and 2^-20 of it: few scales are the same to a kernel.
+
+    The large ones overflow the exponential of a naive softmax; under the small ones lie all usual eps, of norms and
+    (squared) of variances. A slice is what the first axis of more than one element counts; a vector is one slice.
+    """
+    values = stream.normal(math.prod(shape))
+    slices = next((size for size in shape[:-1] if size > 1), 1)
+    scales = _SCALES[np.arange(slices) % len(_SCALES)]
+    return (values.reshape(slices, len(values) // slices) * scales[:, None]).reshape(-1)
+
+
+def _shifted(stream: _Stream, shape: _Shape) -> Array:
     """A mean of 32: cancellation shows, as in a variance computed as E[x^2] - E[x]^2."""
-    return 32 + stream.normal(size)
+    return 32 + stream.normal(math.prod(shape))
 
 
-def _faint(stream: _Stream, size: int) -> Array:
+def _faint(stream: _Stream, shape: _Shape) -> Array:
     """256 times as small, below 0: an eps counts, what cancels near 0 shows, and a padding's zeros are the largest."""
-    return (stream.normal(size) - 4) / 256
+    return (stream.normal(math.prod(shape)) - 4) / 256
 
 
-def _heavy_tailed(stream: _Stream, size: int) -> Array:
+def _heavy_tailed(stream: _Stream, shape: _Shape) -> Array:
     """A normal number times 2^k with probability 2^-(k+1), k at most 4: few values decide a sum."""
+    size = math.prod(shape)
     return stream.normal(size) * (1 << _DOUBLINGS[stream.integers(size, 16)])
 
 
-DISTRIBUTIONS: Mapping[str, Callable[[_Stream, int], Array]] = {
+_SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
+
+
+def _special(stream: _Stream, shape: _Shape) -> Array:
+    """Normal, with one NaN, one of each infinity and a negative zero, far apart: a quarter of the values has one.
+
+    No subnormal numbers: the GPU's instructions for logarithms and roots take them for 0.
+    """
+    size = math.prod(shape)
+    values = stream.normal(size)
+    quarter = size // len(_SPECIAL)
+    if quarter > 1:  # smaller ones are scales and the like, and would decide everything
+        places = stream.integers(len(_SPECIAL), quarter) + quarter * np.arange(len(_SPECIAL))
+        values[places] = _SPECIAL
+    return values
+
+
+DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "normal": _normal,
     "scaled": _scaled,
     "shifted": _shifted,
+    "shifted_strided": _shifted,  # laid out by the guests
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
+    "special": _special,
 }
 
 
@@ -134,7 +165,7 @@ def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.T
         raise ValueError(f"unknown distribution {distribution!r}")
     dtype, size = _dtype(spec.dtype), math.prod(spec.shape)
     if dtype.is_floating_point:
-        return _tensor(DISTRIBUTIONS[distribution](stream, size), spec.shape, spec.dtype)
+        return _tensor(DISTRIBUTIONS[distribution](stream, spec.shape), spec.shape, spec.dtype)
     if dtype == torch.bool:
         return _tensor(stream.integers(size, 2), spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)

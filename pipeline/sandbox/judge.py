@@ -49,8 +49,11 @@ class Measure:
         return self.error <= self.tolerance
 
 
-def contract(reference: Observation, candidate: Observation) -> str:
-    """How the candidate's call differs in all but values from the reference's in float32; "" if it does not."""
+def contract(reference: Observation, candidate: Observation, strided: bool = False) -> str:
+    """How the candidate's call differs in all but values from the reference's in float32; "" if it does not.
+
+    The layout of the outputs for `strided` inputs is nobody's promise: that of a view is the input's.
+    """
     if candidate.tree != reference.tree or len(candidate.outputs) != len(reference.outputs):
         return f"returns {candidate.tree[:200]} in place of {reference.tree[:200]}"
     for index, (new, old) in enumerate(zip(candidate.outputs, reference.outputs, strict=True)):
@@ -58,7 +61,7 @@ def contract(reference: Observation, candidate: Observation) -> str:
             return f"output {index} has shape {tuple(new.shape)} in place of {tuple(old.shape)}"
         if new.dtype != old.dtype:
             return f"output {index} is {new.dtype} in place of {old.dtype}"
-        if not _as_dense(tuple(old.shape), candidate.strides[index], reference.strides[index]):
+        if not strided and not _as_dense(tuple(old.shape), candidate.strides[index], reference.strides[index]):
             return f"output {index} has strides {candidate.strides[index]} in place of {reference.strides[index]}"
         if candidate.shares[index] not in ("", reference.shares[index]):
             return f"output {index} shares memory with {candidate.shares[index]}"
@@ -104,8 +107,13 @@ class Yardstick:
 
     @property
     def is_finite(self) -> bool:
-        """At least nine in ten of the reference's floating values are finite and so can be compared."""
-        return all(gauge.comparable >= _BULK for gauge in self._gauges)
+        """At least nine in ten of the reference's floating values are finite."""
+        return all(gauge.finite >= _BULK for gauge in self._gauges)
+
+    @property
+    def is_decided(self) -> bool:
+        """In at least nine in ten of them, honest runs agree on whether they are finite, and so can be compared."""
+        return all(gauge.decided >= _BULK for gauge in self._gauges)
 
     def measure(self, values: Sequence[Tensor]) -> Measure:
         """The worst of all tensors; they have the shapes of the reference's."""
@@ -123,7 +131,7 @@ class Yardstick:
 class _Discrete:
     """Integers and booleans: right or wrong, except where honest runs disagree."""
 
-    comparable = 1.0
+    finite = decided = 1.0
 
     def __init__(self, exact: Tensor, honest: Sequence[Tensor]) -> None:
         self._accepted = [exact.to(honest[0].dtype), *honest]
@@ -143,20 +151,26 @@ class _Floating:
         self._eager = runs[0]
         self._exact = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
-        self._special = ~torch.isfinite(runs).any(dim=0)  # non-finite in every honest run
+        self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
         self._exact = torch.where(self._stable, self._exact, 0.0)
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
         roundoff = torch.finfo(self._dtype).eps / 2
         self._floor = roundoff * math.sqrt(max(1, terms))
         self._least = max(roundoff * float(self._rms(self._exact, None)), _TINY)  # one roundoff at the tensor's scale
         self._slices = [self._slice_bounds(axis) for axis in self._axes()]
-        self._typical = float(self._exact.abs().median()) if exact.numel() else 0.0
+        self._typical = float(self._exact[self._stable].abs().median()) if self._stable.any() else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
 
     @property
-    def comparable(self) -> float:
+    def finite(self) -> float:
+        """The share of elements that are finite in the oracle and all honest runs."""
         return self._stable.double().mean().item() if self._stable.numel() else 1.0
+
+    @property
+    def decided(self) -> float:
+        """The share of those, and of those that are the same infinity or NaN in all of them."""
+        return (self._stable | self._special).double().mean().item() if self._stable.numel() else 1.0
 
     def _axes(self) -> list[int | None]:
         return [None, *range(self._exact.ndim)] if self._exact.ndim > 1 else [None]
@@ -196,17 +210,14 @@ class _Floating:
             return Measure(math.inf, 0.0, 1.0, "NaN or infinity in other places than the reference")
         error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
         found = [self._worst_slice(error, *bounds) for bounds in self._slices]
-        if error.numel() >= _BULK_LEAST:
+        if self._stable.sum() >= _BULK_LEAST:
             found.append(self._bulk(error))
         return max(found, key=lambda measure: measure.ratio)
 
     def _same_specials(self, actual: Tensor) -> bool:
         if not torch.isfinite(actual[self._stable]).all():
             return False
-        expected, given = self._eager[self._special], actual[self._special]
-        return bool((torch.isnan(expected) == torch.isnan(given)).all()) and bool(
-            (torch.isnan(expected) | (expected == given)).all()
-        )
+        return torch.equal(_kinds(self._eager[self._special]), _kinds(actual[self._special]))
 
     def _worst_slice(
         self, error: Tensor, axis: int | None, scale: Tensor, honest: Tensor, tolerance: Tensor
@@ -218,13 +229,18 @@ class _Floating:
 
     def _bulk(self, error: Tensor) -> Measure:
         """The element that nine in ten do better than, by its own bound."""
-        ratio = torch.where(error == 0, 0.0, error / self._own_bound).reshape(-1)
+        ratio = torch.where(error == 0, 0.0, error / self._own_bound)[self._stable]
         at = int(ratio.kthvalue(math.ceil(_BULK * len(ratio))).indices)
         deviation, honest, bound, exact = (
-            float(value.reshape(-1)[at]) for value in (error, self._spread, self._own_bound, self._exact)
+            float(value[self._stable][at]) for value in (error, self._spread, self._own_bound, self._exact)
         )
         scale = max(abs(exact), self._typical, self._least)
         return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")
+
+
+def _kinds(value: Tensor) -> Tensor:
+    """0 for a finite element, 1 or -1 for an infinity, 2 for NaN."""
+    return torch.where(value.isnan(), 2.0, torch.where(value.isinf(), value.sign(), 0.0))
 
 
 def impostors(

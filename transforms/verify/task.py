@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
@@ -80,6 +80,11 @@ class PlannedTrial:
     distribution: str
 
     @property
+    def strided(self) -> bool:
+        """Whether the inputs are not contiguous, each with an offset into a larger buffer."""
+        return self.distribution.endswith("_strided")
+
+    @property
     def state(self) -> str:
         """Name of the set of weights."""
         return str(self.seed % STATE_SETS)
@@ -91,11 +96,29 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     The first workload is drawn four times, with other values and other weights in the same shapes.
     Every other workload is drawn once if the candidate claims them, from values that saturate nothing:
     there, a wrong address must show.
+
+    What lowering wrote has PyTorch's own semantics, so it must also take inputs that are not contiguous,
+    and leave NaN and infinities where they belong. What a model wrote is asked for neither: it is a custom
+    among writers of kernels to leave both to the caller.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
-    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted"), (0, "faint")]
+    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
+    drawn += [] if task.by_model else [(0, "special")]
     return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
+
+
+_REFUSED = {"shifted_strided": "shifted", "special": None}  # what takes the place of a trial that may be refused
+
+
+def without(trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
+    """The trials, others in place of those that the reference raises on; it says by that what it does not take."""
+    kept = []
+    for index, trial in enumerate(trials):
+        distribution = _REFUSED[trial.distribution] if index in refused else trial.distribution
+        if distribution is not None:
+            kept.append(replace(trial, distribution=distribution))
+    return tuple(kept)
 
 
 def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:
@@ -120,7 +143,7 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
     for trial in trials:
         workload = task.workloads[trial.workload]
         call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
-        calls.append(call)
+        calls.append(call | {"strided": trial.strided, "refusable": trial.distribution in _REFUSED})
     return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": calls}
 
 

@@ -26,7 +26,7 @@ from .environment import environment
 from .evidence import Rejected, check_kernels, check_launches_agree, reply_of
 from .running import run_candidate
 from .source import forbidden
-from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms
+from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms, without
 
 _NUDGED = ("nudged0", "nudged1")
 
@@ -47,8 +47,13 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
-    tensors = draw(task, trials)
-    reference = Reference(task, trials, tensors, sandbox, settings)
+    try:
+        tensors = draw(task, trials)
+        reference = Reference(task, trials, tensors, sandbox, settings)
+    except Refused as refused:
+        trials = without(trials, refused.trials)
+        tensors = draw(task, trials)
+        reference = Reference(task, trials, tensors, sandbox, settings)
     tried = reference.check_impostors()
     ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
     results, deterministic = reference.compare(ran.reply, ran.tensors)
@@ -75,6 +80,14 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     )
 
 
+class Refused(Rejected):
+    """The reference raises on `trials`, though it may not be on others."""
+
+    def __init__(self, trials: list[int]) -> None:
+        super().__init__(Reason.ORACLE_FAILED, f"raises in trials {trials}")
+        self.trials = trials
+
+
 class Reference:
     """The reference's answers, and the comparison of a candidate's with them."""
 
@@ -85,6 +98,8 @@ class Reference:
         request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
+        if "refused" in reply:
+            raise Refused(reply["refused"])
         self._task, self._trials, self._tensors = task, trials, tensors
         try:
             self._state = reply["state"]
@@ -101,7 +116,7 @@ class Reference:
         finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
         if 0 not in finite or len(finite) < min(2, len(trials)):
             raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(trials)}")
-        self._counted = finite
+        self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
 
     def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
         eager, oracle = run["eager"], run["oracle"]
@@ -146,7 +161,7 @@ class Reference:
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
         planned = self._trials[index]
         where = f"workload {planned.workload}, {planned.distribution}"
-        if difference := contract(self._runs[index]["eager"], observed):
+        if difference := contract(self._runs[index]["eager"], observed, planned.strided):
             raise Rejected(Reason.WRONG_CONTRACT, f"{where}: {difference}")
         measure = self._yardsticks[index].measure(observed.values)
         if not measure.passes:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .verifying import subject, watch
+from .verifying import formulas, subject, watch
+from .verifying.formulas import Decomposed
 from .verifying.watch import Watch
 
 _NUDGES = 2  # extra float32 runs, on values moved by one unit in the last place
@@ -18,10 +19,13 @@ _NARROW = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 def warm() -> None:
     watch.warm()
+    formulas.warm()
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values.
+
+    If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
     Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`; they go as `<trial>.<run>.output.<i>`, where
     run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state. Entries of
@@ -36,14 +40,25 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     results = {f"state.{name}": value for name, value in subject.state(module).items() if name not in drawn}
     trials = [(trial, _inputs(tensors, index, trial)) for index, trial in enumerate(request["trials"])]
     generator = torch.Generator().manual_seed(0)
+    refused: list[int] = []
     for index, (trial, inputs) in enumerate(trials):
         state = states[trial["state"]]
-        runs = {"eager": _call(module, state, trial, inputs, f"{index}.eager", results)}
+        try:
+            runs = {"eager": _call(module, state, trial, inputs, f"{index}.eager", results)}
+        except Exception:
+            if not trial["refusable"]:
+                raise
+            refused.append(index)
+            continue
+        finite = all(bool(value.isfinite().all()) for value in inputs)
         for nudge in range(_NUDGES):
             moved = {name: _nudged(value, generator) for name, value in state.items()}
             near = [_nudged(value, generator) for value in inputs]
-            runs[f"nudged{nudge}"] = _call(module, moved, trial, near, f"{index}.nudged{nudge}", results)
+            mode = None if finite or nudge else Decomposed()
+            runs[f"nudged{nudge}"] = _call(module, moved, trial, near, f"{index}.nudged{nudge}", results, mode)
         reply["trials"].append(runs)
+    if refused:
+        return {"refused": refused}, {}
     for key in request["states"]:
         if key != trials[0][0]["state"]:
             reply["trials"][0]["other"] = _call(module, states[key], *trials[0], "0.other", results)
@@ -86,12 +101,13 @@ def _call(
 
 
 def _nudged(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """Each floating value moved to one of its two neighbours."""
+    """Each floating value moved to one of its two neighbours; NaN, infinities and zeros are exact."""
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
     limit = torch.tensor(torch.inf, dtype=tensor.dtype)
-    return torch.nextafter(tensor, torch.where(up, limit, -limit))
+    moved = torch.nextafter(tensor, torch.where(up, limit, -limit))
+    return torch.where(tensor.isfinite() & (tensor != 0), moved, tensor)
 
 
 def _wide(tensor: Tensor) -> Tensor:

@@ -32,10 +32,12 @@ def test_bytes_are_the_same_on_every_machine() -> None:
     drawn = {name: digest(draw_inputs(spec, name, 5)) for name in DISTRIBUTIONS}
     assert drawn == {
         "normal": "cbc3ca03ce452de3",
-        "scaled": "eeb4d9576ef95ee8",
+        "scaled": "3d18c245793bd3c9",
         "shifted": "deb4e31bfb4e2c3a",
+        "shifted_strided": "deb4e31bfb4e2c3a",
         "faint": "fac4647c255a2048",
         "heavy_tailed": "777fa4c1f2e99c3f",
+        "special": "842d3b4ccddae91b",
     }
 
 
@@ -54,12 +56,40 @@ def test_seeds_decide(seed: int, other: int) -> None:
 
 @pytest.mark.parametrize(
     ("distribution", "mean", "deviation"),
-    [("normal", 0, 1), ("scaled", 0, 32), ("shifted", 32, 1), ("faint", -4 / 256, 1 / 256)],
+    [("normal", 0, 1), ("shifted", 32, 1), ("faint", -4 / 256, 1 / 256)],
 )
 def test_moments(distribution: str, mean: float, deviation: float) -> None:
     (x,) = draw_inputs(workload(floats(200, 100)), distribution, 0)
     assert abs(x.mean().item() - mean) < 0.03 * deviation
     assert abs(x.std().item() / deviation - 1) < 0.02
+
+
+@pytest.mark.parametrize("shape", [(4, 2000), (1, 4, 40, 50)])
+def test_slices_have_scales_far_apart(shape: tuple[int, ...]) -> None:
+    (x,) = draw_inputs(workload(floats(*shape)), "scaled", 0)
+    deviations = x.reshape(4, -1).std(dim=1)
+    assert torch.allclose(deviations, torch.tensor([2.0**5, 2.0**-50, 2.0**-20, 2.0**5]), rtol=0.1)
+
+
+@pytest.mark.parametrize("shape", [(2000,), (1, 2000)])
+def test_a_vector_has_one_scale(shape: tuple[int, ...]) -> None:
+    (x,) = draw_inputs(workload(floats(*shape)), "scaled", 0)
+    assert abs(x.std().item() / 32 - 1) < 0.1
+
+
+@given(size=st.integers(8, 400), seed=st.integers(0, 99), dtype=st.sampled_from(["float32", "float16", "bfloat16"]))
+def test_special_values_are_few_and_far_apart(size: int, seed: int, dtype: str) -> None:
+    (x,) = draw_inputs(workload(floats(size, dtype=dtype)), "special", seed)
+    quarter = size // 4
+    nan, infinite, zero, negative = x[: 4 * quarter].reshape(4, quarter)
+    assert nan.isnan().sum() == 1 and infinite.isposinf().sum() == 1 and negative.isneginf().sum() == 1
+    assert ((zero == 0) & zero.signbit()).sum() == 1
+    assert x.isfinite().sum() == size - 3
+
+
+def test_what_has_few_values_has_no_special_ones() -> None:
+    drawn = draw_inputs(workload(floats(7), floats(), floats(0, 3)), "special", 0)
+    assert all(value.isfinite().all() for value in drawn)
 
 
 def test_few_values_dominate_a_heavy_tail() -> None:

@@ -134,6 +134,49 @@ def test_a_reference_that_is_mostly_not_finite_measures_nothing() -> None:
     assert not yardstick(exact).is_finite
 
 
+def of_runs(exact: torch.Tensor, *runs: torch.Tensor) -> Yardstick:
+    return Yardstick(observed(exact), [observed(run.float()) for run in (exact, *runs)], 1)
+
+
+def test_what_is_not_finite_is_decided_where_honest_runs_agree() -> None:
+    exact = randn(10)
+    exact[2:5] = math.nan
+    assert yardstick(exact).is_decided
+    other = exact.clone()
+    other[2:5] = math.inf
+    assert not of_runs(exact, other, exact).is_decided
+
+
+@pytest.mark.parametrize("given", [0.0, math.nan, math.inf])
+def test_where_honest_runs_disagree_anything_goes(given: float) -> None:
+    exact = randn(40)
+    exact[3] = math.inf
+    other = exact.clone()
+    other[3] = math.nan
+    answer = exact.clone()
+    answer[3] = given
+    assert of_runs(exact, other, exact).measure([answer.float()]).passes
+    assert of_runs(exact, exact, exact).measure([answer.float()]).passes == (given == math.inf)
+
+
+def test_an_overflow_of_float32_that_the_oracle_does_not_have_is_not_asked_for() -> None:
+    exact = torch.tensor([1.0, 1e39], dtype=torch.float64)
+    assert yardstick(exact).measure([torch.tensor([1.0, 1e38])]).passes
+
+
+def test_lost_precision_does_not_hide_behind_many_nans() -> None:
+    exact = randn(400)
+    exact[:300] = math.nan
+    assert yardstick(exact).measure([exact.float()]).passes
+    assert not yardstick(exact).measure([exact.half().float()]).passes
+    some = exact.float()
+    some[300:315] *= 1 + 1e-5
+    found = yardstick(torch.cat([exact[:399], torch.tensor([1e9]).double()])).measure(
+        [torch.cat([some[:399], torch.tensor([1e9])])]
+    )
+    assert not found.passes and "nine" in found.where
+
+
 def test_integers_are_right_or_wrong() -> None:
     exact = torch.arange(12).reshape(3, 4)
     gauge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
@@ -184,6 +227,12 @@ def test_a_candidate_may_be_denser_and_share_less_than_the_reference() -> None:
     view = replace(PLAIN, strides=((1, 4),), shares=("input 0",))
     assert contract(view, PLAIN) == ""
     assert contract(view, view) == ""
+
+
+def test_the_layout_of_what_comes_of_strided_inputs_is_free() -> None:
+    reference, candidate = observed(torch.empty(3, 5)[:, :4]), observed(torch.empty(4, 3).T)
+    assert "strides" in contract(reference, candidate)
+    assert contract(reference, candidate, strided=True) == ""
 
 
 def test_dimensions_of_size_one_have_no_layout() -> None:

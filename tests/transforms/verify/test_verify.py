@@ -100,10 +100,57 @@ def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox:
     assert {trial.workload for trial in outcome.record.verdict.trials} == {0}
 
 
+def contiguous(code: str) -> str:
+    return code.replace("forward(self, x):\n", "forward(self, x):\n        x = x.contiguous()\n")
+
+
+def lowered(candidate: Candidate, code: str) -> Candidate:
+    """As if lowering had written it."""
+    return replace(candidate, triton_code=code, generator=replace(candidate.generator, kind="inductor"))
+
+
+def drawn(candidate: Candidate, sandbox: Sandbox) -> list[str]:
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    return [trial.distribution for trial in outcome.record.verdict.trials]
+
+
+def test_lowered_kernels_take_inputs_that_are_not_contiguous(softmax: Candidate, sandbox: Sandbox) -> None:
+    assert "shifted_strided" in drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
+    outcome = verify(lowered(softmax, softmax.triton_code), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and "shifted_strided" in outcome.evidence, outcome
+
+
+def test_lowered_kernels_leave_nan_where_it_belongs(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = contiguous(softmax.triton_code)
+    assert "special" in drawn(lowered(softmax, code), sandbox)
+    lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
+    outcome = verify(lowered(softmax, lost), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and "special" in outcome.evidence, outcome
+
+
+def test_a_model_is_asked_for_neither(softmax: Candidate, sandbox: Sandbox) -> None:
+    assert not {"shifted_strided", "special"} & set(drawn(softmax, sandbox))
+
+
+@pytest.mark.parametrize(
+    ("demand", "refused", "instead"),
+    [("x.view(-1)", "shifted_strided", ["shifted"]), ("assert not x.isnan().any()", "special", [])],
+)
+def test_what_the_reference_refuses_is_not_asked_for(
+    demand: str, refused: str, instead: list[str], softmax: Candidate, sandbox: Sandbox
+) -> None:
+    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    candidate = with_reference(softmax, f"{code}{demand}\n        return torch.softmax(x, dim=-1)\n")
+    whole = drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
+    wanted = [other for name in whole for other in (instead if name == refused else [name])]
+    assert drawn(lowered(candidate, contiguous(softmax.triton_code)), sandbox) == wanted
+
+
 @pytest.mark.parametrize(("kind", "ends"), [("inductor", Kept), ("model", Dropped)])
 def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sandbox, kind: str, ends: type) -> None:
     """What lowering takes over of a reference's constructor may look into anything."""
-    code = softmax.triton_code + "\n\nNAMES = dir(torch.ops)\n"
+    code = contiguous(softmax.triton_code) + "\n\nNAMES = dir(torch.ops)\n"
     candidate = replace(softmax, triton_code=code, generator=replace(softmax.generator, kind=kind))
     assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
 

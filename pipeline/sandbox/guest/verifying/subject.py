@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ..load import load_source
 from ..trees import fill, flatten
+from .layout import strided
 
 _SEED = 0  # both constructors draw their initial values from it
 
@@ -85,7 +86,7 @@ def call(
     inputs: Sequence[Tensor],
     mode: AbstractContextManager[Any] | None = None,
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
-    """Call `forward` on private copies of `inputs`, inside `mode`, and describe what came of it.
+    """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
     Returns the description, the output tensors, and the inputs that the call changed, as they are now.
     The description has the `tree` of the result; for each output its `strides` and what it `shares`
@@ -95,7 +96,7 @@ def call(
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers.
     """
-    given = [tensor.clone(memory_format=torch.preserve_format) for tensor in inputs]
+    given = [strided(tensor) if trial["strided"] else tensor.clone() for tensor in inputs]
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
     outputs: list[Tensor] = []
     with torch.no_grad(), mode or nullcontext():  # around all that a module or its result could have made its own

@@ -1,0 +1,28 @@
+"""Inputs that are not contiguous hold the same values as the contiguous ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelquarry.pipeline.sandbox.guest.verifying.layout import strided
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (2, 3, 4, 5), (0, 4), (1, 1)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_values_are_the_same(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = torch.randn(shape).to(dtype)
+    assert torch.equal(strided(x), x) and strided(x).dtype == dtype
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
+def test_whoever_ignores_the_strides_reads_poison(shape: tuple[int, ...]) -> None:
+    x = strided(torch.ones(shape))
+    assert x.storage_offset() > 0 and x.stride(-1) != 1 and not x.is_contiguous()
+    at = torch.as_strided(x, (x.numel(),), (1,), x.storage_offset())
+    assert at.isnan().any()
+
+
+def test_a_vector_starts_somewhere_else() -> None:
+    x = strided(torch.ones(5))
+    assert x.storage_offset() == 1 and torch.as_strided(x, (6,), (1,), 0)[0].isnan()
