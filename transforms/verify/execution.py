@@ -58,11 +58,10 @@ def execute(
         programs = [read_program(claim, len(kernels)) for claim in expect(reply.get("programs"), list)]
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper programs: {error}") from error
-    workloads = _workloads(trials)
-    if len(programs) != len(workloads):
-        raise Rejected(Reason.CRASHED, f"{len(programs)} programs for {len(workloads)} workloads")
-    number = {workload: index for index, workload in enumerate(workloads)}
-    runs = [_run(number[trial.workload], index, trial) for index, trial in enumerate(trials)]
+    calls = _calls(trials)
+    if len(programs) != len(calls):
+        raise Rejected(Reason.CRASHED, f"{len(programs)} programs for {len(calls)} calls")
+    runs = [_run(calls.index((trial.workload, trial.strided)), index, trial) for index, trial in enumerate(trials)]
     runs += [runs[0] | {"poison": "huge"}, runs[0] | {"launching": False}]
     states = {trial.state for trial in trials}
     values = {f"state.{key}.{name}": value for key in states for name, value in undrawn.items()} | tensors
@@ -75,7 +74,7 @@ def execute(
 
 
 def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
-    """Programs for the workloads of `trials`, in order of their first trial."""
+    """Programs for the workloads and layouts of `trials`, in order of their first trial."""
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -86,15 +85,17 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
                 "args": task.workloads[index].args,
                 "kwargs": task.workloads[index].kwargs,
                 "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in task.workloads[index].tensors],
+                "strided": strided,
             }
-            for index in _workloads(trials)
+            for index, strided in _calls(trials)
         ],
     }
     return sandbox.run(Job("trace", request, {}, limits))
 
 
-def _workloads(trials: Sequence[PlannedTrial]) -> list[int]:
-    return list(dict.fromkeys(trial.workload for trial in trials))
+def _calls(trials: Sequence[PlannedTrial]) -> list[tuple[int, bool]]:
+    """The workloads, and whether their inputs are strided."""
+    return list(dict.fromkeys((trial.workload, trial.strided) for trial in trials))
 
 
 def _run(program: int, index: int, trial: PlannedTrial) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def without(trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[P
     """The trials, others in place of those that the reference raises on; it says by that what it does not take."""
     kept = []
     for index, trial in enumerate(trials):
-        distribution = _REFUSED[trial.distribution] if index in refused else trial.distribution
+        name = trial.distribution
+        distribution = _REFUSED.get(name, name) if index in refused else name
         if distribution is not None:
             kept.append(replace(trial, distribution=distribution))
     return tuple(kept)

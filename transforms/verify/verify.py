@@ -98,10 +98,10 @@ class Reference:
         request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
-        if "refused" in reply:
-            raise Refused(reply["refused"])
         self._task, self._trials, self._tensors = task, trials, tensors
         try:
+            if "refused" in reply:
+                raise Refused([expect(index, int) for index in expect(reply["refused"], list)])
             self._state = reply["state"]
             left = {name: f"state.{name}" for name in self._state}
             self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}

@@ -14,6 +14,7 @@ from . import compile as compiling
 from .trees import fill, flatten
 from .verifying import gpu, subject
 from .verifying.driver import CompileOnlyDriver, Recorder
+from .verifying.layout import strided
 from .verifying.tracing import Json, Kernels, Tracer, Untraceable
 
 _MESSAGE = 500  # characters
@@ -63,6 +64,7 @@ def _trace(
     module: nn.Module, workload: Mapping[str, Any], kernels: Kernels
 ) -> tuple[Json, dict[int, Tensor], set[str]]:
     inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"])) for spec in workload["inputs"]]
+    inputs = [strided(value) for value in inputs] if workload["strided"] else inputs
     named = {f"state.{name}": value for name, value in module.state_dict(keep_vars=True).items()}
     named |= {f"input.{index}": value for index, value in enumerate(inputs)}
     tracer = Tracer(kernels, {name: value for name, value in named.items() if isinstance(value, Tensor)})

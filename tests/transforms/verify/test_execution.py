@@ -76,9 +76,11 @@ def traced(program: dict[str, Any] | None = None, **fields: Any) -> Report:
     return report({"programs": programs, **names, **fields})
 
 
-def executed(guest: Report, fault: str = "", undrawn: Any = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    tensors, sandbox = draw(TASK, TRIALS), Here(guest, fault)
-    return execute(TASK, TRIALS, tensors, undrawn or {}, sandbox, VerifySettings())  # type: ignore[arg-type]
+def executed(
+    guest: Report, fault: str = "", undrawn: Any = None, trials: tuple[PlannedTrial, ...] = TRIALS
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    tensors, sandbox = draw(TASK, trials), Here(guest, fault)
+    return execute(TASK, trials, tensors, undrawn or {}, sandbox, VerifySettings())  # type: ignore[arg-type]
 
 
 def told(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -95,6 +97,14 @@ def test_every_trial_is_told() -> None:
         assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, ())
     assert reply["launches"] == [[["add", [1, 1, 1]], ["scale", [1, 1, 1]]]] * 3
     assert (reply["state"], reply["operators"], reply["failed"]) == ({"weight": "…"}, [], [])
+
+
+def test_strided_trials_have_a_program_of_their_own() -> None:
+    copied = copy.deepcopy(doubled_sum())
+    copied["outputs"] = [view(1, [SIZE])]
+    trials = (*TRIALS, PlannedTrial(0, 3, "shifted_strided"))
+    reply, _ = executed(traced(programs=[doubled_sum(), doubled_sum(), copied]), trials=trials)
+    assert [call["shares"] for call in reply["trials"]] == [[""], [""], [""], ["input 0"]]
 
 
 def test_the_repetition_and_the_ghost_are_of_the_first_trial() -> None:

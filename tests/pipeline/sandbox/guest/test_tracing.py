@@ -41,10 +41,17 @@ BODY
 PLAIN = "return self.launch(x, self.weight, torch.empty_like(x))"
 
 
-def trace(sandbox: Sandbox, body: str, shapes: tuple[tuple[int, ...], ...] = ((6, 4),)) -> Report:
+def trace(
+    sandbox: Sandbox, body: str, shapes: tuple[tuple[int, ...], ...] = ((6, 4),), strided: bool = False
+) -> Report:
     code = SOURCE.replace("BODY", textwrap.indent(textwrap.dedent(body), " " * 8))
     workloads = [
-        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": [{"shape": list(shape), "dtype": "float32"}]}
+        {
+            "args": '[{"tensor":0}]',
+            "kwargs": "{}",
+            "inputs": [{"shape": list(shape), "dtype": "float32"}],
+            "strided": strided,
+        }
         for shape in shapes
     ]
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": "sm_90", "workloads": workloads}
@@ -55,6 +62,15 @@ def program(report: Report, index: int = 0) -> Any:
     assert report.reply is not None, report.traceback
     assert "programs" in report.reply, report.reply
     return read_program(report.reply["programs"][index], len(read_kernels(report.reply["kernels"])))
+
+
+def test_strided_inputs_have_their_layout(sandbox: Sandbox) -> None:
+    traced = program(trace(sandbox, "x = x.contiguous()\n" + PLAIN, strided=True))
+    given = traced.named["input.0"]
+    assert (given.shape, given.strides, given.offset) == ((6, 4), (1, 7), 8)
+    copy, launch = traced.steps
+    assert isinstance(copy, Copy) and copy.source == given
+    assert launch.arguments[0] == Pointer(copy.target.storage, 0) and copy.target.strides == (4, 1)
 
 
 def test_a_launch_with_its_buffers(sandbox: Sandbox) -> None:
