@@ -191,7 +191,7 @@ def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
     if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
     if function == "pow":
-        return _power(*args, dtype)
+        return _power(args[0], args[1], dtype)
     if function == "isnan":
         return ast.Compare(args[0], [ast.NotEq()], [args[0]])
     if function == "isinf":

@@ -1,7 +1,8 @@
 """Functions of libdevice that triton.language lacks, as a few lines of it.
 
-Triton's interpreter has no libdevice, so a kernel that calls it runs on a GPU only. The functions are right to a few units in the last place, also near 0 and where `tl.exp` and `/` are the fast ones of a GPU.
-Polynomials are Cephes' of single precision, or Taylor's.
+Triton's interpreter has no libdevice, so a kernel that calls it runs on a GPU only. The functions are right to a few
+units in the last place of float32, also near 0 and where `tl.exp` and `/` are the fast ones of a GPU. Polynomials are
+Cephes' of single precision, or Taylor's.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def trunc(x):
 """,
 }  # fmt: skip
 
-# Right for any dtype; the rest has constants for float32.
+# Right for float64 too.
 EXACT = frozenset(("nearbyint", "trunc"))
 # What the functions call of each other.
 NEEDS = {"atan2": ("atan", "signbit"), "atanh": ("log1p",)}
