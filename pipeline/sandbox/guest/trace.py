@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from . import compile as compiling
 from .trees import fill, flatten
-from .verifying import gpu, subject
+from .verifying import gpu, subject, watch
 from .verifying.driver import CompileOnlyDriver, Recorder
 from .verifying.layout import strided
 from .verifying.tracing import Json, Kernels, Tracer, Untraceable
@@ -22,6 +22,7 @@ _MESSAGE = 500  # characters
 
 def warm() -> None:
     compiling.warm()
+    watch.warm()
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
