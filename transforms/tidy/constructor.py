@@ -197,7 +197,8 @@ class _Pruner:
             for child in ast.walk(node)
             if isinstance(child, ast.Constant) and isinstance(child.value, str)
         }
-        return {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
+        reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
+        return _without_empty_modules(reduced)
 
 
 def hasattr_of_module(name: str) -> bool:
@@ -245,6 +246,40 @@ class _Plain(ast.NodeTransformer):
             if root in _SILENT:
                 return ast.Pass()
         self.generic_visit(node)
+        return node
+
+
+def _without_empty_modules(definitions: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
+    """Modules that hold nothing are `nn.Identity()` where they are made; their classes go if nothing else needs them."""
+    empty = {name for name, node in definitions.items() if name != ENTRY_POINT and _is_empty_module(node)}
+    replaced = {name: _Identities(empty).visit(node) for name, node in definitions.items()}
+    needed = _loaded([node for name, node in replaced.items() if name not in empty])
+    return {name: node for name, node in replaced.items() if name not in empty or name in needed}
+
+
+def _is_empty_module(node: ast.stmt) -> bool:
+    """Whether it is a class right below nn.Module whose constructor does no more than call that one's."""
+    if not isinstance(node, ast.ClassDef) or node.keywords or node.decorator_list:
+        return False
+    if [ast.unparse(base) for base in node.bases] not in (["nn.Module"], ["torch.nn.Module"]):
+        return False
+    inits = [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name == "__init__"]
+    calls = ["super().__init__()", f"super({node.name}, self).__init__()"]
+    says = [child for init in inits for child in init.body if not isinstance(child, ast.Pass)]
+    return len(inits) == sum(not isinstance(child, ast.Pass) for child in node.body) and all(
+        ast.unparse(child) in calls for child in says
+    )
+
+
+class _Identities(ast.NodeTransformer):
+    def __init__(self, empty: set[str]) -> None:
+        self._empty = empty
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if isinstance(node.func, ast.Name) and node.func.id in self._empty and all(map(_is_inert, arguments)):
+            return ast.parse("nn.Identity()", mode="eval").body
         return node
 
 

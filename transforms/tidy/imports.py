@@ -6,7 +6,6 @@ import ast
 import math
 from collections.abc import Callable
 
-_PARAMETER_FREE = frozenset(("einops.layers.torch.Rearrange", "einops.layers.torch.Reduce"))
 _ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
             "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil",
             "numpy.floor": "math.floor", "numpy.inf": "math.inf"}  # fmt: skip
@@ -108,8 +107,6 @@ class _PlainPython(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = self._name(node.func)
-        if name in _PARAMETER_FREE:
-            return _expression("nn.Identity()")
         self.generic_visit(node)
         if name == "functools.partial":
             return _partial(node)

@@ -273,11 +273,32 @@ def test_a_package_that_is_needed_is_named(line: str, named: str) -> None:
         made(code, ("n",))
 
 
-def test_a_layer_without_parameters_of_einops_is_an_identity() -> None:
-    code = f"from einops.layers.torch import Rearrange\n{BLOCK}".replace(
-        "Block(width)", "nn.Sequential(Rearrange('a b -> b a'))"
-    )
-    assert "self.block = nn.Sequential(nn.Identity())" in made(code, ("block",))
+TURN = """
+class Turn(nn.Module):
+    def __init__(self, length):
+        super(Turn, self).__init__()
+        self.length = length
+
+    def forward(self, x):
+        return x.unflatten(0, (self.length, -1))
+
+
+class Model("""
+
+
+def test_a_module_that_holds_nothing_is_an_identity() -> None:
+    code = BLOCK.replace("class Model(", TURN).replace("Block(width)", "nn.Sequential(Turn(width + 1))")
+    text = made(code, ("block",))
+    assert "self.block = nn.Sequential(nn.Identity())" in text and "class Turn" not in text
+
+
+@pytest.mark.parametrize(
+    "line", ["self.block = Turn(torch.rand(1))", "self.block = [Turn][0](width)", "self.n = Turn(width).length"]
+)
+def test_a_module_that_holds_nothing_stays_where_it_matters(line: str) -> None:
+    code = BLOCK.replace("class Model(", TURN).replace("self.block = Block(width)", line)
+    text = made(code, ("block", "n"))
+    assert line in text and "class Turn" in text
 
 
 def test_a_statement_that_defines_nothing_is_refused() -> None:

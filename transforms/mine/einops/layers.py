@@ -16,7 +16,7 @@ _MODULE = '''class {name}({base}):
 _INIT = """
     def __init__(self, {parameters}):
         super().__init__()
-        {targets} = {parameters}
+        {assignments}
 """
 
 
@@ -42,8 +42,8 @@ class Layers:
         used = [axis for axis, attribute in attributes.items() if attribute in text]
         init = ""
         if used:
-            targets = ", ".join(attributes[axis] for axis in used)
-            init = _INIT.format(parameters=", ".join(used), targets=targets)
+            assignments = "\n        ".join(f"{attributes[axis]} = {axis}" for axis in used)
+            init = _INIT.format(parameters=", ".join(used), assignments=assignments)
         about = ", ".join([" ".join(pattern.split()), *([reduction] if reduction else [])])
         written = _MODULE.format(name="{name}", base=self._base, pattern=about, init=init, value=text)
         if written not in self._names:
