@@ -250,7 +250,7 @@ class _Plain(ast.NodeTransformer):
 
 
 def _without_empty_modules(definitions: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
-    """Modules that hold nothing are `nn.Identity()` where they are made; their classes go if nothing else needs them."""
+    """Modules that hold nothing become `nn.Identity()` where they are made; classes go that nothing needs then."""
     empty = {name for name, node in definitions.items() if name != ENTRY_POINT and _is_empty_module(node)}
     replaced = {name: _Identities(empty).visit(node) for name, node in definitions.items()}
     needed = _loaded([node for name, node in replaced.items() if name not in empty])

@@ -74,7 +74,7 @@ def atan2(y, x):
     wide, high = tl.abs(x), tl.abs(y)
     steep = high > wide
     larger, smaller = tl.where(steep, high, wide), tl.where(steep, wide, high)
-    angle = atan(tl.where(larger == 0.0, 0.0, smaller / larger))
+    angle = atan(tl.where(larger == 0.0, 0.0, tl.where(smaller == larger, 1.0, smaller / larger)))
     angle = tl.where(steep, 1.5707963267948966 - angle, angle)
     angle = tl.where(signbit(x) != 0, 3.141592653589793 - angle, angle)
     return tl.where(signbit(y) != 0, -angle, angle)
@@ -103,9 +103,11 @@ def atanh(x):
 def power(x, y, dtype: tl.constexpr):
     """In float64, where a large exponent costs no digits."""
     base, exponent = tl.cast(x, tl.float64), tl.cast(y, tl.float64)
-    size = tl.where(exponent == 0.0, 1.0, tl.exp2(exponent * tl.log2(tl.abs(base))))
-    odd = exponent - 2.0 * tl.floor(0.5 * exponent)
-    signed = tl.where(odd == 0.0, size, tl.where(odd == 1.0, -size, float("nan")))
+    is_one = (exponent == 0.0) | (tl.abs(base) == 1.0)
+    size = tl.where(is_one, 1.0, tl.exp2(exponent * tl.log2(tl.abs(base))))
+    is_odd = exponent - 2.0 * tl.floor(0.5 * exponent) == 1.0
+    is_real = (tl.floor(exponent) == exponent) | (base == float("-inf"))
+    signed = tl.where(is_odd, -size, tl.where(is_real, size, float("nan")))
     return tl.where(base < 0.0, signed, size).to(dtype)
 ''',
     "nearbyint": '''

@@ -55,7 +55,7 @@ def expected(name, x, y):
 
 
 generator = np.random.default_rng(0)
-special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -1.5, 88.8, 89, -89, 3e38, 1e-45, 8388607.5]
+special = [0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 1.5, 2.5, -1.5, 88.8, 89, -89, 3e38, 1e-45, 8388607.5]
 sizes = np.exp(generator.uniform(-100, 88, 20000)) * generator.choice([-1, 1], 20000)
 drawn = [*sizes, *generator.uniform(-1.5, 1.5, 30000), *generator.uniform(-100, 100, 65536 - 50000 - len(special))]
 x = torch.tensor([*special, *drawn], dtype=torch.float32)
@@ -68,10 +68,7 @@ for name in {names}:
     exact = expected(name, x.double(), y.double())
     rounded = exact.float()
     finite = rounded.isfinite() & (rounded.abs() >= 1.2e-38)
-    if name in ("atan2", "power"):
-        finite &= x.isfinite() & y.isfinite() & (x.abs() / y.abs()).isfinite() & (y.abs() / x.abs()).isfinite()
-    else:
-        torch.testing.assert_close(out[~finite], rounded[~finite], rtol=0, atol=2e-38, equal_nan=True)
+    torch.testing.assert_close(out[~finite], rounded[~finite], rtol=0, atol=2e-38, equal_nan=True)
     unit = torch.from_numpy(np.spacing(rounded[finite].abs().numpy())).double()
     errors[name] = ((out[finite].double() - exact[finite]).abs() / unit).max().item()
 print(json.dumps(errors))
