@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.figures import installed, machine, record
-from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.executor.service import Execution
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -37,6 +39,40 @@ def candidates(folder: Path, number: int) -> list[Candidate]:
     """`number` of the folder's, spread over all of them."""
     found = [c for path in sorted(folder.glob("kept-*.parquet")) for c in read_records(path, Candidate)]
     return found[:: max(1, len(found) // number)][:number]
+
+
+class Clock:
+    """Where the time of a round went: seconds and CPU seconds by kind of guest, waiting for a GPU and using it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._lock, self._spent = threading.Lock(), defaultdict[str, list[float]](lambda: [0, 0.0, 0.0])
+        self._run, sandbox.run = sandbox.run, self._guest  # type: ignore[method-assign]
+        if sandbox.gpus is not None:
+            executor = sandbox.gpus
+            self._execute, executor.run = executor.run, self._executor  # type: ignore[method-assign]
+
+    def _guest(self, job: Job) -> Report:
+        started = time.monotonic()
+        report = self._run(job)
+        self._add(job.kind, time.monotonic() - started, report.cpu_s)
+        return report
+
+    def _executor(self, request: Any, tensors: Any, wall_s: float) -> Execution:
+        started = time.monotonic()
+        execution = self._execute(request, tensors, wall_s)
+        self._add("executor", time.monotonic() - started, execution.seconds)
+        return execution
+
+    def _add(self, kind: str, wall_s: float, busy_s: float) -> None:
+        with self._lock:
+            spent = self._spent[kind]
+            spent[0] += 1
+            spent[1] += wall_s
+            spent[2] += busy_s
+
+    def told(self) -> str:
+        parts = (f"{k} {n:.0f} x {w / n:.2f} s, {b / n:.3f} s busy" for k, (n, w, b) in sorted(self._spent.items()))
+        return "; ".join(parts)
 
 
 def verified(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -> Line:
@@ -63,6 +99,7 @@ def run(args: argparse.Namespace) -> None:
         where = machine(f"{len(gpus)} {sandbox.gpus.described.name}" if sandbox.gpus else "no GPU")
         stream.write(json.dumps({"round": args.round, "machine": where, "versions": installed()}) + "\n")
         list(threads.map(lambda c: verified(c, sandbox, settings), left[: args.workers]))  # warm processes start
+        clock, host_s = Clock(sandbox), time.process_time()
         started, counts = time.monotonic(), Counter[str]()
         deadline = started + args.seconds
         work = (threads.submit(verified, c, sandbox, settings) for c in left)
@@ -80,6 +117,8 @@ def run(args: argparse.Namespace) -> None:
             if number % 50 == 0 or not ahead:
                 rate = number / (time.monotonic() - started)
                 print(f"{number} of {len(left)}, {rate:.1f}/s: {dict(counts)}", flush=True)
+        host_s = time.process_time() - host_s
+        print(f"{clock.told()}; host {host_s / max(1, number):.3f} s busy", flush=True)
 
 
 def lines(path: Path) -> Iterator[Line]:

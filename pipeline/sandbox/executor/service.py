@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,6 +58,7 @@ class Execution:
     reply: Mapping[str, Any]  # empty if it is not done
     tensors: Tensors
     why: str  # it is not done
+    seconds: float  # that a GPU was busy with it
 
 
 class Executor:
@@ -92,22 +94,23 @@ class Executor:
             asked, answered = (memfd(stack, name) for name in ("request", "reply"))
             protocol.write(asked, nonce, request, tensors, _CAPACITY)
             job = {"nonce": nonce.hex(), "capacity": _CAPACITY}
+            started = time.monotonic()
             try:
                 socket.send_fds(self._control, [json.dumps(job).encode()], [asked, answered])
                 message = self._receive(wall_s)
             except TimeoutError:
-                return self._lost(How.TIMED_OUT, f"no answer within {wall_s:g} s")
+                return self._lost(How.TIMED_OUT, f"no answer within {wall_s:g} s", wall_s)
             except OSError as error:
                 return self._lost(How.DIED, str(error))
             if not message:
                 return self._lost(How.DIED, self._said())
             body, results = protocol.read(answered, nonce)
         self.usable = not body["ends"]
-        return Execution(How(body["how"]), body["reply"], results, body["why"])
+        return Execution(How(body["how"]), body["reply"], results, body["why"], time.monotonic() - started)
 
-    def _lost(self, how: How, why: str) -> Execution:
+    def _lost(self, how: How, why: str, seconds: float = 0.0) -> Execution:
         self.usable = False
-        return Execution(how, {}, {}, why)
+        return Execution(how, {}, {}, why, seconds)
 
     def _receive(self, within_s: float) -> bytes:
         """Raises TimeoutError."""

@@ -24,7 +24,7 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """See `verifying/trials.run`; `gpu` is the ordinal of the GPU. Nothing is computed in TF32 unless it is asked for."""
+    """See `verifying/trials.run`; `gpu` is the ordinal of the GPU. Nothing is computed in TF32 unasked."""
     os.environ["CUDA_VISIBLE_DEVICES"] = str(request["gpu"])
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     driver = CudaDriver()

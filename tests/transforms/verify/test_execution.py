@@ -60,8 +60,8 @@ class Here:
         try:
             reply, results = execute_here(Double({"add": add, "scale": scale}), request, tensors)
         except Fault as fault:
-            return Execution(How.FAULT, {}, {}, str(fault))
-        return Execution(How.DONE, reply, results, "")
+            return Execution(How.FAULT, {}, {}, str(fault), 0.0)
+        return Execution(How.DONE, reply, results, "", 0.0)
 
 
 def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
