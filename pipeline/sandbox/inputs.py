@@ -101,19 +101,22 @@ def _normal(stream: _Stream, shape: _Shape) -> Array:
     return stream.normal(math.prod(shape))
 
 
-_SCALES = np.array([2.0**5, 2.0**-50, 2.0**-20])
+def _in_slices(values: Array, shape: _Shape, scales: tuple[float, ...]) -> Array:
+    """Slice after slice times the next scale; a slice is what the first axis of more than one element counts.
+
+    The last axis is not split: few scales within a row are the same to a kernel.
+    """
+    slices = next((size for size in shape[:-1] if size > 1), 1)
+    factors = np.array(scales)[np.arange(slices) % len(scales)]
+    return (values.reshape(slices, len(values) // slices) * factors[:, None]).reshape(-1)
 
 
 def _scaled(stream: _Stream, shape: _Shape) -> Array:
-    """Slice after slice 32 times as large, 2^-50 and 2^-20 of it: few scales are the same to a kernel.
+    """2^-50 as large, which is under the usual eps of a norm, and 32 times as large in every other slice.
 
-    The large ones overflow the exponential of a naive softmax; under the small ones lie all usual eps, of norms and
-    (squared) of variances. A slice is what the first axis of more than one element counts; a vector is one slice.
+    The large ones overflow the exponential of a naive softmax, and are no fixed point of a normalisation.
     """
-    values = stream.normal(math.prod(shape))
-    slices = next((size for size in shape[:-1] if size > 1), 1)
-    scales = _SCALES[np.arange(slices) % len(_SCALES)]
-    return (values.reshape(slices, len(values) // slices) * scales[:, None]).reshape(-1)
+    return _in_slices(stream.normal(math.prod(shape)), shape, (2.0**-50, 2.0**5))
 
 
 def _shifted(stream: _Stream, shape: _Shape) -> Array:
@@ -122,8 +125,11 @@ def _shifted(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _faint(stream: _Stream, shape: _Shape) -> Array:
-    """256 times as small, below 0: an eps counts, what cancels near 0 shows, and a padding's zeros are the largest."""
-    return (stream.normal(math.prod(shape)) - 4) / 256
+    """Below 0, and 256 times as small, or 2^-20 in every other slice: an eps of 1e-5 counts, or one of 1e-12.
+
+    What cancels near 0 shows, and a padding's zeros are the largest.
+    """
+    return _in_slices(stream.normal(math.prod(shape)) - 4, shape, (2.0**-8, 2.0**-20))
 
 
 def _heavy_tailed(stream: _Stream, shape: _Shape) -> Array:
