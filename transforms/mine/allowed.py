@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .einops.pattern import FUNCTIONS
+from .einops.pattern import DEFINED, FUNCTIONS
 
 THIRD_PARTY = frozenset({"einops", "numpy", "torch", "typing_extensions"})
 
@@ -30,7 +30,7 @@ def allowed(dotted: str) -> bool:
     if root not in THIRD_PARTY and root not in STANDARD:
         return False
     if root == "einops":  # of which the mined module has nothing left
-        return any(f"{name}.".startswith(f"{dotted}.") for name in FUNCTIONS)
+        return any(f"{name}.".startswith(f"{dotted}.") for name in (*FUNCTIONS, *DEFINED))
     return not any(dotted == name or dotted.startswith(name + ".") for name in FORBIDDEN)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from math import prod
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelquarry.transforms.mine.einops.equation import equation
+from kernelquarry.transforms.mine.einops.layers import Layers
 from kernelquarry.transforms.mine.einops.pattern import Unsupported
 from kernelquarry.transforms.mine.einops.plain import methods
 
@@ -165,6 +167,24 @@ def test_an_equation(text: str, expected: str, shapes: list[tuple[int, ...]]) ->
     operands = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
     assert equation(text) == expected
     assert torch.equal(torch.einsum(expected, operands), einops.einsum(*operands, text))
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(1, 3), max_size=2), min_size=1, max_size=3),
+    st.sampled_from(["*", "a *", "* b", "a * b"]),
+)
+def test_packed_and_unpacked(inner: list[list[int]], pattern: str) -> None:
+    tensors = [
+        torch.rand([2, *shape, 3][0 if "a" in pattern else 1 : None if "b" in pattern else -1]) for shape in inner
+    ]
+    layers = Layers("nn.Module", ())
+    names = {"torch": torch, "math": math}
+    exec("\n\n".join([layers.define("pack"), layers.define("unpack"), *layers.definitions][2:]), names)
+    packed, shapes = names["pack"](tensors, pattern)
+    expected, expected_shapes = einops.pack(tensors, pattern)
+    assert torch.equal(packed, expected) and shapes == expected_shapes
+    assert all(map(torch.equal, names["unpack"](packed, shapes, pattern), tensors))
 
 
 @pytest.mark.parametrize("text", ["a b", "(a b) -> a b", "a 1 -> a", " ".join(f"x{i}" for i in range(60)) + " -> "])

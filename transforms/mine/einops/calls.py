@@ -11,17 +11,17 @@ from tree_sitter import Node
 from .. import syntax
 from ..analyse import analyse
 from ..usage import Reference, Usage
-from .pattern import FUNCTIONS, Unsupported
+from .pattern import DEFINED, FUNCTIONS, Unsupported
 
 _SIMPLE = frozenset(("attribute", "call", "identifier", "parenthesized_expression", "subscript"))
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of one of `FUNCTIONS`: its arguments by parameter, and the lengths that it gives."""
+    """A call of one of `FUNCTIONS`: its arguments by parameter, and the lengths that it gives. Or one of `DEFINED`."""
 
     function: str
-    node: Node
+    node: Node  # of `DEFINED`, the name alone
     operands: tuple[Node, ...]  # all positional arguments
     arguments: dict[str, Node]
     lengths: dict[str, Node]
@@ -52,7 +52,7 @@ class Source:
         self._bytes = code.encode()
         self._root = syntax.parse(self._bytes)
         self._names = names
-        found = [_call(*self._called(reference)) for reference in self._references()]
+        found = [self._call(reference) for reference in self._references()]
         self._calls = sorted(found, key=lambda call: call.node.start_byte)
 
     def replaced(self, replace: Callable[[Call], str]) -> str:
@@ -90,14 +90,15 @@ class Source:
                     raise Unsupported("an annotation")
                 yield from (reference for reference in usage.references if reference.name in self._names)
 
-    def _called(self, reference: Reference) -> tuple[str, Node]:
-        """The function's full name and the call."""
+    def _call(self, reference: Reference) -> Call:
         function = ".".join((self._names[reference.name], *reference.attributes))
         node = self._root.descendant_for_byte_range(reference.start, reference.ends[-1])
+        if node is not None and function in DEFINED:
+            return Call(function, node, (), {}, {})
         parent = node.parent if node is not None else None
         if function not in FUNCTIONS or parent is None or parent.child_by_field_name("function") != node:
             raise Unsupported(f"{function}, not called")
-        return function, parent
+        return _with_arguments(function, parent)
 
 
 def _all(usage: Usage) -> Iterator[Usage]:
@@ -106,7 +107,7 @@ def _all(usage: Usage) -> Iterator[Usage]:
         yield from _all(part.usage)
 
 
-def _call(function: str, node: Node) -> Call:
+def _with_arguments(function: str, node: Node) -> Call:
     positional: list[Node] = []
     named: dict[str, Node] = {}
     for argument in syntax.statements(syntax.field(node, "arguments")):

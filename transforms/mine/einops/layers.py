@@ -1,4 +1,4 @@
-"""The layers of einops as small modules, one class for each pattern."""
+"""What a file without einops defines itself: its layers as small modules, one for each pattern, and its functions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,28 @@ _INIT = """
 """
 
 
+_FUNCTIONS = {
+    "pack": '''def {name}(tensors, pattern):
+    """Joins the dimensions that `*` stands for, and then the tensors; also gives what those dimensions were."""
+    before, after = (len(side.split()) for side in pattern.split("*"))
+    shapes = [x.shape[before : x.ndim - after] for x in tensors]
+    return torch.cat([x.unsqueeze(before).flatten(before, x.ndim - after) for x in tensors], dim=before), shapes''',
+    "unpack": '''def {name}(x, shapes, pattern):
+    """Takes apart what `pack` joined."""
+    axis = len(pattern.split("*")[0].split())
+    parts = x.split([math.prod(shape) for shape in shapes], dim=axis)
+    return [part.unflatten(axis, shape) if shape else part.squeeze(axis) for part, shape in zip(parts, shapes)]''',
+}
+
+
 class Layers:
-    """Collects the classes of one file. `base`: what nn.Module is called; `taken`: names not to give a class."""
+    """Collects the definitions of one file. `base`: what nn.Module is called; `taken`: names not to give."""
 
     def __init__(self, base: str, taken: Iterable[str]) -> None:
         self._base = base
         self._taken = set(taken)
-        self._names: dict[str, str] = {}  # a class without its name -> the name
-        self.classes: list[str] = []
+        self._names: dict[str, str] = {}  # a definition without its name -> the name
+        self.definitions: list[str] = []
 
     def use(self, function: str, pattern: str, lengths: Mapping[str, str], reduction: str = "") -> str:
         """A call that makes the layer, `lengths` being the source of each. Numbers become part of the class.
@@ -46,10 +60,18 @@ class Layers:
             init = _INIT.format(parameters=", ".join(used), assignments=assignments)
         about = ", ".join([" ".join(pattern.split()), *([reduction] if reduction else [])])
         written = _MODULE.format(name="{name}", base=self._base, pattern=about, init=init, value=text)
+        name = self._defined(written, function.capitalize())
+        return f"{name}({', '.join(f'{axis}={lengths[axis]}' for axis in used)})"
+
+    def define(self, function: str) -> str:
+        """The name of a function that does what einops' of this name does."""
+        return self._defined(_FUNCTIONS[function], function)
+
+    def _defined(self, written: str, wanted: str) -> str:
         if written not in self._names:
-            self._names[written] = self._name(function.capitalize())
-            self.classes.append(written.format(name=self._names[written]))
-        return f"{self._names[written]}({', '.join(f'{axis}={lengths[axis]}' for axis in used)})"
+            self._names[written] = self._name(wanted)
+            self.definitions.append(written.format(name=self._names[written]))
+        return self._names[written]
 
     def _name(self, wanted: str) -> str:
         name, number = wanted, 2

@@ -11,7 +11,7 @@ from typing import TypeAlias
 ELLIPSIS = "..."
 Group: TypeAlias = tuple[str, ...]  # of one dimension of a tensor: the axes that it is composed of; () has length 1
 
-# What is written out, and the parameters before the lengths of axes.
+# What is written out where it is called, and the parameters before the lengths of axes.
 FUNCTIONS = {
     "einops.rearrange": ("tensor", "pattern"),
     "einops.repeat": ("tensor", "pattern"),
@@ -20,6 +20,8 @@ FUNCTIONS = {
     "einops.layers.torch.Rearrange": ("pattern",),
     "einops.layers.torch.Reduce": ("pattern", "reduction"),
 }
+# What the file gets a function for.
+DEFINED = ("einops.pack", "einops.unpack")
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\W\d]\w*|\d+)\s*")
 
 

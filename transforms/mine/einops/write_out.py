@@ -9,12 +9,15 @@ from ..index import imports
 from .calls import Call, Source, literal
 from .equation import equation
 from .layers import Layers, words
-from .pattern import Unsupported
+from .pattern import DEFINED, Unsupported
 from .plain import methods
+
+# Import lines, and what is written that needs them.
+_IMPORTS = {"import math": ("math.prod(",), "import torch": ("(torch.nn.Module)", "torch.cat(", "torch.einsum(")}
 
 
 def write_out(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], list[str]]:
-    """Import lines and definitions without einops, and the classes that those need before them.
+    """Import lines and definitions without einops, and the definitions that those need before them.
 
     Raises:
         Unsupported: einops is used in a way that torch has no simple words for.
@@ -26,9 +29,9 @@ def write_out(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], 
     base = "nn.Module" if "from torch import nn" in kept else "torch.nn.Module"
     layers = Layers(base, words(blocks) - names.keys() | words(kept))
     written = [_Block(block, names, layers).write() for block in blocks]
-    if any(name in text for text in (*layers.classes, *written) for name in ("(torch.nn.Module)", "torch.einsum(")):
-        kept.add("import torch")
-    return kept, written, layers.classes
+    texts = "".join([*layers.definitions, *written])
+    kept |= {line for line, uses in _IMPORTS.items() if any(use in texts for use in uses)}
+    return kept, written, layers.definitions
 
 
 def _is_of_einops(line: str) -> bool:
@@ -59,6 +62,8 @@ class _Block:
     def _instead(self, call: Call) -> str:
         """What stands in the place of a call."""
         function = call.function.rpartition(".")[2]
+        if call.function in DEFINED:
+            return self._layers.define(function)
         if function == "einsum":
             return self._einsum(call)
         lengths = {axis: self._source.text(node, self._instead) for axis, node in call.lengths.items()}
