@@ -45,9 +45,12 @@ def log10(x):
     "cosh": '''
 @triton.jit
 def cosh(x):
-    """From the root of the exponential, which does not overflow before the result does."""
+    """A polynomial near 0, else the root of the exponential, which does not overflow before the result does."""
+    square = x * x
+    near = ((2.75573192e-7 * square + 2.48015873e-5) * square + 1.38888889e-3) * square + 4.16666667e-2
+    near = 1.0 + square * (near * square + 0.5)
     root = tl.exp(0.5 * tl.abs(x))
-    return 0.5 * root * root + 0.5 / root / root
+    return tl.where(tl.abs(x) < 1.0, near, 0.5 * root * root + 0.5 / root / root)
 ''',
     "atan": '''
 @triton.jit
