@@ -38,6 +38,7 @@ _ENVIRONMENT = {
 }
 # What the warm process of a kind has beside it.
 _ENVIRONMENTS: dict[str, dict[str, str]] = {"interpret": {"TRITON_INTERPRET": "1"}}
+_WITH_GPU = ("execute",)
 
 
 class Zygote:
@@ -77,7 +78,7 @@ class Zygote:
 
     def _greet(self, log: int) -> dict[str, str]:
         """Tell it what it is to be, and wait until it is. Returns its layers."""
-        config = {"kind": self.kind, "host_pid": os.getpid()}
+        config = {"kind": self.kind, "host_pid": os.getpid(), "gpu": self.kind in _WITH_GPU}
         self._control.settimeout(_START_S)
         try:
             self._control.send(json.dumps(config).encode())

@@ -50,7 +50,7 @@ def main(control: socket.socket) -> NoReturn:
         message = control.recv(_MESSAGE)
         config: dict[str, Any] = json.loads(message) if message else {"host_pid": 0}
         if os.getppid() == config["host_pid"]:
-            zygote = _warm_up(control, config["kind"])
+            zygote = _warm_up(control, config["kind"], config["gpu"])
             zygote.serve()
             zygote.kill_all()
     finally:
@@ -58,9 +58,9 @@ def main(control: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _warm_up(control: socket.socket, kind: str) -> Zygote:
+def _warm_up(control: socket.socket, kind: str, gpu: bool) -> Zygote:
     """Take on the layers, import all that guests need, and tell the host that it is done."""
-    confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parent.parent))
+    confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parent.parent), gpu)
     child = importlib.import_module(".child", __package__)  # imports torch
     importlib.import_module("triton")
     module = importlib.import_module(f".{kind}", __package__)

@@ -6,6 +6,7 @@ code and no version number is taken for that. `docs/sandbox.md` says what each c
 
 from __future__ import annotations
 
+import glob
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ _FACTS = (
 )  # fmt: skip
 
 
+_GPU_DEVICES, _GPU_FACTS = "/dev/nvidia*", "/proc/driver/nvidia"
+
+
 @dataclass(frozen=True, slots=True)
 class Layers:
     """What works here, and what a guest needs to take it on."""
@@ -48,6 +52,7 @@ class Layers:
     landlock: int  # ABI; 0 for none
     seccomp: bytes  # filter; b"" for none
     signals_stay_inside: bool  # by Landlock or a PID namespace
+    gpu: bool  # guests may use one
     readable: tuple[str, ...]  # folders of the interpreter, its packages, and the guests' code
     others: int  # processes of the same user, where the kernel counts them with a guest's
 
@@ -71,7 +76,7 @@ class Layers:
             landlock.restrict(self.landlock, self._rules(scratch))
         if self.seccomp:
             alone, own_pid = limits.processes == 1, None if self.signals_stay_inside else os.getpid()
-            seccomp.restrict(seccomp.build(own_pid, alone) if alone or own_pid else self.seccomp)
+            seccomp.restrict(seccomp.build(own_pid, alone, self.gpu) if alone or own_pid else self.seccomp)
 
     def _most_processes(self, limits: _limits.Limits) -> int:
         """Without a user namespace it only keeps a fork bomb from starving the watch, which counts exactly."""
@@ -80,25 +85,31 @@ class Layers:
     def _rules(self, scratch: str) -> list[tuple[str, int]]:
         own = f"/proc/{os.getpid()}"
         os.open(own, os.O_PATH | os.O_CLOEXEC)  # stays open: the rule ends when the kernel forgets the directory
-        return [
+        rules = [
             *((path, landlock.READ_EXECUTE) for path in (*_PROGRAMS, *self.readable)),
             *((path, landlock.READ) for path in (*_FACTS, own)),
             *((path, landlock.READ_WRITE) for path in _DEVICES),
             (scratch, landlock.OWN),
         ]
+        if self.gpu:
+            devices = glob.glob(_GPU_DEVICES)
+            rules += [*((path, landlock.READ_WRITE) for path in devices), (_GPU_FACTS, landlock.READ)]
+            rules.append((own, landlock.REWRITE))  # the driver names its threads, and ends if it cannot
+        return rules
 
 
-def prepare(folder: str, code: str) -> Layers:
+def prepare(folder: str, code: str, gpu: bool = False) -> Layers:
     """Find out what works, and take on what the warm process itself can have. May go on in a new process.
 
     Args:
         folder: of the warm process, empty; it and the guests write nowhere else.
         code: folder of the guests' own code.
+        gpu: the guests may use the GPUs; what each layer then lets through is in `docs/sandbox.md`.
     """
     user = _leave_root(folder, code)
     no_namespaces = trial.run(trial.namespaces, folder)
     if not no_namespaces:
-        namespaces.enter(folder)
+        namespaces.enter(folder, gpu)
     abi, scoped, described = _landlock(folder)
     no_seccomp = trial.run(trial.seccomp, folder)
     linux.adopt_orphans()
@@ -116,7 +127,8 @@ def prepare(folder: str, code: str) -> Layers:
         report=report,
         namespaces=not no_namespaces,
         landlock=abi,
-        seccomp=b"" if no_seccomp else seccomp.build(),
+        seccomp=b"" if no_seccomp else seccomp.build(gpu=gpu),
+        gpu=gpu,
         signals_stay_inside=scoped or not no_namespaces,
         others=usage.of_user(os.getuid()) if no_namespaces else 0,
         readable=tuple(sorted({sys.prefix, sys.base_prefix, code, *filter(os.path.exists, sys.path)})),

@@ -30,6 +30,7 @@ _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 READ = _READ_FILE | _READ_DIR
 READ_EXECUTE = READ | _EXECUTE
 READ_WRITE = READ | _WRITE_FILE | _IOCTL_DEV
+REWRITE = READ | _WRITE_FILE | _TRUNCATE
 # In its scratch a guest does anything but run programs and make devices and sockets.
 OWN = ((1 << 16) - 1) & ~(_EXECUTE | _MAKE_CHAR | _MAKE_BLOCK | _MAKE_SOCK)
 

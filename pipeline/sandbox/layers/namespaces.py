@@ -26,10 +26,10 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_ATTR_RDONLY = 1
 
 
-def enter(folder: str) -> None:
-    """Move this process into namespaces of its own, in which only `folder` can be written.
+def enter(folder: str, gpu: bool = False) -> None:
+    """Move this process into namespaces of its own, in which only `folder` can be written, and no GPU is seen.
 
-    The caller goes on in a new process, the first of its PID namespace; the old one waits for it and
+    `gpu`: they are seen. The caller goes on in a new process, the first of its PID namespace; the old one waits for it and
     ends as it does.
     """
     user, group = os.geteuid(), os.getegid()
@@ -38,7 +38,8 @@ def enter(folder: str) -> None:
     )
     _map_identity(user, group)
     linux.make_mounts_private()
-    _hide_gpus()
+    if not gpu:
+        _hide_gpus()
     _make_mounts_read_only()
     linux.mount_tmpfs(folder, _WARM_MB, _WARM_MB * _FILES_PER_MB)
     os.chdir(folder)
@@ -64,7 +65,7 @@ def _map_identity(user: int, group: int) -> None:
 
 
 def _hide_gpus() -> None:
-    """No guest needs one, and a driver that only looks whether there is one starts a thread, after which this
+    """A driver that only looks whether there is one starts a thread, after which this
     process could not be forked."""
     for path in sorted(path for pattern in _GPUS for path in glob.glob(pattern)):
         if os.path.isdir(path):

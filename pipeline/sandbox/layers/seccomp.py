@@ -25,6 +25,8 @@ _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06  # BPF: A = word at k; A &= k; return k
 _EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45  # BPF: jump if A == k, A >= k, A & k
 _NUMBER, _ARCH = 0, 4  # offsets in struct seccomp_data
 
+_SOCKET, _BIND, _LISTEN = 41, 49, 50
+
 _ALLOW = 0x7FFF0000
 _KILL = 0x80000000
 _FAIL = 0x00050000  # | errno
@@ -41,18 +43,23 @@ def supported() -> bool:
     return platform.machine() == "x86_64"
 
 
-def build(own_pid: int | None = None, alone: bool = False) -> bytes:
+def build(own_pid: int | None = None, alone: bool = False, gpu: bool = False) -> bytes:
     """Assemble the filter.
 
     Args:
         own_pid: given, the process can signal only itself: for where neither Landlock nor a PID
             namespace keeps its signals in.
         alone: the process can start no other, and no thread.
+        gpu: it can make Unix sockets, bind and listen: CUDA's driver does, and works only if it can. It cannot
+            connect them, and without `MAKE_SOCK` of Landlock binds no file.
     """
     actions: dict[int, list[Instruction]] = {number: [_return(_FAIL | errno.EPERM)] for number in range(LAST + 1)}
     actions |= {NUMBERS[name]: [_return(_ALLOW)] for name in ALLOWED}
     actions |= {NUMBERS[name]: [_return(_FAIL)] for name in PRETENDED}
     actions |= {NUMBERS[name]: block for name, block in _conditions(own_pid).items()}
+    if gpu:
+        actions |= {number: [_return(_ALLOW)] for number in (_BIND, _LISTEN)}
+        actions[_SOCKET] = _only(0, (socket.AF_UNIX,))
     if alone:
         actions |= {NUMBERS[name]: [_return(_FAIL | errno.EPERM)] for name in ("clone", "fork", "vfork")}
     program = [

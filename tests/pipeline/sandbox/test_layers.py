@@ -82,8 +82,10 @@ class TestFilter:
     ARCH, X32 = 0xC000003E, 0x40000000
     ALLOW, EPERM, ENOSYS, PRETEND, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50000, 0x80000000
 
-    def answer(self, number: int, *arguments: int, arch: int = ARCH, own_pid: int | None = None) -> int:
-        program = list(struct.iter_unpack("=HBBI", seccomp.build(own_pid)))
+    def answer(
+        self, number: int, *arguments: int, arch: int = ARCH, own_pid: int | None = None, gpu: bool = False
+    ) -> int:
+        program = list(struct.iter_unpack("=HBBI", seccomp.build(own_pid, gpu=gpu)))
         data = struct.pack("=iIQ6Q", number, arch, 0, *arguments, *[0] * (6 - len(arguments)))
         at = accumulator = 0
         while True:
@@ -98,6 +100,13 @@ class TestFilter:
             else:
                 holds = {0x15: accumulator == k, 0x35: accumulator >= k, 0x45: bool(accumulator & k)}[code]
                 at += if_true if holds else if_false
+
+    def test_with_a_gpu_a_unix_socket_can_listen_and_none_can_connect(self) -> None:
+        bind, listen, connect, accept = 49, 50, 42, 288
+        assert [self.answer(41, family, gpu=True) for family in (1, 2, 10, 16)] == [self.ALLOW, *[self.EPERM] * 3]
+        assert self.answer(bind, gpu=True) == self.answer(listen, gpu=True) == self.ALLOW
+        assert self.answer(connect, gpu=True) == self.answer(accept, gpu=True) == self.EPERM
+        assert {self.answer(number, 1) for number in (41, bind, listen, connect, accept)} == {self.EPERM}
 
     def test_every_call_is_answered_as_the_table_says(self) -> None:
         for name, number in NUMBERS.items():
