@@ -26,6 +26,7 @@ from . import libdevice, reductions, types
 from .batched import Array, BatchedBuilder, Divergent, uniform
 from .session import session
 
+FIRST_PROGRAMS = 8  # that run together before the size of their blocks is known
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
 
 
@@ -133,14 +134,14 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
 
 
 def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
-    """As many programs at once as fit a pass; one alone first, the first time, to see how large the blocks are.
+    """As many programs at once as fit a pass; few first, the first time, to see how large the blocks are.
 
     Programs of one pass run in step, which hides that one relies on another. In reverse order there are at least
     three passes, of which a later one undoes what an earlier one needed.
     """
     start = 0
     if kernel not in _largest:
-        builder.largest, builder.programs, start = 1, programs[:1], 1
+        builder.largest, builder.programs, start = 1, programs[:FIRST_PROGRAMS], FIRST_PROGRAMS
         function(**arguments)
         _largest[kernel] = builder.largest
     step = max(1, PASS_ELEMENTS // _largest[kernel])
