@@ -117,6 +117,7 @@ WRITTEN = {
     ("repeat", "b n -> b n 3", "", ""): "x.unsqueeze(2).expand(-1, -1, 3)",
     ("reduce", "b c h w -> b c", "", "mean"): "x.mean(dim=(2, 3))",
     ("reduce", "b c h w -> b c 1 1", "", "max"): "x.amax(dim=(2, 3), keepdim=True)",
+    ("reduce", "... all -> all", "", "sum"): "x.unsqueeze(0).flatten(0, -2).sum(dim=0)",
     ("reduce", "b (h p) -> b h", "p", "min"): "x.unflatten(1, (-1, p)).amin(dim=2)",
 }  # fmt: skip
 

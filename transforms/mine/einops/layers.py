@@ -18,8 +18,6 @@ _INIT = """
         super().__init__()
         {assignments}
 """
-
-
 _FUNCTIONS = {
     "pack": '''def {name}(tensors, pattern):
     """Joins the dimensions that `*` stands for, and then the tensors; also gives what those dimensions were."""

@@ -92,7 +92,7 @@ class _Plan:
             position = steps.axes.index(ELLIPSIS)
             steps.insert([*steps.axes[:position], "<...", *steps.axes[position:]])  # where `...` is nothing
             steps.flatten(("<...", ELLIPSIS), ELLIPSIS)
-            steps.axes[position] = "all"
+            steps.axes[position] = f"{ELLIPSIS} joined"
         gone = [axis for axis in steps.axes if axis not in result and not axis.startswith("<")]
         keep = len(steps.axes) == len(result) and all(
             axis == other or (axis in gone and other.startswith(">"))
