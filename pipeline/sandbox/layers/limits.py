@@ -33,7 +33,7 @@ def apply(limits: Limits, data_kb: int, processes: int) -> None:
     """
     hard = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_FSIZE: limits.file_mb * _MEBIBYTE,
+        resource.RLIMIT_FSIZE: max(limits.file_mb, limits.output_mb) * _MEBIBYTE,  # the reply is a file too
         resource.RLIMIT_NOFILE: _DESCRIPTORS,
         resource.RLIMIT_DATA: data_kb * _KIBIBYTE + limits.memory_mb * _MEBIBYTE,
         resource.RLIMIT_MEMLOCK: _LOCKED_BYTES,
