@@ -106,12 +106,11 @@ def atanh(x):
 def power(x, y, dtype: tl.constexpr):
     """In float64, where a large exponent costs no digits."""
     base, exponent = tl.cast(x, tl.float64), tl.cast(y, tl.float64)
-    is_one = (exponent == 0.0) | (tl.abs(base) == 1.0)
-    size = tl.where(is_one, 1.0, tl.exp2(exponent * tl.log2(tl.abs(base))))
-    is_odd = exponent - 2.0 * tl.floor(0.5 * exponent) == 1.0
-    is_real = (tl.floor(exponent) == exponent) | (base == float("-inf"))
-    signed = tl.where(is_odd, -size, tl.where(is_real, size, float("nan")))
-    return tl.where(base < 0.0, signed, size).to(dtype)
+    size = tl.where(tl.abs(base) == 1.0, 1.0, tl.exp2(exponent * tl.log2(tl.abs(base))))
+    odd = exponent - 2.0 * tl.floor(0.5 * exponent)
+    broken = tl.where(base == float("-inf"), size, float("nan"))
+    signed = tl.where(odd == 1.0, -size, tl.where(tl.floor(exponent) == exponent, size, broken))
+    return tl.where(exponent == 0.0, 1.0, tl.where(base < 0.0, signed, size)).to(dtype)
 ''',
     "nearbyint": '''
 @triton.jit

@@ -88,6 +88,7 @@ class _Forward:
         self._buffers: dict[str, Allocate] = {}
         self._device = ""
         self._lines: list[str] = []
+        self._back: list[str] = []  # lines that give inputs what kernels wrote into their contiguous copies
         self.kernels: dict[str, Kernel] = {}
         self.combines: dict[str, ast.FunctionDef] = {}  # by their text: kernels share those that are equal
         self.extern: set[str] = set()
@@ -124,16 +125,28 @@ class _Forward:
             used |= {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
         return used
 
+    def _written(self) -> set[str]:
+        """Arguments that kernels write into."""
+        launches = [step for step in self._steps if isinstance(step, LaunchKernel)]
+        pairs = [zip(self._raw.kernels[step.kernel].parameters, step.args, strict=True) for step in launches]
+        return {_root(arg) or "" for pair in pairs for parameter, arg in pair if "out_ptr" in parameter}
+
     def _bind_arguments(self) -> dict[str, str]:
-        """Names all that the graph was given; the lines that make inputs contiguous, by the name that they bind."""
-        used = self._used()
+        """Names all that the graph was given; the lines that make inputs contiguous, by the name that they bind.
+
+        Where a kernel writes into an input, what it wrote goes back: the contiguous one may be a copy.
+        """
+        used, written = self._used(), self._written()
         lines: dict[str, str] = {}
         for name, argument in self._arguments.items():
             self._roles[name] = argument.role
             self._names[name] = argument.expression
             if argument.is_input and name in used:
                 local = argument.expression
-                if not local.isidentifier():
+                if name in written:
+                    local = free(f"{argument.role}_contiguous", self._taken)
+                    self._back.append(f"{argument.expression}.copy_({local})")
+                elif not local.isidentifier():
                     local = free(argument.role, self._taken)
                 lines[local] = f"{local} = {argument.expression}.contiguous()"
                 self._names[name] = local
@@ -207,6 +220,7 @@ class _Forward:
             case LaunchKernel():
                 self._launch(step)
             case Return(values=values):
+                self._lines += self._back
                 texts = [self._value(value) for value in values]
                 self._lines.append(f"return {_result(json.loads(self._lowered.outputs), texts)}")
 
