@@ -156,3 +156,14 @@ def _product(monomial: Iterable[str], factor: int) -> ast.expr:
 
 def _atom(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
+
+
+def is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:
+    """Whether these are the strides of a contiguous tensor; an axis of size 1 may have any."""
+    expected = polynomial(ast.Constant(1))
+    for size, step in zip(reversed(shape), reversed(stride), strict=True):
+        count = polynomial(size)
+        if count.constant != 1 and polynomial(step) != expected:
+            return False
+        expected = expected * count
+    return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered
 
-from .algebra import polynomial, render
+from .algebra import is_contiguous, polynomial, render
 from .arguments import arguments, short_roles, signature
 from .combine import tidy_combine
 from .constructor import slice_constructor
@@ -235,7 +235,7 @@ class _Forward:
         self._buffers[step.name] = step
         shape = _tuple([self._size(size) for size in step.shape])
         options = f"device={self._device}, dtype={step.dtype}"
-        if _is_contiguous(step.shape, step.stride):
+        if is_contiguous(step.shape, step.stride):
             self._lines.append(f"{self._names[step.name]} = torch.empty({shape}, {options})")
         else:
             stride = _tuple([self._size(size) for size in step.stride])
@@ -260,7 +260,7 @@ class _Forward:
         sizes = _tuple([self._size(size) for size in shape.elts])
         whole = self._buffers.get(base.id) if isinstance(base, ast.Name) else None
         start = polynomial(self._expanded(offset))
-        is_plain = start.constant == 0 and _is_contiguous(shape.elts, stride.elts)
+        is_plain = start.constant == 0 and is_contiguous(shape.elts, stride.elts)
         if whole and is_plain and self._is_whole(whole, shape.elts):
             return f"{self._value(base)}.view({sizes[1:-1].rstrip(',')})"
         strides = _tuple([self._size(step) for step in stride.elts])
@@ -273,7 +273,7 @@ class _Forward:
     def _is_whole(self, buffer: Allocate, shape: list[ast.expr]) -> bool:
         """Whether a contiguous view of `shape` from the start is all of a contiguous buffer."""
         sizes = ([self._expanded(size) for size in buffer.shape], [self._expanded(size) for size in shape])
-        return _is_contiguous(buffer.shape, buffer.stride) and _count(sizes[0]) == _count(sizes[1])
+        return is_contiguous(buffer.shape, buffer.stride) and _count(sizes[0]) == _count(sizes[1])
 
     def _extern(self, call: ast.Call) -> str:
         function = ast.unparse(call.func)
@@ -377,16 +377,6 @@ def _count(sizes: list[ast.expr]) -> object:
     for size in sizes:
         result = result * polynomial(size)
     return result
-
-
-def _is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:
-    expected = polynomial(ast.Constant(1))
-    for size, step in zip(reversed(shape), reversed(stride), strict=True):
-        count = polynomial(size)
-        if count.constant != 1 and polynomial(step) != expected:
-            return False
-        expected = expected * count
-    return True
 
 
 def _result(tree: Any, values: list[str]) -> str:
