@@ -1,7 +1,7 @@
 """The host's comparison of a candidate with the reference: contract first, then values. Reports numbers.
 
 The oracle is the reference in float64. What a candidate may be off by is measured, not chosen: eager
-float32 runs of the reference, one on the trial's own values and two on values moved by one unit in the
+float32 runs of the reference, one on the trial's own values and two on values moved by units in the
 last place, show the error that honest arithmetic makes on this module and these inputs. A candidate may
 make `FACTOR` times that, and never less than `FACTOR` unit roundoffs times the square root of the number
 of terms that are summed. Errors are looked at

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
 from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Pair, Purity, StateSpec, Trial, Workload
 
+_SLACK = 1.5  # over what a sum in order is expected to be off by
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 
 
@@ -146,6 +149,17 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
         call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
         calls.append(call | {"strided": trial.strided, "refusable": trial.distribution in _REFUSED})
     return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": calls}
+
+
+def nudges(task: Task) -> list[int]:
+    """By how many units in the last place the values of the honest runs beside the first are moved.
+
+    A kernel may add up a dot product of n terms one after the other. To first order that gives the exact sum of
+    terms that are each off by sqrt(n / 2) roundoffs, where a library's blocked sum stays within few: the second run
+    shows what becomes of them. The judge allows `FACTOR` times what it sees, so short sums need no more than one.
+    """
+    fan_in = max((_size(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1), default=1)
+    return [1, max(1, round(_SLACK * math.sqrt(fan_in / 2) / FACTOR))]
 
 
 def terms(task: Task, trial: PlannedTrial, outputs: Sequence[Sequence[int]]) -> int:

@@ -26,7 +26,7 @@ from .environment import environment
 from .evidence import Rejected, check_kernels, check_launches_agree, reply_of
 from .running import run_candidate
 from .source import forbidden
-from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, terms, without
+from .task import PlannedTrial, Task, VerifySettings, describe, draw, nudges, plan, terms, without
 
 _NUDGED = ("nudged0", "nudged1")
 
@@ -95,7 +95,8 @@ class Reference:
         self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
     ) -> None:
         """Run it in a guest. Raises: Rejected: it gives no proper reply, or too little of it is finite."""
-        request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
+        source = {"code": task.python_code, "entry_point": ENTRY_POINT, "nudges": nudges(task)}
+        request = describe(task, trials) | source
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
         self._task, self._trials, self._tensors = task, trials, tensors

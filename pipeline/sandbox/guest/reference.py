@@ -13,7 +13,6 @@ from .verifying import formulas, subject, watch
 from .verifying.formulas import Decomposed
 from .verifying.watch import Watch
 
-_NUDGES = 2  # extra float32 runs, on values moved by one unit in the last place
 _NARROW = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 
@@ -23,7 +22,8 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values.
+    """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values,
+    one run for each of `nudges`: by how many units in the last place the values are moved.
 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
@@ -51,9 +51,9 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             refused.append(index)
             continue
         finite = all(bool(value.isfinite().all()) for value in inputs)
-        for nudge in range(_NUDGES):
-            moved = {name: _nudged(value, generator) for name, value in state.items()}
-            near = [_nudged(value, generator) for value in inputs]
+        for nudge, units in enumerate(request["nudges"]):
+            moved = {name: _nudged(value, units, generator) for name, value in state.items()}
+            near = [_nudged(value, units, generator) for value in inputs]
             mode = None if finite or nudge else Decomposed()
             runs[f"nudged{nudge}"] = _call(module, moved, trial, near, f"{index}.nudged{nudge}", results, mode)
         reply["trials"].append(runs)
@@ -100,13 +100,15 @@ def _call(
     return description
 
 
-def _nudged(tensor: Tensor, generator: torch.Generator) -> Tensor:
-    """Each floating value moved to one of its two neighbours; NaN, infinities and zeros are exact."""
+def _nudged(tensor: Tensor, units: int, generator: torch.Generator) -> Tensor:
+    """Each floating value moved up or down by units in its last place; NaN, infinities and zeros are exact."""
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
     limit = torch.tensor(torch.inf, dtype=tensor.dtype)
-    moved = torch.nextafter(tensor, torch.where(up, limit, -limit))
+    moved, towards = tensor, torch.where(up, limit, -limit)
+    for _ in range(units):
+        moved = torch.nextafter(moved, towards)
     return torch.where(tensor.isfinite() & (tensor != 0), moved, tensor)
 
 

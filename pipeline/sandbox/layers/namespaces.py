@@ -29,8 +29,8 @@ _MOUNT_ATTR_RDONLY = 1
 def enter(folder: str, gpu: bool = False) -> None:
     """Move this process into namespaces of its own, in which only `folder` can be written, and no GPU is seen.
 
-    `gpu`: they are seen. The caller goes on in a new process, the first of its PID namespace; the old one waits for it and
-    ends as it does.
+    `gpu`: they are seen. The caller goes on in a new process, the first of its PID namespace; the old one waits for
+    it and ends as it does.
     """
     user, group = os.geteuid(), os.getegid()
     linux.unshare(
