@@ -152,6 +152,7 @@ class _Floating:
         self._exact = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
         self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
+        self._looked_at = int(self._stable.sum())  # elements
         self._exact = torch.where(self._stable, self._exact, 0.0)
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
         roundoff = torch.finfo(self._dtype).eps / 2
@@ -210,7 +211,7 @@ class _Floating:
             return Measure(math.inf, 0.0, 1.0, "NaN or infinity in other places than the reference")
         error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
         found = [self._worst_slice(error, *bounds) for bounds in self._slices]
-        if self._stable.sum() >= _BULK_LEAST:
+        if self._looked_at >= _BULK_LEAST:
             found.append(self._bulk(error))
         return max(found, key=lambda measure: measure.ratio)
 
@@ -229,10 +230,12 @@ class _Floating:
 
     def _bulk(self, error: Tensor) -> Measure:
         """The element that nine in ten do better than, by its own bound."""
-        ratio = torch.where(error == 0, 0.0, error / self._own_bound)[self._stable]
-        at = int(ratio.kthvalue(math.ceil(_BULK * len(ratio))).indices)
+        ratio = torch.where(error == 0, 0.0, error / self._own_bound)
+        ratio = torch.where(self._stable, ratio, -1.0).reshape(-1)  # what is not looked at comes first
+        left_out = ratio.numel() - self._looked_at
+        at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._looked_at)).indices)
         deviation, honest, bound, exact = (
-            float(value[self._stable][at]) for value in (error, self._spread, self._own_bound, self._exact)
+            float(value.reshape(-1)[at]) for value in (error, self._spread, self._own_bound, self._exact)
         )
         scale = max(abs(exact), self._typical, self._least)
         return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")

@@ -102,7 +102,8 @@ BREAKING = {
     "writes just before": (f"{STORE}\ntl.store(out_ptr - 2, 0.0)", {Reason.DOES_NOT_RUN}),
     "never ends": (f"while tl.load(x_ptr) == tl.load(x_ptr):\n    {STORE}", {Reason.TIMED_OUT}),
     "reads what nobody wrote": (
-        "tl.store(out_ptr + row + at, values / tl.sum(values, axis=0) + 0 * tl.load(out_ptr + row + at, mask=at < width), mask=at < width)",
+        "unwritten = tl.load(out_ptr + row + at, mask=at < width)\n"
+        + STORE.replace("values / tl.sum(values, axis=0)", "values / tl.sum(values, axis=0) + 0 * unwritten"),
         {Reason.WRONG_VALUES},
     ),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import signal
@@ -33,6 +34,7 @@ def main(
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         _take_descriptors(request, reply, output)
+        faulthandler.enable()  # where it was when a signal ended it
         _take_environment(job["scratch"])
         layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
         _answer(run, job, request, reply)
