@@ -1,18 +1,19 @@
-"""Verifies candidates on this machine's GPUs, over and over, and writes what came of it.
+"""Verifies candidates on this machine's GPUs, round after round, and writes what came of it.
 
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --round again     # does a verdict flip?
+    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl                 # the round "first"
+    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --round again   # does a verdict flip?
     python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --round guests --engine guest
-    python benchmarks/executed.py --results runs.jsonl --record   # the figures of all rounds
+    python benchmarks/executed.py --results runs.jsonl --record                                # the figures
 
-A round goes on where it was stopped: a candidate that has a line in it is not verified again.
+A round goes on where it was stopped: a candidate that has a line in it is not verified again. One host process keeps
+up with some six candidates a second, so there are several (`--processes`), each with an executor of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
+import multiprocessing
 import threading
 import time
 from collections import Counter, defaultdict
@@ -27,22 +28,18 @@ from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Execution
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Verified
 from kernelquarry.transforms.boundary import run_guarded
 from kernelquarry.transforms.verify import VerifySettings, verify
 
+COMMAND = "python benchmarks/executed.py"
+KERNELBENCH = 0.237  # samples a second of KernelBench's own evaluator, one H100 and 16 cores, 2026-11-21
 Line = dict[str, Any]
 
 
-def candidates(folder: Path, number: int) -> list[Candidate]:
-    """`number` of the folder's, spread over all of them."""
-    found = [c for path in sorted(folder.glob("kept-*.parquet")) for c in read_records(path, Candidate)]
-    return found[:: max(1, len(found) // number)][:number]
-
-
 class Clock:
-    """Where the time of a round went: seconds and CPU seconds by kind of guest, waiting for a GPU and using it."""
+    """Where the time of a process went: seconds and busy seconds by kind of guest, and of the executor."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._lock, self._spent = threading.Lock(), defaultdict[str, list[float]](lambda: [0, 0.0, 0.0])
@@ -75,6 +72,12 @@ class Clock:
         return "; ".join(parts)
 
 
+def candidates(folder: Path, number: int) -> list[Candidate]:
+    """`number` of the folder's, spread over all of them."""
+    found = [c for path in sorted(folder.glob("kept-*.parquet")) for c in read_records(path, Candidate)]
+    return found[:: max(1, len(found) // number)][:number]
+
+
 def verified(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -> Line:
     started = time.monotonic()
     outcome: Outcome[Verified] = run_guarded(partial(verify, settings=settings), candidate, sandbox)
@@ -82,80 +85,96 @@ def verified(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -
     if isinstance(outcome, Kept):
         verdict = outcome.record.verdict
         return line | {"verdict": "kept", "engine": verdict.engine, "ratio": verdict.worst_ratio}
-    return line | {"verdict": getattr(outcome, "reason", outcome), "evidence": str(outcome)[:600]}
+    code = outcome.reason.value if isinstance(outcome, Dropped) else "errored"
+    return line | {"verdict": code, "evidence": str(outcome)[:600]}
 
 
-def run(args: argparse.Namespace) -> None:
+def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
+    """One process's share of a round, appended to the results line by line."""
     done = {line["id"] for line in lines(args.results) if line["round"] == args.round}
-    left = [c for c in candidates(args.candidates, args.number) if c.id not in done]
+    left = [c for c in candidates(args.candidates, args.number) if c.id not in done][number :: args.processes]
     targets = tuple(args.targets.split(",")) if args.targets else ()
     settings = VerifySettings(targets=targets, engine=Engine(args.engine) if args.engine else None)
-    gpus = choose_gpus(args.gpus)
+    gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
+    gpus = gpus[number % len(gpus) :][:1] if args.processes > 1 else gpus
+    counts: Counter[str] = Counter()
     with (
-        Sandbox(SandboxSettings(workers=args.workers, gpus=gpus)) as sandbox,
-        ThreadPoolExecutor(args.workers) as threads,
-        args.results.open("a") as stream,
+        Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox,
+        ThreadPoolExecutor(workers) as threads,
+        args.results.open("a", buffering=1) as stream,
     ):
-        where = machine(f"{len(gpus)} {sandbox.gpus.described.name}" if sandbox.gpus else "no GPU")
-        stream.write(json.dumps({"round": args.round, "machine": where, "versions": installed()}) + "\n")
-        list(threads.map(lambda c: verified(c, sandbox, settings), left[: args.workers]))  # warm processes start
+        list(threads.map(lambda c: verified(c, sandbox, settings), left[:workers]))  # warm processes start
         clock, host_s = Clock(sandbox), time.process_time()
-        started, counts = time.monotonic(), Counter[str]()
-        deadline = started + args.seconds
+        barrier.wait(600)
+        gpu = sandbox.gpus.described.name if sandbox.gpus else "no GPU"
+        about = {"machine": machine(gpu), "versions": installed(), "targets": len(targets), "begin": time.time()}
+        stream.write(json.dumps({"round": args.round, **about}) + "\n")
+        deadline = time.monotonic() + args.seconds
         work = (threads.submit(verified, c, sandbox, settings) for c in left)
-        ahead = [next(work) for _ in left[: 2 * args.workers]]
-        number = 0
+        ahead = [next(work) for _ in left[: 2 * workers]]
         while ahead:
             line = ahead.pop(0).result()
-            number += 1
-            line["verdict"] = str(getattr(line["verdict"], "value", line["verdict"]))
             counts[line["verdict"]] += 1
-            stream.write(json.dumps({"round": args.round, "gpus": len(gpus), "targets": len(targets), **line}) + "\n")
-            stream.flush()
+            stream.write(json.dumps({"round": args.round, **line}) + "\n")
             if time.monotonic() < deadline and (following := next(work, None)) is not None:
                 ahead.append(following)
-            if number % 50 == 0 or not ahead:
-                rate = number / (time.monotonic() - started)
-                print(f"{number} of {len(left)}, {rate:.1f}/s: {dict(counts)}", flush=True)
-        host_s = time.process_time() - host_s
-        print(f"{clock.told()}; host {host_s / max(1, number):.3f} s busy", flush=True)
+        host_s = (time.process_time() - host_s) / max(1, counts.total())
+        print(f"process {number}: {dict(counts)}; {clock.told()}; host {host_s:.3f} s busy", flush=True)
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Of candidates, each with its round's machine and versions."""
-    where: dict[str, Line] = {}
+    """Of candidates, each with what is known about its round."""
+    about: dict[str, Line] = {}
     for line in map(json.loads, path.read_text().splitlines() if path.exists() else []):
         if "machine" in line:
-            where[line["round"]] = line
+            about[line["round"]] = line
         else:
-            yield where[line["round"]] | line
+            yield about[line["round"]] | line
+
+
+def rate(path: Path, name: str) -> float:
+    """Candidates a second, from when all processes were warm to the last verdict."""
+    of_round = [line for line in map(json.loads, path.read_text().splitlines()) if line["round"] == name]
+    ends = [line["end"] for line in of_round if "end" in line]
+    return len(ends) / (max(ends) - min(line["begin"] for line in of_round if "begin" in line))
+
+
+def rounds(path: Path) -> dict[str, dict[str, Line]]:
+    found: dict[str, dict[str, Line]] = defaultdict(dict)
+    for line in lines(path):
+        found[line["round"]][line["id"]] = line
+    for name, of_round in found.items():
+        verdicts = Counter(line["verdict"] for line in of_round.values())
+        engines = Counter(line["engine"] for line in of_round.values() if "engine" in line)
+        print(f"{name}: {len(of_round)} at {rate(path, name):.2f}/s; {dict(verdicts)}; {dict(engines)}", flush=True)
+    return found
 
 
 def figures(path: Path) -> None:
-    rounds: dict[str, dict[str, Line]] = defaultdict(dict)
-    for line in lines(path):
-        rounds[line["round"]][line["id"]] = line
-    command = "python benchmarks/executed.py"
+    found = rounds(path)
 
     def write(figure: str, value: float, of: Line, note: str) -> None:
-        print(figure, record(figure, value, command, note, of["machine"], of["versions"]).value, note)
+        print(figure, record(figure, value, COMMAND, note, of["machine"], of["versions"]).value, note)
 
-    for name, of_round in rounds.items():
-        kept = [line for line in of_round.values() if line["verdict"] == "kept"]
-        traced = sum(line["engine"] == Engine.TRACE for line in kept)
-        print(f"{name}: {len(kept)} of {len(of_round)} kept, {traced} of them by traces")
-    if "first" in rounds:
-        kept = [line for line in rounds["first"].values() if line["verdict"] == "kept"]
-        share = 100 * sum(line["engine"] == Engine.TRACE for line in kept) / len(kept)
-        write("verdict.trace_share.inductor", round(share, 2), kept[0], f"of {len(kept)} pairs")
-    for figure, name, other in (("verdict.flips", "first", "again"), ("verdict.trace_vs_guest", "first", "guests")):
-        both = rounds[name].keys() & rounds[other].keys()
+    first = list(found["first"].values())
+    kept = [line for line in first if line["verdict"] == "kept"]
+    traced = [line for line in kept if line["engine"] == Engine.TRACE]
+    write("verdict.trace_share.inductor", 100 * len(traced) / len(kept), first[0], f"of {len(kept)} pairs")
+    per_second = rate(path, "first")
+    write("verdict.trace_rate", per_second, first[0], f"over {len(first)} candidates, {first[0]['targets']} targets")
+    note = f"{KERNELBENCH} a second, measured apart on such a machine"
+    write("verdict.trace_rate.over_kernelbench", per_second / KERNELBENCH, first[0], note)
+    if "guests" in found:
+        guests = list(found["guests"].values())
+        write("verdict.guest_rate", rate(path, "guests"), guests[0], f"over {len(guests)} candidates")
+    for figure, other in (("verdict.flips", "again"), ("verdict.trace_vs_guest", "guests")):
+        both = found["first"].keys() & found.get(other, {}).keys()
+        differ = [id for id in both if found["first"][id]["verdict"] != found[other][id]["verdict"]]
+        for id in differ:
+            print(f"{figure}: {id}", found["first"][id], found[other][id], sep="\n  ")
         if both:
-            differ = [id for id in both if rounds[name][id]["verdict"] != rounds[other][id]["verdict"]]
-            for id in differ:
-                print(f"{figure}: {id}", rounds[name][id], rounds[other][id], sep="\n  ")
             value = len(differ) if figure == "verdict.flips" else len(both) - len(differ)
-            write(figure, value, next(iter(rounds[other].values())), f"of {len(both)}")
+            write(figure, value, next(iter(found[other].values())), f"of {len(both)}")
 
 
 def main() -> None:
@@ -165,17 +184,25 @@ def main() -> None:
     parser.add_argument("--round", default="first")
     parser.add_argument("--number", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin no more after that")
-    parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=16, help="guests at once")
+    parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--gpus", default="all")
     parser.add_argument("--engine", choices=[engine.value for engine in Engine])
     parser.add_argument("--targets", default="")
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
     if args.candidates:
-        run(args)
+        context = multiprocessing.get_context("spawn")
+        barrier = context.Barrier(args.processes)
+        parts = [context.Process(target=part, args=(args, number, barrier)) for number in range(args.processes)]
+        for process in parts:
+            process.start()
+        for process in parts:
+            process.join()
+        rounds(args.results)
     if args.record:
         figures(args.results)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -176,7 +176,7 @@ def main() -> None:
         keep("main.fresh_replay.plain", 100 * good / total, note=f"{good} of {total} rows")
     if "replay" in arguments.only:
         replayed = subprocess.run(
-            [clone / ".venv/bin/kernelquarry", "replay", "--all", "--dataset", out / "dataset"],
+            [clone / ".venv/bin/kernelquarry", "reverify", out / "dataset"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         print(replayed.stdout, replayed.stderr)

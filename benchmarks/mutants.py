@@ -28,6 +28,7 @@ from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.manifest import fingerprint
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
 from kernelquarry.transforms.mutate.witness import Fate, try_mutant
@@ -98,14 +99,14 @@ def attempt(pair: Pair, mutant: Mutant, key: str, sandbox: Sandbox, settings: Ve
 
 
 def measure(
-    work: Sequence[tuple[str, Pair, Mutant]], path: Path, workers: int, settings: VerifySettings
+    work: Sequence[tuple[str, Pair, Mutant]], path: Path, sandboxed: SandboxSettings, settings: VerifySettings
 ) -> Iterator[Result]:
     """The result of each piece of work, in the order in which they end, each appended to the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         path.open("a") as stream,
-        Sandbox(SandboxSettings(workers=workers)) as sandbox,
-        ThreadPoolExecutor(workers) as threads,
+        Sandbox(sandboxed) as sandbox,
+        ThreadPoolExecutor(sandboxed.workers) as threads,
     ):
         if stream.tell() and not path.read_text().endswith("\n"):
             stream.write("\n")  # the last run was cut off
@@ -179,12 +180,12 @@ def show(summary: dict[str, Any]) -> None:
                 console.print(text, markup=False, highlight=False)
 
 
-def write_figures(summary: dict[str, Any], command: str) -> None:
+def write_figures(summary: dict[str, Any], command: str, ran: str) -> None:
     lines = {line["class"]: line for line in summary["classes"]}
     for name, suffix in (("all", ""), (Fault.PRECISION.value, ".precision")):
         line = lines[name]
         wrong = line["killed"] + line["missed"]
-        note = f"{line['killed']} of {wrong}; 95 %: {line['low']:.2f} to {line['high']:.2f}; interpreter"
+        note = f"{line['killed']} of {wrong}; 95 %: {line['low']:.2f} to {line['high']:.2f}; {ran}"
         record(f"verdict.mutants_killed{suffix}", line["rate"] or 0.0, command, note=note)
     whole = lines["all"]
     tried = whole["killed"] + whole["missed"] + whole["equivalent"]
@@ -199,6 +200,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="the first rows of the dataset alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--gpus", default="none", help="all, none, or numbers: mutants are executed on these")
+    parser.add_argument("--seconds", type=float, help="end after that, with what is there")
     parser.add_argument("--compile", action="store_true", help="also compile each for the targets of its row")
     parser.add_argument("--record", action="store_true", help="write the figures")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.jsonl"))
@@ -206,8 +209,10 @@ def main() -> None:
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
     targets = VerifySettings().targets if arguments.compile else ()
-    settings = VerifySettings(targets, Limits(wall_s=600, cpu_s=30))
-    code = fingerprint(_CODE, ("torch", "triton", "numpy"))[:16]
+    settings = VerifySettings(targets=targets, limits=Limits(wall_s=600, cpu_s=30))
+    gpus = choose_gpus(arguments.gpus)
+    sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
+    code = fingerprint(_CODE, ("torch", "triton", "numpy"), bool(gpus))[:16]
     spare = arguments.mutants // 10  # for those that are stillborn
     chosen = choose(list(rows.values()), arguments.mutants + spare, arguments.seed)
     keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen}
@@ -216,7 +221,7 @@ def main() -> None:
     console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(done)} tried before")
 
     started = time.monotonic()
-    for ended, result in enumerate(measure(work, arguments.out, arguments.workers, settings), 1):
+    for ended, result in enumerate(measure(work, arguments.out, sandboxed, settings), 1):
         done[result.key] = result
         if ended % 10 == 0 or ended == len(work):
             fates = Counter(found.fate for found in done.values())
@@ -224,12 +229,15 @@ def main() -> None:
             counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate)
             left = (len(work) - ended) / rate / 60
             console.print(f"{len(done)}/{len(keys)}  {rate:.2f}/s  {left:.0f} min left  {counts}", highlight=False)
-    summary = summarise([done[key] for key in keys])
+        if arguments.seconds and time.monotonic() - started > arguments.seconds:
+            break
+    summary = summarise([done[key] for key in keys if key in done])
     show(summary)
     arguments.out.with_suffix(".summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     if arguments.record:
         command = f"python benchmarks/mutants.py --mutants {arguments.mutants} --seed {arguments.seed}"
-        write_figures(summary, command + (" --compile" if targets else "") + " --record")
+        ran = "executed" if gpus else "interpreted"
+        write_figures(summary, command + (" --compile" if targets else "") + " --record", ran)
 
 
 if __name__ == "__main__":

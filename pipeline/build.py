@@ -39,7 +39,7 @@ from .schema.records import Pair
 log = logging.getLogger(__name__)
 
 RECORDS_PER_SHARD = 1000
-Watch = Callable[[Stage, int | None], AbstractContextManager[None]]
+Watch = Callable[[str, int | None], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
     finished = directory.finished(key, inputs)
     if finished is not None:
         return finished, False
-    with watch(stage, entered if len(stage.units) == 1 else None):
+    with watch(stage.name, entered if len(stage.units) == 1 else None):
         manifest = execute(
             _outcomes(run, stage, shards, key),
             stage=stage.name,

@@ -13,7 +13,6 @@ import typer
 
 from .commands import Commands
 from .console import err, out, set_up_logging
-from .schema.errors import UserError
 from .schema.stages import DOES
 
 if TYPE_CHECKING:
@@ -122,27 +121,49 @@ def show(row: RowArgument, dataset: DatasetOption = DATASET) -> None:
 
 @app.command()
 def replay(
-    row: Annotated[str, typer.Argument(help="Id of a row, or the start of one; with --all, leave it out.")] = "",
+    row: RowArgument,
     dataset: DatasetOption = DATASET,
-    every: Annotated[bool, typer.Option("--all", help="Every row of the dataset.")] = False,
-    workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
 ) -> None:
     """Verify a row again, from the row alone, and compare with its evidence. Exit status 1 if it does not hold."""
-    from .replay import replay_rows
-    from .rows import find_row, read_rows
+    from kernelquarry.transforms.verify import replay_pair
 
-    if every == bool(row):
-        raise UserError("name one row, or give --all")
-    pairs = list(read_rows(dataset)) if every else [find_row(dataset, row)]
-    held = 0
-    for replayed in replay_rows(pairs, sandbox_settings(workers, gpus, require)):
-        held += replayed.agrees
-        if not every or not replayed.agrees:
-            typer.echo(replayed.render())
-    if every:
-        typer.echo(f"{held} of {len(pairs)} rows verified again")
+    from .rows import find_row
+    from .sandbox import Sandbox
+
+    pair = find_row(dataset, row)
+    with Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
+        replayed = replay_pair(pair, sandbox)
+    typer.echo(replayed.render())
+    if not replayed.agrees:
+        raise typer.Exit(1)
+
+
+@app.command()
+def reverify(
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
+    results: Annotated[
+        Path | None, typer.Option(help="Lines of JSON, one a row; the command goes on from them.")
+    ] = None,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = GPUS,
+    require: RequireOption = None,
+    verbose: VerboseOption = 0,
+) -> None:
+    """Verify every row of a dataset again on this machine, and say what changed. Exit status 1 if one does not hold."""
+    set_up_logging(verbose)
+    from .progress import Progress
+    from .reverify import render
+    from .reverify import reverify as verify_again
+    from .rows import read_rows
+
+    pairs = list(read_rows(dataset))
+    with Progress(err) as progress:
+        rows = verify_again(pairs, sandbox_settings(workers, gpus, require), results, progress)
+    out.print(render(rows, len(pairs)))
+    held = sum(row.held for row in rows)
+    typer.echo(f"\n{held} of {len(pairs)} rows verified again")
     if held < len(pairs):
         raise typer.Exit(1)
 

@@ -94,7 +94,7 @@ RUNNING = tuple(
     f"{GUEST}.{module}"
     for module in ("reference", "interpret", "execute", "compile", "trace", "verifying", "load", "trees")
 )
-JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation", "executor"))
+JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation", "executor", "cuda"))
 
 STAGES: tuple[Stage, ...] = (
     READ,

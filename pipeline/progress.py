@@ -16,7 +16,6 @@ from rich.text import Text
 
 from kernelquarry.transforms.progress import watching
 
-from .graph import Stage
 from .schema.outcome import Errored, Kept, Outcome
 
 _SECONDS_BETWEEN_LINES = 30.0
@@ -46,16 +45,16 @@ class Progress:
         self._bars.stop()
 
     @contextmanager
-    def watch(self, stage: Stage, total: int | None) -> Iterator[None]:
-        """Show the stage's outcomes until the block ends."""
-        task = self._bars.add_task(stage.name, total=total, ends="")
+    def watch(self, name: str, total: int | None) -> Iterator[None]:
+        """Show the outcomes of a line of the funnel, or of other work on records, until the block ends."""
+        task = self._bars.add_task(name, total=total, ends="")
         ends: Counter[str] = Counter()
         lock = Lock()
         started = printed = time.monotonic()
 
         def seen(line: str, outcome: Outcome[Any]) -> None:
             nonlocal printed
-            if line != stage.name:
+            if line != name:
                 return  # of another unit
             with lock:
                 ends[_end(outcome)] += 1
@@ -63,12 +62,12 @@ class Progress:
                 now = time.monotonic()
                 if not self._console.is_terminal and now - printed > _SECONDS_BETWEEN_LINES:
                     printed = now
-                    self._say(_line(stage.name, ends, total, now - started))
+                    self._say(_line(name, ends, total, now - started))
 
         with watching(seen):
             yield
         if not self._console.is_terminal:
-            self._say(_line(stage.name, ends, total, time.monotonic() - started))
+            self._say(_line(name, ends, total, time.monotonic() - started))
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.program import Kernel
-from kernelquarry.pipeline.sandbox.executor.replay import Fault
 
 
 def floats(address: int, count: int) -> np.ndarray:

@@ -100,8 +100,18 @@ def test_a_row_that_is_not_one(command: str, row: str, message: str, built: Buil
     assert message in said(invoke(command, row, "--dataset", built.root / "dataset"))
 
 
-def test_replay_of_nothing(built: Built, invoke: Invoke) -> None:
-    assert said(invoke("replay", "--dataset", built.root / "dataset")) == "name one row, or give --all"
+def test_results_that_are_none_of_reverify(built: Built, invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text('{"id": 1}\n')
+    message = said(invoke("reverify", built.root / "dataset", "--results", tmp_path / "results"))
+    assert message.startswith(f"{tmp_path / 'results'} holds no results of reverify")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "message"),
+    [("first", "give all, none, or numbers such as 0,1"), ("0,0", "give all, none"), ("99", "there is no GPU 99")],
+)
+def test_gpus_that_are_none(gpus: str, message: str, built: Built, invoke: Invoke) -> None:
+    assert message in said(invoke("reverify", built.root / "dataset", "--gpus", gpus))
 
 
 def test_no_dataset(tmp_path: Path, invoke: Invoke) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -131,17 +132,20 @@ def test_replay_of_a_row(built: Built) -> None:
     assert sum("e-" in line for line in lines) >= len(pair.verdict.trials)
 
 
-def test_replay_of_all_rows_finds_the_one_that_does_not_hold(built: Built, tmp_path: Path) -> None:
+def test_reverify_finds_the_row_that_does_not_hold_and_goes_on(built: Built, tmp_path: Path) -> None:
     honest, other = built.pairs()
     wrong = {field: getattr(other, field) for field in other.__dataclass_fields__}
     wrong["triton_code"], changed = re.subn(r"(tl\.store\([^,]+, )", r"\g<1>2 * ", other.triton_code)
     assert changed
     write_shard(tmp_path / "data" / "pairs" / "train-00000-of-00001.parquet", [honest, Pair(**wrong)], Pair)
-    ended = run("replay", "--all", "--dataset", tmp_path, cwd=tmp_path)
-    assert ended.status == 1
-    assert ended.out.splitlines()[-1] == "1 of 2 rows verified again"
-    assert other.id in ended.out and "NOT verified" in ended.out
-    assert honest.id not in ended.out
+    results = tmp_path / "results.jsonl"
+    for left in (2, 0):
+        ended = run("reverify", tmp_path, "--results", results, cwd=tmp_path)
+        assert ended.status == 1
+        assert ended.out.splitlines()[-1] == "1 of 2 rows verified again"
+        assert f"reverify     {left}" in ended.err
+    assert f"reverify {other.id} errored NotVerified: wrong_values" not in ended.err  # said when it was found
+    assert [json.loads(line)["held"] for line in results.read_text().splitlines()].count(False) == 1
 
 
 def test_show(built: Built, invoke: Callable[..., Ended]) -> None:
@@ -180,7 +184,7 @@ def test_help(command: str, invoke: Callable[..., Ended]) -> None:
 
 
 def test_help_names_every_command(invoke: Callable[..., Ended]) -> None:
-    assert set(DOES) | {"dataset", "show", "replay", "funnel", "doctor", "figures"} <= set(COMMANDS)
+    assert set(DOES) | {"dataset", "show", "replay", "reverify", "funnel", "doctor", "figures"} <= set(COMMANDS)
     ended = invoke("--help")
     assert ended.status == 0
     assert all(re.search(rf"^│ {name} +\S", ended.out, re.MULTILINE) for name in COMMANDS)

@@ -23,10 +23,14 @@ class Replayed:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What the row claims and the replay did not find. Errors may differ: other machines round otherwise."""
+        """What the row claims and the replay did not find.
+
+        Errors may differ, since other machines round otherwise, and so may what ran the kernels: a verdict of an
+        interpreter can be repeated on a GPU, and the other way round.
+        """
         if self.now is None:
             return (self.rejected,)
-        claims = ("tiers", "targets", "launches", "launched_kernels", "ghost_changed", "impostors")
+        claims = ("targets", "launches", "launched_kernels", "ghost_changed", "impostors")
         found = [name for name in claims if getattr(self.stored, name) != getattr(self.now, name)]
         if self.stored.deterministic and not self.now.deterministic:
             found.append("deterministic")
@@ -54,6 +58,9 @@ class Replayed:
                 lines.append(f"{old.workload:>8} {old.seed:>4} {old.distribution:<13}{errors}")
             lines.append(f"kernels {', '.join(self.now.launched_kernels)}; compiled for {', '.join(self.now.targets)}")
             lines.append(f"impostors that failed: {', '.join(self.now.impostors)}")
+            places = [verdict.environment for verdict in (self.stored, self.now)]
+            devices = [f"{place.device}, torch {place.torch}, triton {place.triton}" for place in places]
+            lines.append(f"on {devices[1]}" if devices[0] == devices[1] else f"on {devices[1]}; stored: {devices[0]}")
         lines += [f"differs: {difference}" for difference in self.differences]
         exactly = " to the last bit" if self.identical else "; errors differ within what is allowed"
         lines.append(f"verified again{exactly}" if self.agrees else "NOT verified")

@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from .. import protocol
+from ..cuda import Fault
 from ..observation import MalformedReply, expect
 from ..protocol import Tensors
 from .gpu import Gpu
 from .memory import Arena
 from .program import Program, read_kernels, read_program
-from .replay import Device, Fault, replay
+from .replay import Device, replay
 
 _MESSAGE = 1 << 16
 _LOOK_S = 1.0  # between two looks at whether the host is still there

@@ -8,16 +8,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from ..cuda import Fault
 from .memory import Arena
 from .program import Copy, Fill, Kernel, Launch, Pointer, Program
-
-
-class Fault(Exception):
-    """A launch failed, or wrote where it may not. `poisoned`: the device's context is of no more use."""
-
-    def __init__(self, message: str, poisoned: bool = False) -> None:
-        super().__init__(message)
-        self.poisoned = poisoned
 
 
 class Device(Protocol):

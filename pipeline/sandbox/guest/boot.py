@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 _SANDBOX = "kernelquarry.pipeline.sandbox"
-_SHARED = (f"{_SANDBOX}.guest", f"{_SANDBOX}.protocol", f"{_SANDBOX}.layers")
+_SHARED = (f"{_SANDBOX}.guest", f"{_SANDBOX}.protocol", f"{_SANDBOX}.layers", f"{_SANDBOX}.cuda")
 
 
 class _GuestFinder(MetaPathFinder):

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 import triton
-from triton.backends.nvidia.driver import CudaDriver, CudaLauncher
 
+from ..cuda import Cuda, Fault, Function
 from . import compile as compiling
 from .verifying import trials, watch
+from .verifying.driver import BEFORE_ARGUMENTS, CompileOnlyDriver, flat
 from .verifying.session import session
 
 
@@ -27,24 +28,70 @@ def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict
     """See `verifying/trials.run`; `gpu` is the ordinal of the GPU. Nothing is computed in TF32 unasked."""
     os.environ["CUDA_VISIBLE_DEVICES"] = str(request["gpu"])
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    driver = CudaDriver()
-    driver.launcher_cls = _Launcher
-    triton.runtime.driver.set_active(driver)
-    return trials.run(request, tensors, torch.device("cuda"))
+    Launcher.cuda = Cuda(torch.device("cuda", 0))
+    triton.runtime.driver.set_active(GpuDriver([Launcher.cuda.describe()["target"]]))
+    return trials.run(request, tensors, Launcher.cuda.memory)
 
 
-class _Launcher(CudaLauncher):
-    """Triton's own, noticed, and left out for a ghost."""
+class Launcher:
+    """Triton compiles, and the driver's library launches, as an executor does it: Triton's own launcher would have to
+    be compiled first, in C. Noticed, and left out for a ghost."""
+
+    cuda: Cuda
+    _functions: dict[bytes, Function] = {}
 
     def __init__(self, source: Any, metadata: Any) -> None:
-        super().__init__(source, metadata)
-        self._name = metadata.name
+        self._metadata, self._signature = metadata, list(source.signature.values())
 
-    def __call__(self, x: int, y: int, z: int, *arguments: Any) -> None:
+    def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *rest: Any) -> None:
         try:
-            if not session.skip:
-                super().__call__(x, y, z, *arguments)
+            if not session.skip and x * y * z:
+                self.cuda.start(self._function(binary), (x, y, z), self._arguments(rest))
         except Exception as error:
-            session.failed.append(f"{self._name}: {type(error).__name__}: {error}")
+            session.failed.append(f"{self._metadata.name}: {type(error).__name__}: {error}")
             raise
-        session.launches.append((self._name, (x, y, z)))
+        session.launches.append((self._metadata.name, (x, y, z)))
+
+    def _function(self, binary: bytes) -> Function:
+        if binary not in self._functions:
+            found = self._metadata
+            for need in ("launch_cooperative_grid", "launch_pdl"):
+                if getattr(found, need, False):
+                    raise Fault(f"{found.name} needs {need}, which guests do not give")
+            if getattr(found, "num_ctas", 1) != 1:
+                raise Fault(f"{found.name} runs in clusters of {found.num_ctas} blocks, which guests do not give")
+            scratch = (getattr(found, "global_scratch_size", 0), getattr(found, "profile_scratch_size", 0))
+            loaded = self.cuda.load_binary(binary, found.name, found.num_warps, found.shared, scratch)
+            self._functions[binary] = loaded
+        return self._functions[binary]
+
+    def _arguments(self, rest: tuple[Any, ...]) -> list[tuple[str, int | float]]:
+        given = flat(self._signature, rest[BEFORE_ARGUMENTS:])
+        return [_argument(kind, value) for kind, value in given if kind != "constexpr"]
+
+
+def _argument(kind: str, value: Any) -> tuple[str, int | float]:
+    if isinstance(value, torch.Tensor) and kind.startswith("*"):
+        if value.device.type != "cuda":
+            raise TypeError(f"a kernel was given a tensor on {value.device}")
+        return "*", value.data_ptr()
+    if isinstance(value, bool | int) and kind[:1] in "iu":
+        return kind, int(value)
+    if isinstance(value, bool | int | float) and kind.startswith(("fp", "bf")):
+        return kind, float(value)
+    raise TypeError(f"a kernel takes a {type(value).__name__} as {kind}")
+
+
+class GpuDriver(CompileOnlyDriver):
+    """Of the one GPU that the guest sees."""
+
+    launcher_cls = Launcher
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return int(torch.cuda.current_stream().cuda_stream)
+
+    def get_active_torch_device(self) -> torch.device:
+        return Launcher.cuda.memory
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda

@@ -11,8 +11,8 @@ from gpu_double import Double, floats
 from traced_programs import SIZE, doubled_sum, kernel, view
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
+from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute as execute_here
-from kernelquarry.pipeline.sandbox.executor.replay import Fault
 from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
 from kernelquarry.pipeline.sandbox.observation import read_observation
 from kernelquarry.pipeline.schema.reasons import Reason

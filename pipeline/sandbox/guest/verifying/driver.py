@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from triton.backends.compiler import GPUTarget
 from triton.runtime.cache import CacheManager
 
-_BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
+BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
 _SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
 
@@ -53,6 +53,15 @@ class Launch:
     grid: tuple[int, int, int]
 
 
+def flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Type and value of each argument; those of tuples one by one."""
+    for kind, value in zip(signature, arguments, strict=True):
+        if isinstance(kind, tuple):
+            yield from flat(kind, value)
+        else:
+            yield str(kind), value
+
+
 class Recorder:
     """What Triton takes for the driver's launcher: notes the grid and the binary instead of launching."""
 
@@ -69,7 +78,7 @@ class Recorder:
         Recorder.launches.append((metadata.name, (x, y, z)))
         Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
         if Recorder.listener is not None:
-            Recorder.listener(Launch(metadata, binary, digest, self._signature, rest[_BEFORE_ARGUMENTS:], (x, y, z)))
+            Recorder.listener(Launch(metadata, binary, digest, self._signature, rest[BEFORE_ARGUMENTS:], (x, y, z)))
 
     @classmethod
     def take(cls) -> dict[str, Any]:
@@ -120,7 +129,7 @@ class _Utils:
 class CompileOnlyDriver:
     """Each target is a device of its own, so that Triton keeps its kernels apart."""
 
-    launcher_cls = Recorder
+    launcher_cls: type[Any] = Recorder
 
     def __init__(self, targets: list[str]) -> None:
         self._targets = targets

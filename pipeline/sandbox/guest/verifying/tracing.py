@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .driver import Launch
+from .driver import Launch, flat
 from .watch import ALLOCATE, COPY, INITIALISE, VIEW, Watch
 
 _MAX_CONSTANTS = 64 << 20  # bytes of one program
@@ -111,7 +111,7 @@ class Tracer(Watch):
     def launch(self, launch: Launch) -> None:
         arguments = [
             self._argument(kind, value)
-            for kind, value in _flat(launch.signature, launch.arguments)
+            for kind, value in flat(launch.signature, launch.arguments)
             if kind != "constexpr"
         ]
         self.steps.append({"launch": self._kernels.number(launch), "grid": list(launch.grid), "arguments": arguments})
@@ -192,15 +192,6 @@ class Tracer(Watch):
             self._kept.append(storage)
             self.storages.append({"bytes": storage.nbytes(), "origin": origin})
         return self._numbers[storage._cdata]
-
-
-def _flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Type and value of each argument; those of tuples one by one."""
-    for kind, value in zip(signature, arguments, strict=True):
-        if isinstance(kind, tuple):
-            yield from _flat(kind, value)
-        else:
-            yield str(kind), value
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

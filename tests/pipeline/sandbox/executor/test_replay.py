@@ -11,8 +11,8 @@ import torch
 from gpu_double import Double, floats
 from traced_programs import SIZE, doubled_sum, kernel, view
 
+from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute
-from kernelquarry.pipeline.sandbox.executor.replay import Fault
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 
 

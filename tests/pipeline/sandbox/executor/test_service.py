@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path[:0] = PATH
 from gpu_double import Double, floats
 from kernelquarry.pipeline.sandbox.executor import process
-from kernelquarry.pipeline.sandbox.executor.replay import Fault
+from kernelquarry.pipeline.sandbox.cuda import Fault
 starts = Path(sys.argv[0]).with_suffix(".starts")
 starts.write_text((starts.read_text() if starts.exists() else "") + "x")
 def add(grid, x, weight, out, count):

@@ -1,0 +1,160 @@
+"""A CUDA device through its driver's own library: binaries are loaded and launched, and nothing is compiled.
+
+Used by executors, and by guests that have a GPU: neither needs a compiler of the machine's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Attributes of a function and of a device, as `cuda.h` numbers them.
+_MAX_THREADS, _STATIC_SHARED, _DYNAMIC_SHARED = 0, 1, 8
+_OPTIN_SHARED = 97
+_PLAIN_SHARED = 48 << 10  # bytes that every kernel may have
+_MAX_SCRATCH = 1 << 30  # bytes
+_STICKY = frozenset({700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719})  # after these the context is of no use
+_WARP = 32
+_DRIVER = Path("/sys/module/nvidia/version")
+_TYPES: Mapping[str, Any] = {
+    "*": ctypes.c_uint64, "i1": ctypes.c_uint8, "u1": ctypes.c_uint8, "i8": ctypes.c_int8, "u8": ctypes.c_uint8,
+    "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32, "u32": ctypes.c_uint32,
+    "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
+}  # fmt: skip
+
+
+class Fault(Exception):
+    """A launch failed, or wrote where it may not. `poisoned`: the device's context is of no more use."""
+
+    def __init__(self, message: str, poisoned: bool = False) -> None:
+        super().__init__(message)
+        self.poisoned = poisoned
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel that is loaded."""
+
+    name: str
+    warps: int  # of a thread block
+    shared: int  # bytes of dynamic shared memory
+    scratch: tuple[int, int]  # bytes a block in global memory, for the kernel and for its profile
+    module: ctypes.c_void_p
+    handle: ctypes.c_void_p
+
+
+class Cuda:
+    """One CUDA device, with torch's context on it."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Raises RuntimeError: there is no such device."""
+        ordinal = device.index or 0
+        if ordinal >= torch.cuda.device_count():
+            raise RuntimeError("torch finds no such GPU: a CUDA build of torch and its driver are needed")
+        self.memory = device
+        torch.cuda.set_device(device)
+        torch.zeros(1, device=device)  # makes the context that the driver's calls below act on
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        optin = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(optin), _OPTIN_SHARED, ordinal)
+        self._optin_shared = optin.value
+
+    def describe(self) -> dict[str, str]:
+        """Its name, the compilation target, and the version of the driver: its own, else of the CUDA that it offers."""
+        properties = torch.cuda.get_device_properties(self.memory)
+        version = ctypes.c_int()
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        offered = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+        driver = _DRIVER.read_text().strip() if _DRIVER.exists() else offered
+        return {"name": properties.name, "target": f"sm_{properties.major}{properties.minor}", "driver": driver}
+
+    def load_binary(self, binary: bytes, name: str, warps: int, shared: int, scratch: tuple[int, int]) -> Function:
+        """Make a kernel launchable.
+
+        Raises:
+            Fault: it is no binary for this device, or needs more than the device has.
+        """
+        module, handle = ctypes.c_void_p(), ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(module), binary)
+        self._call("cuModuleGetFunction", ctypes.byref(handle), module, name.encode())
+        needed = self._attribute(handle, _STATIC_SHARED) + shared
+        if needed > self._optin_shared:
+            raise Fault(f"{name} needs {needed} bytes of shared memory, of {self._optin_shared}")
+        if warps * _WARP > self._attribute(handle, _MAX_THREADS):
+            raise Fault(f"{name} cannot run {warps} warps")
+        if shared > _PLAIN_SHARED:
+            self._call("cuFuncSetAttribute", handle, _DYNAMIC_SHARED, shared)
+        return Function(name, warps, shared, scratch, module, handle)
+
+    def unload(self, function: Function) -> None:
+        self._call("cuModuleUnload", function.module)
+
+    def start(
+        self, function: Function, grid: tuple[int, int, int], arguments: Sequence[tuple[str, int | float]]
+    ) -> None:
+        """Launch on the current stream. Each argument has its type as Triton writes it; a pointer is ("*", address).
+
+        The binary takes two more pointers than the kernel has: to scratch memory.
+
+        Raises:
+            Fault: the launch failed, or the arguments are not those that the binary takes.
+        """
+        blocks = grid[0] * grid[1] * grid[2]
+        scratch = [self._scratch(function, blocks * size) for size in function.scratch]
+        packed = [_packed(kind, value) for kind, value in arguments]
+        packed += [_packed("*", 0 if buffer is None else buffer.data_ptr()) for buffer in scratch]
+        self._check_parameters(function, packed)
+        pointers = (ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        threads = _WARP * function.warps
+        self._call("cuLaunchKernel", function.handle, *grid, threads, 1, 1, function.shared, stream, pointers, None)
+
+    def _scratch(self, function: Function, size: int) -> Tensor | None:
+        if size > _MAX_SCRATCH:
+            raise Fault(f"{function.name} needs {size} bytes of scratch memory")
+        return torch.empty(size, dtype=torch.uint8, device=self.memory) if size else None
+
+    def _check_parameters(self, function: Function, packed: Sequence[ctypes.Array[Any]]) -> None:
+        """The driver copies as much as the binary says from where it is told, so both must agree."""
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        for index, value in enumerate(packed):
+            found = self._driver.cuFuncGetParamInfo(
+                function.handle, ctypes.c_size_t(index), ctypes.byref(offset), ctypes.byref(size)
+            )
+            if found or size.value != len(value):
+                raise Fault(f"{function.name} takes other arguments than it was launched with")
+        if not self._driver.cuFuncGetParamInfo(
+            function.handle, ctypes.c_size_t(len(packed)), ctypes.byref(offset), ctypes.byref(size)
+        ):
+            raise Fault(f"{function.name} takes more arguments than it was launched with")
+
+    def synchronize(self) -> None:
+        self._call("cuCtxSynchronize")
+
+    def _attribute(self, function: ctypes.c_void_p, attribute: int) -> int:
+        value = ctypes.c_int()
+        self._call("cuFuncGetAttribute", ctypes.byref(value), attribute, function)
+        return value.value
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        status = getattr(self._driver, name)(*arguments)
+        if status:
+            text = ctypes.c_char_p()
+            self._driver.cuGetErrorName(status, ctypes.byref(text))
+            raise Fault(f"{name}: {(text.value or b'unknown').decode()}", poisoned=status in _STICKY)
+
+
+def _packed(kind: str, value: int | float) -> ctypes.Array[Any]:
+    """A number as the kernel's parameter holds it."""
+    if kind in ("fp16", "bf16"):
+        half = torch.tensor([value], dtype=torch.float16 if kind == "fp16" else torch.bfloat16)
+        data = bytes(half.view(torch.uint8).numpy())
+    else:
+        data = bytes(_TYPES[kind](value))
+    return ctypes.create_string_buffer(data, len(data))
