@@ -65,14 +65,19 @@ class Cuda:
         self._call("cuDeviceGetAttribute", ctypes.byref(optin), _OPTIN_SHARED, ordinal)
         self._optin_shared = optin.value
 
+    @property
+    def target(self) -> str:
+        """What to compile for, "sm_90"."""
+        major, minor = torch.cuda.get_device_capability(self.memory)
+        return f"sm_{major}{minor}"
+
     def describe(self) -> dict[str, str]:
-        """Its name, the compilation target, and the version of the driver: its own, else of the CUDA that it offers."""
-        properties = torch.cuda.get_device_properties(self.memory)
+        """Its name, its target, and the version of the driver: its own, else of the CUDA that it offers."""
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
         offered = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
         driver = _DRIVER.read_text().strip() if _DRIVER.exists() else offered
-        return {"name": properties.name, "target": f"sm_{properties.major}{properties.minor}", "driver": driver}
+        return {"name": torch.cuda.get_device_name(self.memory), "target": self.target, "driver": driver}
 
     def load_binary(self, binary: bytes, name: str, warps: int, shared: int, scratch: tuple[int, int]) -> Function:
         """Make a kernel launchable.

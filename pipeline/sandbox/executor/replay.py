@@ -51,14 +51,14 @@ def replay(
         ValueError: a value or a constant has another size than the program says.
     """
     arena.reset(poison)
-    given: dict[str, Tensor] = {}
     for storage in program.constants:
         arena.write(storage, constants[storage])
     for name, view in program.named.items():
         if values[name].shape != view.shape or values[name].dtype != view.dtype:
             raise ValueError(f"{name} is another tensor than the program was traced with")
-        given[name] = values[name].to(device.memory)
-        arena.view(view).copy_(given[name])
+        arena.view(view).copy_(values[name])
+    # Two names may share memory, as tied weights do: the last one stays, as when a state is loaded.
+    given = {name: arena.view(view).clone() for name, view in program.named.items()}
     for step in program.steps:
         match step:
             case Fill(target, value):

@@ -29,7 +29,7 @@ def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict
     os.environ["CUDA_VISIBLE_DEVICES"] = str(request["gpu"])
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))
-    triton.runtime.driver.set_active(GpuDriver([Launcher.cuda.describe()["target"]]))
+    triton.runtime.driver.set_active(GpuDriver([Launcher.cuda.target]))
     return trials.run(request, tensors, Launcher.cuda.memory)
 
 

@@ -74,6 +74,14 @@ def test_what_a_run_changes_is_told() -> None:
     torch.testing.assert_close(results["0.changed.input.0"], torch.ones(SIZE))
 
 
+def test_of_two_names_for_one_memory_the_last_one_stays() -> None:
+    claim = doubled_sum()
+    claim["named"]["state.tied"] = claim["named"]["state.weight"]
+    reply, results = executed(claim, tensors={"state.0.tied": 3 * WEIGHT})
+    torch.testing.assert_close(results["0.output.0"], 2 * (X + 3 * WEIGHT))
+    assert reply == {"runs": [{"changed": []}]}
+
+
 @pytest.mark.parametrize("at", [-1, SIZE])
 def test_a_write_beside_a_buffer_is_a_fault(at: int) -> None:
     def stray(grid: Any, x: int, out: int, count: int, factor: float) -> None:
