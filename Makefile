@@ -1,6 +1,7 @@
 # Every target sets up what it needs; `make` alone lists them.
 CORPUS  ?= tiny
-WORKERS ?= $(shell nproc)
+# Guests at once; empty is one more than there are cores.
+WORKERS ?=
 TORCH   ?= 2.13.0
 # Run directory; empty is out/<name of the corpus>.
 OUT     ?=
@@ -32,10 +33,10 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@touch $@
 
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, or a folder
-	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") --workers $(WORKERS)
+	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS))
 
 test: $(VENV)/ready  ## run the tests
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@$(BIN)/python -m pytest -n $(shell nproc)
 
 test-gpu: $(VENV)/ready  ## run the tests that need a GPU
 	@$(BIN)/python -m pytest tests/gpu

@@ -6,10 +6,13 @@ Beam and torch take seconds to import, so a command imports what it needs when i
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
 from .console import err, out, set_up_logging
@@ -40,7 +43,7 @@ RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer tha
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
 
 CACHE = Path("out/cache")
-WORKERS = os.cpu_count() or 1
+WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
 DATASET = Path("out/tiny/dataset")
 GPUS = "all"
 
@@ -206,5 +209,6 @@ def open_run(root: Path | None, corpus: str | None, cache: Path, settings: Sandb
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, interrupt)
     set_up_logging()
     app()

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from kernelquarry.transforms.progress import interrupted
+
 from .console import err
 from .schema.errors import UserError
 
@@ -32,7 +34,10 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own Context has no public name
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+            return result
         except KeyboardInterrupt:
             _fail("interrupted: nothing that was done is lost, the same command goes on from here", 130)
         except UserError as error:

@@ -7,13 +7,16 @@ that did the work. On a remote runner there is no watcher, and the counts stand 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 
 log = logging.getLogger(__name__)
+
+interrupted = threading.Event()  # by Ctrl-C
 
 Watcher = Callable[[str, Outcome[Any]], None]
 _watchers: list[Watcher] = []
@@ -29,7 +32,17 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
+def interrupt(*_: Any) -> NoReturn:
+    """Handles SIGINT as Python does, and remembers it: an exception that meets compiled code, or an object that is
+    being deleted, is lost, and the work would go on."""
+    interrupted.set()
+    raise KeyboardInterrupt
+
+
 def advance(stage: str, record_id: str, outcome: Outcome[Any]) -> None:
+    """Tell of an outcome. Raises: KeyboardInterrupt if one was lost."""
+    if interrupted.is_set():
+        raise KeyboardInterrupt
     match outcome:
         case Kept():
             log.info("%s %s kept", stage, record_id)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
 from .algebra import is_contiguous, polynomial, render
 from .arguments import arguments, short_roles, signature
@@ -46,6 +47,7 @@ def render_module(lowered: Lowered) -> Rendered:
         imports.append("from triton.language.extra import libdevice")
     imports += [ast.unparse(statement) for statement in constructor.imports]
     entry = constructor.entry
+    _register_constants(entry, [b.name for b in lowered.bindings if b.source is Source.CONSTANT])
     texts = [
         *(LIBRARY[name] for name in library),
         *(function_text(combine) for combine in combines),
@@ -58,6 +60,24 @@ def render_module(lowered: Lowered) -> Rendered:
         kernels=tuple(kernel.function.name for kernel in forward.kernels.values()),
         extern_operators=tuple(sorted(forward.extern)),
     )
+
+
+def _register_constants(entry: ast.ClassDef, names: Sequence[str]) -> None:
+    """Tensors that the constructor keeps in plain attributes become buffers, which move to a GPU with the module.
+
+    They stay out of the state, as in the reference.
+    """
+    for method in entry.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            assigned = {ast.unparse(t) for node in ast.walk(method) for t in _targets(node)}
+            for name in names:
+                if f"self.{name}" in assigned:
+                    buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
+                    method.body += ast.parse(buffer).body
+
+
+def _targets(node: ast.AST) -> Sequence[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else ()
 
 
 def _defined(node: ast.stmt) -> str:

@@ -68,7 +68,8 @@ def _trace(
     inputs = [strided(value) for value in inputs] if workload["strided"] else inputs
     named = {f"state.{name}": value for name, value in module.state_dict(keep_vars=True).items()}
     named |= {f"input.{index}": value for index, value in enumerate(inputs)}
-    tracer = Tracer(kernels, {name: value for name, value in named.items() if isinstance(value, Tensor)})
+    tensors = {name: value for name, value in named.items() if isinstance(value, Tensor)}
+    tracer = Tracer(kernels, tensors, module.buffers())
     args, kwargs = fill(json.loads(workload["args"]), inputs), fill(json.loads(workload["kwargs"]), inputs)
     Recorder.listener = tracer.launch
     try:

@@ -43,6 +43,17 @@ def test_a_module_becomes_a_verified_candidate(case: Case, sandbox: Sandbox) -> 
     check_verdict(verified.record)
 
 
+def test_a_tensor_in_a_plain_attribute_becomes_a_buffer(sandbox: Sandbox) -> None:
+    """It moves to a GPU with the module then, and stays out of the state."""
+    (case,) = (case for case in CASES if case.name == "constants")
+    lowered = lower(case.probed(), sandbox)
+    assert isinstance(lowered, Kept)
+    tidied = tidy(lowered.record)
+    assert isinstance(tidied, Kept)
+    lines = [line.strip() for line in tidied.record.triton_code.splitlines()]
+    assert lines.count("self.register_buffer('scale', vars(self).pop('scale'), persistent=False)") == 1
+
+
 def check_text(candidate: Candidate, lowered: Lowered) -> None:
     assert complaints(candidate.triton_code) == [], candidate.triton_code
     assert tidy(lowered) == Kept(candidate), "the same text twice"

@@ -16,7 +16,7 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -74,8 +74,9 @@ class Kernels:
 class Tracer(Watch):
     """Records what runs inside as one program; `Recorder.listener` must be its `launch`."""
 
-    def __init__(self, kernels: Kernels, named: Mapping[str, Tensor]) -> None:
-        """`named`: the tensors that the executor will fill, `state.<name>` and `input.<i>`."""
+    def __init__(self, kernels: Kernels, named: Mapping[str, Tensor], moving: Iterable[Tensor] = ()) -> None:
+        """`named`: the tensors that the executor will fill, `state.<name>` and `input.<i>`. `moving`: others that go
+        with the module when it is moved to a GPU; what else it holds stays behind, and no kernel could be given it."""
         super().__init__()
         self.steps: list[Json] = []
         self.storages: list[Json] = []
@@ -83,6 +84,9 @@ class Tracer(Watch):
         self._kernels = kernels
         self._numbers: dict[int, int] = {}  # storage's address -> its number
         self._kept: list[Any] = []  # storages: an address must not be used twice
+        self._on_gpu: dict[int, Any] = {}  # storages by address: what moves, and what the forward makes
+        for tensor in moving:
+            self._on_gpu[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
         for name, tensor in named.items():
             self._register(tensor, name)
         self.named = {name: self.view(tensor) for name, tensor in named.items()}
@@ -94,6 +98,9 @@ class Tracer(Watch):
         if known and not plain:
             raise Untraceable(f"runs {operator} on values")
         result = super().__torch_dispatch__(func, types, args, kwargs)
+        if operator not in VIEW or operator == "lift_fresh":
+            for tensor in _tensors(result):
+                self._on_gpu[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
         if operator in INITIALISE:
             self._fill(operator, result, args)
         elif operator == "copy_":
@@ -178,6 +185,8 @@ class Tracer(Watch):
 
     def _number(self, tensor: Tensor) -> int:
         if not self._knows(tensor):
+            if tensor.untyped_storage()._cdata not in self._on_gpu:
+                raise Untraceable("uses a tensor that the module holds, which does not move with it")
             with _disable_current_modes():  # what follows is ours
                 data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).clone()
             self.constants[self._register(tensor, "constant")] = data

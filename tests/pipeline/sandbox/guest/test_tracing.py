@@ -28,7 +28,8 @@ class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(4))
-        self.table = torch.arange(4.0)
+        self.register_buffer("table", torch.arange(4.0), persistent=False)
+        self.plain = torch.arange(4.0)
         self.calls = 0
 
     def launch(self, x, weight, out):
@@ -125,6 +126,7 @@ def test_what_the_constructor_made_is_a_constant(sandbox: Sandbox) -> None:
     [
         ("return torch.relu(self.launch(x, self.weight, torch.empty_like(x)))", "relu on values"),
         ("return x if x.sum() > 0 else -x", "runs sum"),
+        ("return self.launch(x, self.plain, torch.empty_like(x))", "does not move with it"),
         ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
         ("x.numpy()\nreturn x", "python.numpy"),
         ("self.calls += 1\n" + PLAIN.replace("x.numel()", "") + " if self.calls < 2 else x", "a second call"),
