@@ -36,6 +36,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 COMMAND = "python benchmarks/executed.py"
 KERNELBENCH = 0.237  # samples a second of KernelBench's own evaluator, one H100 and 16 cores, 2026-11-21
 Line = dict[str, Any]
+_APART_S = 5.0  # between the beginnings of two runs; processes of one begin together
 
 
 class Clock:
@@ -132,11 +133,20 @@ def lines(path: Path) -> Iterator[Line]:
             yield about[line["round"]] | line
 
 
-def rate(path: Path, name: str) -> float:
-    """Candidates a second, from when all processes were warm to the last verdict."""
+def rate(path: Path, name: str) -> tuple[float, int]:
+    """Candidates a second, from when all processes were warm to the last verdict, and how many there were.
+
+    Of the longest run, where a round was stopped and went on.
+    """
     of_round = [line for line in map(json.loads, path.read_text().splitlines()) if line["round"] == name]
-    ends = [line["end"] for line in of_round if "end" in line]
-    return len(ends) / (max(ends) - min(line["begin"] for line in of_round if "begin" in line))
+    begins = sorted(line["begin"] for line in of_round if "begin" in line)
+    starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]
+    runs = []
+    for start, following in zip(starts, [*starts[1:], float("inf")], strict=True):
+        ends = [line["end"] for line in of_round if "end" in line and start < line["end"] < following]
+        runs.append((len(ends), len(ends) / (max(ends, default=start + 1) - start)))
+    number, per_second = max(runs)
+    return per_second, number
 
 
 def rounds(path: Path) -> dict[str, dict[str, Line]]:
@@ -146,7 +156,7 @@ def rounds(path: Path) -> dict[str, dict[str, Line]]:
     for name, of_round in found.items():
         verdicts = Counter(line["verdict"] for line in of_round.values())
         engines = Counter(line["engine"] for line in of_round.values() if "engine" in line)
-        print(f"{name}: {len(of_round)} at {rate(path, name):.2f}/s; {dict(verdicts)}; {dict(engines)}", flush=True)
+        print(f"{name}: {len(of_round)} at {rate(path, name)[0]:.2f}/s; {dict(verdicts)}; {dict(engines)}", flush=True)
     return found
 
 
@@ -160,13 +170,18 @@ def figures(path: Path) -> None:
     kept = [line for line in first if line["verdict"] == "kept"]
     traced = [line for line in kept if line["engine"] == Engine.TRACE]
     write("verdict.trace_share.inductor", 100 * len(traced) / len(kept), first[0], f"of {len(kept)} pairs")
-    per_second = rate(path, "first")
-    write("verdict.trace_rate", per_second, first[0], f"over {len(first)} candidates, {first[0]['targets']} targets")
+    rejected = [line for line in first if line["verdict"] != "kept"]
+    note = f"{len(rejected)} of {len(first)} that the interpreter had accepted: "
+    note += "; ".join(f"{line['id']} {line['verdict']}" for line in rejected)
+    write("verdict.false_rejects.inductor", 100 * len(rejected) / len(first), first[0], note)
+    per_second, number = rate(path, "first")
+    write("verdict.trace_rate", per_second, first[0], f"over {number} candidates; compiled for this GPU alone")
     note = f"{KERNELBENCH} a second, measured apart on such a machine"
     write("verdict.trace_rate.over_kernelbench", per_second / KERNELBENCH, first[0], note)
     if "guests" in found:
         guests = list(found["guests"].values())
-        write("verdict.guest_rate", rate(path, "guests"), guests[0], f"over {len(guests)} candidates")
+        per_second, number = rate(path, "guests")
+        write("verdict.guest_rate", per_second, guests[0], f"over {number} candidates")
     for figure, other in (("verdict.flips", "again"), ("verdict.trace_vs_guest", "guests")):
         both = found["first"].keys() & found.get(other, {}).keys()
         differ = [id for id in both if found["first"][id]["verdict"] != found[other][id]["verdict"]]

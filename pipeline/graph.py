@@ -51,12 +51,13 @@ def _each(
     where: Where,
     code: tuple[str, ...] = (),
     unit: str = "module",
+    guests: tuple[str, ...] = (),
 ) -> Stage:
     """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
     name = function.__name__
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
-    work = Work(name, function, gives, where)
+    work = Work(name, function, gives, where, guests)
     return Stage(name, takes, gives, ((name, unit),), code, packages, function is verify, work)
 
 
@@ -103,7 +104,7 @@ STAGES: tuple[Stage, ...] = (
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
-    _each(Candidate, Verified, verify, Where.GUESTS, RUNNING + JUDGING),
+    _each(Candidate, Verified, verify, Where.GUESTS, RUNNING + JUDGING, guests=("reference", "interpret", "compile")),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
 )

@@ -53,6 +53,7 @@ class Work:
     function: Callable[..., Outcome[Any]]
     gives: type
     where: Where
+    guests: tuple[str, ...] = ()  # kinds that it asks, whose warm processes can start at the same time
 
 
 class ApplyStage(beam.PTransform):
@@ -76,6 +77,7 @@ class _Apply(beam.DoFn):
         self._store = Store(self._workplace.store)
         self._pending: dict[Future[Outcome[Any]], tuple[str, Record]] = {}
         self._services: tuple[Sandbox, ...] = ()
+        self._ready = False
         workers = self._workplace.sandbox.workers
         match self._work.where:
             case Where.GUESTS:
@@ -84,7 +86,7 @@ class _Apply(beam.DoFn):
             case Where.PROCESSES:
                 self._executor = start_processes(workers)
             case Where.HERE:
-                self._executor = ThreadPoolExecutor(1)
+                self._executor = ThreadPoolExecutor(1)  # has nothing to do: see `process`
 
     def teardown(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -92,15 +94,28 @@ class _Apply(beam.DoFn):
             sandbox.close()
 
     def process(self, record: Record) -> Iterator[Outcome[Any]]:
+        if self._work.where is Where.HERE:  # quicker done again than found
+            outcome = run_guarded(self._work.function, record)
+            progress.advance(self._work.stage, record.id, outcome)
+            yield outcome
+            return
         key = result_key(self._fingerprint, record)
         stored = self._store.get(self._work.stage, key, self._work.gives)
         if stored is not None:
             progress.advance(self._work.stage, record.id, stored)
             yield stored
             return
+        self._start_guests()
         self._pending[self._submit(record)] = key, record
         if len(self._pending) >= 2 * self._workplace.sandbox.workers:
             yield from self._finished()
+
+    def _start_guests(self) -> None:
+        """Once there is a record that needs them."""
+        if not self._ready:
+            for sandbox in self._services:
+                sandbox.start(self._work.guests)
+            self._ready = True
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         while self._pending:

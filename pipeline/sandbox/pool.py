@@ -7,7 +7,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
@@ -34,8 +35,9 @@ class Sandbox:
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
         self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
         self._closed = threading.Event()
-        self._lock = threading.Lock()  # of the two below
+        self._lock = threading.Lock()  # of the three below
         self._zygotes: dict[str, Zygote] = {}
+        self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
         self._started = 0
         self._finalizer = weakref.finalize(self, _end, self._closed, self._zygotes, self.gpus, self._root, os.getpid())
 
@@ -45,6 +47,15 @@ class Sandbox:
         with self._lock:
             kind = next(iter(self._zygotes), "script")
         return MappingProxyType(self._zygote(kind).layers)
+
+    def start(self, kinds: Iterable[str]) -> None:
+        """Start the warm processes of these kinds at the same time; `run` starts those that it misses one by one.
+
+        Raises:
+            SandboxError: one cannot be had, or the sandbox is closed.
+        """
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(self._zygote, kinds))
 
     def run(self, job: Job) -> Report:
         """Run one job in a fresh guest and report how it ended, whatever it did.
@@ -70,12 +81,25 @@ class Sandbox:
 
     def _zygote(self, kind: str) -> Zygote:
         with self._lock:
-            if self._closed.is_set():
-                raise SandboxError("the sandbox is closed")
-            if kind not in self._zygotes:
+            starting = self._starting.setdefault(kind, threading.Lock())
+        with starting:
+            with self._lock:
+                self._check_open()
+                if kind in self._zygotes:
+                    return self._zygotes[kind]
                 self._started += 1
-                self._zygotes[kind] = Zygote(kind, self._root / f"{kind}-{self._started}", self._settings)
-            return self._zygotes[kind]
+                folder = self._root / f"{kind}-{self._started}"
+            zygote = Zygote(kind, folder, self._settings)
+            with self._lock:
+                if self._closed.is_set():
+                    zygote.close()
+                self._check_open()
+                self._zygotes[kind] = zygote
+            return zygote
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise SandboxError("the sandbox is closed")
 
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
