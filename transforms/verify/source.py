@@ -140,7 +140,7 @@ class _Reader:
             if node.id in _BUILTINS or (node.id.startswith("__") and node.id != "__name__"):
                 yield node.id
             called = isinstance(parent, ast.Call) and parent.func is node
-            if node.id in (*_BY_NAME, "type") and not called and node.id not in ("type",):
+            if node.id in _BY_NAME and not called:
                 yield node.id
             if node.id in self._modules and not isinstance(parent, ast.Attribute):
                 yield f"passes the module {node.id} on"
