@@ -14,7 +14,7 @@ import triton
 from ..cuda import Cuda, Fault, Function
 from . import compile as compiling
 from .verifying import trials, watch
-from .verifying.driver import BEFORE_ARGUMENTS, CompileOnlyDriver, flat
+from .verifying.driver import BEFORE_ARGUMENTS, CompileOnlyDriver, beyond_a_grid, flat, scratch_bytes
 from .verifying.session import session
 
 
@@ -55,13 +55,9 @@ class Launcher:
     def _function(self, binary: bytes) -> Function:
         if binary not in self._functions:
             found = self._metadata
-            for need in ("launch_cooperative_grid", "launch_pdl"):
-                if getattr(found, need, False):
-                    raise Fault(f"{found.name} needs {need}, which guests do not give")
-            if getattr(found, "num_ctas", 1) != 1:
-                raise Fault(f"{found.name} runs in clusters of {found.num_ctas} blocks, which guests do not give")
-            scratch = (getattr(found, "global_scratch_size", 0), getattr(found, "profile_scratch_size", 0))
-            loaded = self.cuda.load_binary(binary, found.name, found.num_warps, found.shared, scratch)
+            if needed := beyond_a_grid(found):
+                raise Fault(f"{needed}, which guests do not give")
+            loaded = self.cuda.load_binary(binary, found.name, found.num_warps, found.shared, scratch_bytes(found))
             self._functions[binary] = loaded
         return self._functions[binary]
 

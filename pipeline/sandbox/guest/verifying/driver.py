@@ -53,6 +53,20 @@ class Launch:
     grid: tuple[int, int, int]
 
 
+def beyond_a_grid(metadata: Any) -> str:
+    """What a launch of the kernel needs that neither an executor nor a guest with a GPU gives; "" for nothing."""
+    for name in ("launch_cooperative_grid", "launch_pdl"):
+        if getattr(metadata, name, False):
+            return f"{metadata.name} needs {name}"
+    clusters = getattr(metadata, "num_ctas", 1)
+    return f"{metadata.name} runs in clusters of {clusters} blocks" if clusters != 1 else ""
+
+
+def scratch_bytes(metadata: Any) -> tuple[int, int]:
+    """Of global memory a block: for the kernel, and for its profile."""
+    return getattr(metadata, "global_scratch_size", 0), getattr(metadata, "profile_scratch_size", 0)
+
+
 def flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """Type and value of each argument; those of tuples one by one."""
     for kind, value in zip(signature, arguments, strict=True):

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .driver import Launch, flat
+from .driver import Launch, beyond_a_grid, flat, scratch_bytes
 from .watch import ALLOCATE, COPY, INITIALISE, VIEW, Watch
 
 _MAX_CONSTANTS = 64 << 20  # bytes of one program
@@ -49,11 +49,8 @@ class Kernels:
     def number(self, launch: Launch) -> int:
         """Raises `Untraceable` if a launch of it needs more than a grid and arguments."""
         metadata = launch.metadata
-        for name in ("launch_cooperative_grid", "launch_pdl"):
-            if getattr(metadata, name, False):
-                raise Untraceable(f"{metadata.name} needs {name}")
-        if getattr(metadata, "num_ctas", 1) != 1:
-            raise Untraceable(f"{metadata.name} runs in clusters of {metadata.num_ctas} blocks")
+        if needed := beyond_a_grid(metadata):
+            raise Untraceable(needed)
         digest = launch.digest
         key = digest, metadata.name, metadata.num_warps, metadata.shared
         if key not in self._numbers:
@@ -65,7 +62,7 @@ class Kernels:
                     "sha256": digest,
                     "warps": metadata.num_warps,
                     "shared": metadata.shared,
-                    "scratch": [getattr(metadata, f"{kind}_scratch_size", 0) for kind in ("global", "profile")],
+                    "scratch": list(scratch_bytes(metadata)),
                 }
             )
         return self._numbers[key]
