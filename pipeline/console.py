@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 out, err = Console(), Console(stderr=True)
 
 _STYLES = {logging.DEBUG: "dim", logging.INFO: "", logging.WARNING: "yellow", logging.ERROR: "red"}
+
+
+def titled_table(title: str, rows: Iterable[tuple[str, ...]], numbers: bool = False) -> Table:
+    """Rows without a head under a title; `numbers` are what the first column holds."""
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, show_header=False)
+    if numbers:
+        table.add_column(justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 class LineHandler(logging.Handler):

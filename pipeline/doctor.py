@@ -8,8 +8,8 @@ import platform
 import shutil
 
 from rich.console import Group
-from rich.table import Table
 
+from .console import titled_table
 from .sandbox import Sandbox
 from .sandbox.doctor import attempt, describe
 
@@ -21,9 +21,9 @@ def render_doctor() -> Group:
     with Sandbox() as sandbox:
         layers, attempts = describe(sandbox), attempt(sandbox)
     return Group(
-        _table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
-        _table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
-        _table("what a guest tried, and what it met", list(attempts.items())),
+        titled_table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
+        titled_table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
+        titled_table("what a guest tried, and what it met", list(attempts.items())),
     )
 
 
@@ -34,10 +34,3 @@ def _machine() -> list[tuple[str, str]]:
         ("cores", str(os.cpu_count())),
         ("free disk here", f"{shutil.disk_usage('.').free / 2**30:.1f} GiB"),
     ]
-
-
-def _table(title: str, rows: list[tuple[str, ...]]) -> Table:
-    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, show_header=False)
-    for row in rows:
-        table.add_row(*row)
-    return table

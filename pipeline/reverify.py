@@ -16,6 +16,7 @@ from kernelquarry.transforms.boundary import run_guarded
 from kernelquarry.transforms.progress import advance
 from kernelquarry.transforms.verify.replay import Replayed, replay_pair
 
+from .console import titled_table
 from .progress import Progress
 from .sandbox import Sandbox, SandboxSettings
 from .schema.errors import UserError
@@ -106,15 +107,13 @@ def _read(results: Path) -> list[Row]:
 def render(rows: list[Row], total: int) -> Group:
     """Counts, what differs, and how errors moved from one machine to the other."""
     held = sum(row.held for row in rows)
-    counts = _table("rows")
-    for name, number in (
+    counts = (
         ("verified again", held),
         ("with the same errors to the last bit", sum(row.identical for row in rows)),
         ("not verified", len(rows) - held),
         ("not looked at: our own error, see above", total - len(rows)),
-    ):
-        counts.add_row(f"{number:,}", name)
-    differences = _table("what differs", *_common(d.partition(":")[0] for row in rows for d in row.differences))
+    )
+    differences = Counter(d.partition(":")[0] for row in rows for d in row.differences)
     places = Counter((row.stored, row.now) for row in rows if row.now)
     moved = Table(title="\nverified on", title_justify="left", title_style="bold", box=None)
     for name in ("rows", "stored", "now", "worst error then", "now"):
@@ -123,16 +122,8 @@ def render(rows: list[Row], total: int) -> Group:
         of_place = [row for row in rows if (row.stored, row.now) == (stored, now)]
         worst = (max(row.stored_ratio for row in of_place), max(row.now_ratio for row in of_place))
         moved.add_row(f"{number:,}", stored, now, *(f"{ratio:.2f} of what is allowed" for ratio in worst))
-    return Group(counts, differences, moved)
+    return Group(_numbered("rows", counts), _numbered("what differs", differences.most_common()), moved)
 
 
-def _common(names: Iterable[str]) -> list[tuple[str, str]]:
-    return [(f"{number:,}", name) for name, number in Counter(names).most_common()]
-
-
-def _table(title: str, *rows: tuple[str, str]) -> Table:
-    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, show_header=False)
-    table.add_column(justify="right")
-    for row in rows:
-        table.add_row(*row)
-    return table
+def _numbered(title: str, counts: Iterable[tuple[str, int]]) -> Table:
+    return titled_table(title, [(f"{number:,}", name) for name, number in counts], numbers=True)
