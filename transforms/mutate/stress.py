@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.transforms.sizes import free_sizes, resized
 from kernelquarry.transforms.verify.task import STATE_SETS, PlannedTrial, Task
 
 if TYPE_CHECKING:
@@ -149,43 +151,15 @@ def _batch(task: Task, workload: int, seed: int, draws: list[tuple[str, str]]) -
 
 
 def other_workloads(task: Task) -> Iterator[Workload]:
-    """The sizes that differ between the task's workloads, set anew: to 1, to powers of two, to more.
-
-    Dimensions that have the same sizes in all workloads are one size, a batch for example.
-    """
-    first = task.workloads[0]
-    sizes = {place: _sizes(task, *place) for place in _places(first)}
-    free = sorted({size for size in sizes.values() if len(set(size)) > 1})
+    """The free sizes of the task's workloads set anew: to 1, to powers of two, to more."""
+    free = free_sizes(task.workloads)
     settings = [{size: max(size) * 3 + 1 for size in free}, {size: 16 for size in free}, {size: 2 for size in free}]
     settings += [{size: max(size) * 8 + 3} for size in free]
     settings += [{size: 128} for size in free]
     settings += [{size: 1} for size in free]
     seen = set(task.workloads)
     for setting in settings:
-        tensors = tuple(
-            replace(spec, shape=tuple(setting.get(sizes[i, axis], n) for axis, n in enumerate(spec.shape)))
-            for i, spec in enumerate(first.tensors)
-        )
-        workload = replace(first, tensors=tensors)
-        if workload not in seen and all(_count(spec.shape) <= _LARGEST for spec in tensors):
+        workload = resized(task.workloads, setting)
+        if workload not in seen and all(math.prod(spec.shape) <= _LARGEST for spec in workload.tensors):
             seen.add(workload)
             yield workload
-
-
-def _places(workload: Workload) -> list[tuple[int, int]]:
-    return [(i, axis) for i, spec in enumerate(workload.tensors) for axis in range(len(spec.shape))]
-
-
-def _sizes(task: Task, tensor: int, axis: int) -> tuple[int, ...]:
-    """Of one dimension in every workload; of workload 0 alone where the others have other dimensions."""
-    shapes = [workload.tensors[tensor].shape for workload in task.workloads if tensor < len(workload.tensors)]
-    if any(len(shape) != len(shapes[0]) for shape in shapes):
-        return (shapes[0][axis],)
-    return tuple(shape[axis] for shape in shapes)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product

@@ -1,0 +1,33 @@
+"""Free sizes of a row's workloads, and the same call at others."""
+
+from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.transforms.sizes import free_sizes, resized
+
+
+def of_shapes(*shapes: tuple[int, ...]) -> Workload:
+    return Workload(tuple(TensorSpec(f"x{i}", shape, "float32") for i, shape in enumerate(shapes)), "[]")
+
+
+WORKLOADS = [of_shapes((4, 8, 16), (4, 16)), of_shapes((3, 8, 17), (3, 17)), of_shapes((7, 8, 5), (7, 5))]
+
+
+def test_sizes_that_differ_between_workloads_are_free():
+    assert free_sizes(WORKLOADS) == [(4, 3, 7), (16, 17, 5)]
+
+
+def test_no_size_of_a_single_workload_is_free():
+    assert free_sizes(WORKLOADS[:1]) == []
+
+
+def test_dimensions_that_are_alike_in_all_workloads_stay_alike():
+    assert resized(WORKLOADS, {(4, 3, 7): 2, (16, 17, 5): 99}) == of_shapes((2, 8, 99), (2, 99))
+
+
+def test_sizes_that_are_not_named_stay():
+    assert resized(WORKLOADS, {(4, 3, 7): 2}) == of_shapes((2, 8, 16), (2, 16))
+
+
+def test_a_tensor_of_another_rank_elsewhere_has_no_free_sizes():
+    others = [of_shapes((4, 8), (4,)), of_shapes((5, 8), (5, 1))]
+    assert free_sizes(others) == [(4, 5)]
+    assert resized(others, {(4, 5): 9}) == of_shapes((9, 8), (4,))
