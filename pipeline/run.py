@@ -104,7 +104,7 @@ def _end(outcome: Outcome[Any]) -> tuple[str, ...]:
     match outcome:
         case Kept():
             return ("kept",)
-        case Dropped(_, reason, _):
+        case Dropped(reason=reason):
             return ("dropped", reason.value)
         case Errored(_, error, _):
             return ("errored", error)

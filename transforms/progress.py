@@ -46,7 +46,7 @@ def advance(stage: str, record_id: str, outcome: Outcome[Any]) -> None:
     match outcome:
         case Kept():
             log.info("%s %s kept", stage, record_id)
-        case Dropped(_, reason, evidence):
+        case Dropped(reason=reason, evidence=evidence):
             log.info("%s %s dropped %s: %s", stage, record_id, reason.value, evidence.partition("\n")[0])
         case Errored(_, error, message):
             log.error("%s %s errored %s: %s", stage, record_id, error, message)

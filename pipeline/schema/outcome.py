@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from .reasons import Reason
+from .records import CounterExample
 
 R = TypeVar("R")
 
@@ -22,6 +23,7 @@ class Dropped:
     id: str
     reason: Reason
     evidence: str  # the measured value or message, capped by the stage that writes it
+    counter_examples: tuple[CounterExample, ...] = ()  # none or one, of a candidate that was run
 
 
 @dataclass(frozen=True, slots=True)

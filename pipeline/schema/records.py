@@ -212,8 +212,21 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """One row of the dataset. Field for field documented in `docs/schema.md`."""
+class CounterExample:
+    """The smallest call that was found on which a candidate fails. The first three fields draw it again."""
+
+    workload: Workload
+    seed: int
+    distribution: str
+    found: str  # what is wrong there
+    output: str  # the element that is furthest off, "output 0[3, 17]"; "" where the values are not what is wrong
+    expected: float  # the oracle's value there, NaN and infinities as they are
+    actual: float  # the candidate's
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the rows of both configs hold. Field for field documented in `docs/schema.md`, as all of them."""
 
     id: str
     module_name: str
@@ -233,7 +246,25 @@ class Pair:
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Row):
+    """One row of the dataset's config `pairs`: a candidate that was verified."""
+
     verdict: Verdict
+    cluster: str = ""
+    split: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection(Row):
+    """One row of the dataset's config `rejected`: a candidate that was not verified, and why."""
+
+    reason: str  # code of the `Reason`
+    evidence: str  # measured value
+    counter_examples: tuple[CounterExample, ...]  # none or one
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
