@@ -225,6 +225,44 @@ class CounterExample:
 
 
 @dataclass(frozen=True, slots=True)
+class Timed:
+    """How long one contender took: the median and the quartiles of its runs, in microseconds."""
+
+    name: str  # "eager", "compile" or "candidate"
+    median_us: float
+    low_us: float
+    high_us: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The reference, compiled and not, and the candidate, timed in turns on one GPU. See `docs/stages/time.md`."""
+
+    workload: Workload
+    engine: Engine  # what ran the candidate; with GUEST its Python was where the clock was
+    contenders: tuple[Timed, ...]  # those that could be timed
+    floor_us: float  # no kernel on this GPU takes less, 0 where that is not known
+    slope_us: float  # wall clock for a call, of many in a row, by the host's own executor; 0 where it has no program
+    suspect: str  # why there are no numbers, or why they do not fit together; "" if they do
+    environment: Environment
+
+    @property
+    def over_eager(self) -> float:
+        """How many times as fast as eager the candidate is, 0 if that is not known."""
+        return self._speedup("eager")
+
+    @property
+    def over_compile(self) -> float:
+        """How many times as fast as `torch.compile` the candidate is, 0 if that is not known."""
+        return self._speedup("compile")
+
+    def _speedup(self, over: str) -> float:
+        medians = {timed.name: timed.median_us for timed in self.contenders}
+        return medians[over] / medians["candidate"] if {over, "candidate"} <= medians.keys() else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What the rows of both configs hold. Field for field documented in `docs/schema.md`, as all of them."""
 
@@ -253,6 +291,7 @@ class Pair(Row):
     """One row of the dataset's config `pairs`: a candidate that was verified."""
 
     verdict: Verdict
+    timings: tuple[Timing, ...] = ()  # none or one: only a GPU's time is worth a label
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION

@@ -21,6 +21,8 @@ from kernelquarry.pipeline.schema.records import (
     Row,
     StateSpec,
     TensorSpec,
+    Timed,
+    Timing,
     Trial,
     Verdict,
     Workload,
@@ -28,7 +30,8 @@ from kernelquarry.pipeline.schema.records import (
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS = (Pair, Rejection)
-PARTS = (Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, Verdict, Trial, CounterExample, Environment)
+CHECKS = (Verdict, Trial, Timing, Timed, CounterExample, Environment)
+PARTS = (Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
 RECORDS = (*ROWS, *PARTS, Loss)
 
 
