@@ -9,10 +9,12 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
+
+from .tensor_map import MAP, MAP_ALIGNMENT, MAP_BYTES, Tiling
 
 # Attributes of a function and of a device, as `cuda.h` numbers them.
 _MAX_THREADS, _STATIC_SHARED, _DYNAMIC_SHARED = 0, 1, 8
@@ -27,6 +29,10 @@ _TYPES: Mapping[str, Any] = {
     "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32, "u32": ctypes.c_uint32,
     "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
 }  # fmt: skip
+
+
+# An argument's type as Triton writes it, and its value: ("i32", 3), ("*", address), (MAP, (address, tiling)).
+Argument: TypeAlias = tuple[str, Any]
 
 
 class Fault(Exception):
@@ -100,10 +106,8 @@ class Cuda:
     def unload(self, function: Function) -> None:
         self._call("cuModuleUnload", function.module)
 
-    def start(
-        self, function: Function, grid: tuple[int, int, int], arguments: Sequence[tuple[str, int | float]]
-    ) -> None:
-        """Launch on the current stream. Each argument has its type as Triton writes it; a pointer is ("*", address).
+    def start(self, function: Function, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> None:
+        """Launch on the current stream.
 
         The binary takes two more pointers than the kernel has: to scratch memory.
 
@@ -112,13 +116,20 @@ class Cuda:
         """
         blocks = grid[0] * grid[1] * grid[2]
         scratch = [self._scratch(function, blocks * size) for size in function.scratch]
-        packed = [_packed(kind, value) for kind, value in arguments]
+        packed = [self._map(*value) if kind == MAP else _packed(kind, value) for kind, value in arguments]
         packed += [_packed("*", 0 if buffer is None else buffer.data_ptr()) for buffer in scratch]
         self._check_parameters(function, packed)
         pointers = (ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         threads = _WARP * function.warps
         self._call("cuLaunchKernel", function.handle, *grid, threads, 1, 1, function.shared, stream, pointers, None)
+
+    def _map(self, address: int, tiling: Tiling) -> ctypes.Array[Any]:
+        """A tensor descriptor, which a kernel takes by value."""
+        room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
+        result = (ctypes.c_char * MAP_BYTES).from_buffer(room, -ctypes.addressof(room) % MAP_ALIGNMENT)
+        self._call("cuTensorMapEncodeTiled", ctypes.byref(result), *tiling.encoding(address))
+        return result
 
     def _scratch(self, function: Function, size: int) -> Tensor | None:
         if size > _MAX_SCRATCH:

@@ -116,6 +116,13 @@ def test_what_breaks_costs_one_candidate(sandbox: Sandbox, name: str) -> None:
     assert verdict(written(STORE), sandbox).engine == Engine.TRACE
 
 
+@pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
+@pytest.mark.parametrize("name", ["linear_host_descriptors", "linear_tensor_descriptors"])
+def test_tensor_descriptors(sandbox: Sandbox, name: str, engine: Engine) -> None:
+    candidate = load_case(HERE / "honest" / name).candidate
+    assert verdict(candidate, sandbox, replace(TRACED, engine=engine)).engine == engine
+
+
 def honest() -> list[Case]:
     return [load_case(folder) for folder in sorted((HERE / "honest").iterdir()) if (folder / "expect.toml").is_file()]
 

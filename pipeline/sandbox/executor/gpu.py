@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from ..cuda import Cuda, Fault, Function
+from ..cuda import Argument, Cuda, Fault, Function
 from .program import Kernel
 
 
@@ -32,6 +32,6 @@ class Gpu(Cuda):
             function = self.load_binary(binary, kernel.name, kernel.warps, kernel.shared, kernel.scratch)
             self._functions[kernel] = function
 
-    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, int | float]]) -> None:
+    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> None:
         """See `replay.Device`."""
         self.start(self._functions[kernel], grid, arguments)

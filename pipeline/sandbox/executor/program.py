@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..observation import MalformedReply, expect
+from ..tensor_map import MAP, Tiling
 
 MAX_STORAGES = 4096
 MAX_STEPS = 65536
@@ -47,6 +48,14 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A tensor descriptor; all that it describes lies in its storage."""
+
+    base: Pointer
+    tiling: Tiling
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     kind: str  # as Triton writes it: "i32", "fp32"
     value: int | float
@@ -56,7 +65,7 @@ class Number:
 class Launch:
     kernel: int
     grid: tuple[int, int, int]
-    arguments: tuple[Pointer | Number, ...]
+    arguments: tuple[Pointer | Descriptor | Number, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +167,15 @@ def _step(claim: Any, storages: tuple[int, ...], kernels: int) -> Launch | Fill 
     return Launch(kernel, (grid[0], grid[1], grid[2]), tuple(_argument(entry, storages) for entry in arguments))
 
 
-def _argument(claim: Any, storages: tuple[int, ...]) -> Pointer | Number:
+def _argument(claim: Any, storages: tuple[int, ...]) -> Pointer | Descriptor | Number:
     kind, *rest = expect(claim, list)
     if kind == "*" and len(rest) == 2:
-        storage, offset = _at_least(0, rest[0]), _at_least(0, rest[1])
-        if storage >= len(storages) or offset > storages[storage]:
-            raise MalformedReply("a pointer to no storage, or past its end")
-        return Pointer(storage, offset)
+        return _pointer(rest[0], rest[1], storages)
+    if kind == MAP and len(rest) == 3:
+        base, tiling = _pointer(rest[0], rest[1], storages), _tiling(rest[2])
+        if not tiling.within(base.offset, storages[base.storage]):
+            raise MalformedReply("a tensor descriptor that is not aligned, or past its storage's end")
+        return Descriptor(base, tiling)
     if len(rest) != 1:
         raise MalformedReply(f"an argument of {len(rest)} numbers")
     value = _number(rest[0])
@@ -173,6 +184,25 @@ def _argument(claim: Any, storages: tuple[int, ...]) -> Pointer | Number:
     if kind in _BITS and isinstance(value, int) and _BITS[kind][0] <= value <= _BITS[kind][1]:
         return Number(kind, value)
     raise MalformedReply(f"{value} as {kind}")
+
+
+def _pointer(storage: Any, offset: Any, storages: tuple[int, ...]) -> Pointer:
+    pointer = Pointer(_at_least(0, storage), _at_least(0, offset))
+    if pointer.storage >= len(storages) or pointer.offset > storages[pointer.storage]:
+        raise MalformedReply("a pointer to no storage, or past its end")
+    return pointer
+
+
+def _tiling(claim: Any) -> Tiling:
+    fields = expect(claim, dict)
+    shape, strides, block = (
+        tuple(_at_least(0, n) for n in expect(fields.get(name), list)) for name in ("shape", "strides", "block")
+    )
+    element, swizzle = _at_least(0, fields.get("element")), _at_least(0, fields.get("swizzle"))
+    try:
+        return Tiling(element, shape, strides, block, swizzle, expect(fields.get("nan"), bool))
+    except ValueError as error:
+        raise MalformedReply(str(error)) from error
 
 
 def _view(claim: Any, storages: tuple[int, ...]) -> View:

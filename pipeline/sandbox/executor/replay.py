@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from ..cuda import Fault
+from ..cuda import Argument, Fault
+from ..tensor_map import MAP
 from .memory import Arena
-from .program import Copy, Fill, Kernel, Launch, Pointer, Program
+from .program import Copy, Descriptor, Fill, Kernel, Launch, Number, Pointer, Program
 
 
 class Device(Protocol):
@@ -21,8 +22,8 @@ class Device(Protocol):
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
         """Make `kernels` launchable, in place of those before; `binaries`: sha256 -> bytes. Raises `Fault`."""
 
-    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, int | float]]) -> None:
-        """Start it; a pointer is ("*", address). Raises `Fault`."""
+    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> None:
+        """Start it. Raises `Fault`."""
 
     def synchronize(self) -> None:
         """Wait for all launches. Raises `Fault`."""
@@ -66,7 +67,7 @@ def replay(
             case Copy(target, source):
                 arena.view(target).copy_(arena.view(source))
             case Launch(kernel, grid, _) if launching and all(grid):
-                device.launch(kernels[kernel], grid, _addresses(step, arena))
+                device.launch(kernels[kernel], grid, [_given(argument, arena) for argument in step.arguments])
     device.synchronize()
     if broken := arena.overrun():
         raise Fault(broken)
@@ -78,11 +79,14 @@ def replay(
     return [_taken(arena.view(view)) for view in program.outputs], changed
 
 
-def _addresses(launch: Launch, arena: Arena) -> list[tuple[str, Any]]:
-    return [
-        ("*", arena.address(argument)) if isinstance(argument, Pointer) else (argument.kind, argument.value)
-        for argument in launch.arguments
-    ]
+def _given(argument: Pointer | Descriptor | Number, arena: Arena) -> Argument:
+    match argument:
+        case Pointer():
+            return "*", arena.address(argument)
+        case Descriptor(base, tiling):
+            return MAP, (arena.address(base), tiling)
+        case Number(kind, value):
+            return kind, value
 
 
 def _taken(tensor: Tensor) -> Tensor:

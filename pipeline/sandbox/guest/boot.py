@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 _SANDBOX = "kernelquarry.pipeline.sandbox"
-_SHARED = (f"{_SANDBOX}.guest", f"{_SANDBOX}.protocol", f"{_SANDBOX}.layers", f"{_SANDBOX}.cuda")
+_SHARED = tuple(f"{_SANDBOX}.{name}" for name in ("guest", "protocol", "layers", "cuda", "tensor_map"))
 
 
 class _GuestFinder(MetaPathFinder):

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 import triton
 
-from ..cuda import Cuda, Fault, Function
+from ..cuda import Argument, Cuda, Fault, Function
+from ..tensor_map import MAP
 from . import compile as compiling
 from .verifying import trials, watch
 from .verifying.driver import BEFORE_ARGUMENTS, CompileOnlyDriver, beyond_a_grid, flat, scratch_bytes
@@ -61,12 +62,14 @@ class Launcher:
             self._functions[binary] = loaded
         return self._functions[binary]
 
-    def _arguments(self, rest: tuple[Any, ...]) -> list[tuple[str, int | float]]:
-        given = flat(self._signature, rest[BEFORE_ARGUMENTS:])
-        return [_argument(kind, value) for kind, value in given if kind != "constexpr"]
+    def _arguments(self, rest: tuple[Any, ...]) -> list[Argument]:
+        return [_argument(*given) for given in flat(self._signature, rest[BEFORE_ARGUMENTS:], self._metadata)]
 
 
-def _argument(kind: str, value: Any) -> tuple[str, int | float]:
+def _argument(kind: str, value: Any) -> Argument:
+    if kind == MAP:
+        base, tiling = value
+        return MAP, (_argument("*", base)[1], tiling)
     if isinstance(value, torch.Tensor) and kind.startswith("*"):
         if value.device.type != "cuda":
             raise TypeError(f"a kernel was given a tensor on {value.device}")

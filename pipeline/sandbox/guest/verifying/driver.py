@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import torch
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.driver import make_tensordesc_arg
 from triton.runtime.cache import CacheManager
+
+from ...tensor_map import MAP, Tiling
 
 BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
@@ -67,13 +71,39 @@ def scratch_bytes(metadata: Any) -> tuple[int, int]:
     return getattr(metadata, "global_scratch_size", 0), getattr(metadata, "profile_scratch_size", 0)
 
 
-def flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Type and value of each argument; those of tuples one by one."""
+def flat(signature: Sequence[Any], arguments: Sequence[Any], metadata: Any) -> Iterator[tuple[str, Any]]:
+    """Type and value of each argument that a binary takes: those of tuples one by one, without constants.
+
+    A tensor descriptor gives as many as Triton's own launcher makes of it. Raises `ValueError`: see `_described`.
+    """
+    maps = iter(getattr(metadata, "tensordesc_meta", None) or repeat(None))
     for kind, value in zip(signature, arguments, strict=True):
         if isinstance(kind, tuple):
-            yield from flat(kind, value)
-        else:
-            yield str(kind), value
+            yield from flat(kind, value, None)
+        elif kind.startswith("tensordesc"):
+            yield from _described(value, next(maps))
+        elif kind != "constexpr":
+            yield kind, value
+
+
+def _described(descriptor: Any, metadata: Any) -> Iterator[tuple[str, Any]]:
+    """(MAP, (tensor, tiling)), or the pointer, the sizes and the flags that stand for it; then its sizes.
+
+    Raises:
+        ValueError: no tensor map is like this, or it reaches past the end of the tensor's memory.
+    """
+    first, *rest = make_tensordesc_arg(descriptor, metadata)
+    rank = len(descriptor.shape)
+    kinds = ["i32"] * rank + ["i64"] * rank
+    if metadata is None:
+        flags = len(rest) - 4 * rank
+        kinds = ["*", *["i64"] * 2 * rank, *["i1"] * flags, *kinds]
+    else:
+        base = descriptor.base
+        if not first.within(base.storage_offset() * base.element_size(), base.untyped_storage().nbytes()):
+            raise ValueError("a tensor descriptor reaches past the end of its tensor")
+        kinds, first = [MAP, *kinds], (base, first)
+    yield from zip(kinds, [first, *rest], strict=True)
 
 
 class Recorder:
@@ -128,13 +158,30 @@ class ScratchCache(CacheManager):
 
 
 class _Utils:
-    """Loads nothing: the binary itself is passed on as the function."""
+    """Loads nothing: the binary itself is passed on as the function, and a tensor map is what it was to be made of."""
 
     def __init__(self, shared: int) -> None:
         self._shared = shared
 
     def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[None, bytes, int, int, int]:
         return None, binary, 0, 0, 1024
+
+    def fill_tma_descriptor(
+        self,
+        address: int,
+        swizzle: int,
+        size: int,
+        element: int,
+        block: Sequence[int],
+        shape: Sequence[int],
+        strides: Sequence[int],
+        padding: int,
+    ) -> Tiling:
+        """Of elements of that `size` in bytes; strides are in elements. The `address` changes from run to run."""
+        rows = tuple(size * stride for stride in strides[:-1])
+        return Tiling(element, tuple(shape), rows, tuple(block), swizzle, bool(padding))
+
+    fill_tma_descriptor_tiled = fill_tma_descriptor  # its name since Triton 3.7
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         return {"max_shared_mem": self._shared, "multiprocessor_count": 132, "warpSize": 32, "max_num_regs": 65536}

@@ -6,23 +6,27 @@ depends on values, or computes outside of the kernels, cannot be told this way a
 A program is JSON. A *view* is `{"storage", "dtype", "shape", "strides", "offset"}`, the last three in elements. Its
 steps, in order, are
 
-    {"launch": kernel, "grid": [x, y, z], "arguments": [["*", storage, bytes] | [type, number], ...]}
+    {"launch": kernel, "grid": [x, y, z], "arguments": [argument, ...]}
     {"fill": view, "value": number}
     {"copy": view, "from": view}
 
-where a floating number is its hexadecimal text, as JSON has no NaN and no infinity. Memory that no step wrote holds
+An argument is `["*", storage, bytes]`, `[type, number]` or, for a tensor descriptor that the host made,
+`["nvTmaDesc", storage, bytes, {"element", "shape", "strides", "block", "swizzle", "nan"}]`, see `tensor_map.Tiling`.
+A floating number is its hexadecimal text, as JSON has no NaN and no infinity. Memory that no step wrote holds
 anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from ...tensor_map import MAP
 from .driver import Launch, beyond_a_grid, flat, scratch_bytes
 from .watch import ALLOCATE, COPY, INITIALISE, VIEW, Watch
 
@@ -113,11 +117,8 @@ class Tracer(Watch):
         self._register(tensor, "")
 
     def launch(self, launch: Launch) -> None:
-        arguments = [
-            self._argument(kind, value)
-            for kind, value in flat(launch.signature, launch.arguments)
-            if kind != "constexpr"
-        ]
+        given = flat(launch.signature, launch.arguments, launch.metadata)
+        arguments = [self._argument(kind, value) for kind, value in given]
         self.steps.append({"launch": self._kernels.number(launch), "grid": list(launch.grid), "arguments": arguments})
 
     def view(self, tensor: Tensor) -> Json:
@@ -134,6 +135,9 @@ class Tracer(Watch):
         return {"storages": self.storages, "named": self.named, "steps": self.steps}
 
     def _argument(self, kind: str, value: Any) -> list[Any]:
+        if kind == MAP:
+            base, tiling = value
+            return [MAP, *self._argument("*", base)[1:], asdict(tiling)]
         if kind.startswith("*") and isinstance(value, Tensor):
             return ["*", self._number(value), value.storage_offset() * value.element_size()]
         if isinstance(value, bool | int) and kind[:1] in "iu":

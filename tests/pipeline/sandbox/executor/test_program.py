@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from traced_programs import doubled_sum, kernel, view
 
-from kernelquarry.pipeline.sandbox.executor.program import Launch, Number, Pointer, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.executor.program import (
+    Descriptor,
+    Launch,
+    Number,
+    Pointer,
+    read_kernels,
+    read_program,
+)
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.tensor_map import Tiling
 
 
 def test_a_program_is_read() -> None:
@@ -83,6 +91,48 @@ FIRST = ("steps", 0)
 def test_what_does_not_fit_is_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
     with pytest.raises(MalformedReply, match=message):
         read_program(changed(path, value)(), 2)
+
+
+ROWS = {"element": 7, "shape": [2, 3], "strides": [16], "block": [2, 4], "swizzle": 0, "nan": False}  # 28 bytes
+
+
+def with_descriptor(*descriptor: Any) -> dict[str, Any]:
+    claim = changed((*FIRST, "arguments", 0), ["nvTmaDesc", *descriptor])()
+    claim["storages"][0]["bytes"] = 44
+    return claim
+
+
+def test_a_tensor_descriptor_is_read() -> None:
+    (launch, _) = read_program(with_descriptor(0, 16, ROWS), 2).steps
+    assert isinstance(launch, Launch)
+    assert launch.arguments[0] == Descriptor(Pointer(0, 16), Tiling(7, (2, 3), (16,), (2, 4), 0, nan=False))
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "message"),
+    [
+        ([1, 16, ROWS], "past its storage's end"),
+        ([0, 32, ROWS], "past its storage's end"),
+        ([0, 8, ROWS], "not aligned"),
+        ([4, 0, ROWS], "no storage"),
+        ([0, -16, ROWS], "out of range"),
+        ([0, 0, ROWS | {"shape": [2, 8]}], "past its storage's end"),
+        ([0, 0, ROWS | {"shape": [3, 4]}], "past its storage's end"),
+        ([0, 0, ROWS | {"element": 8, "shape": [2, 4]}], "past its storage's end"),
+        ([0, 0, ROWS | {"strides": [8]}], "no tensor map"),
+        ([0, 0, ROWS | {"strides": [-16]}], "out of range"),
+        ([0, 0, ROWS | {"block": [2, 1000]}], "no tensor map"),
+        ([0, 0, ROWS | {"element": True}], "expected int"),
+        ([0, 0, ROWS | {"nan": 1}], "expected bool"),
+        ([0, 0, ROWS | {"shape": None}], "expected list"),
+        ([0, 0, ROWS | {"shape": [2] * 1000}], "no tensor map"),
+        ([0, 0], "2 numbers"),
+        ([0, 0, []], "expected dict"),
+    ],
+)
+def test_a_tensor_descriptor_that_reaches_too_far(descriptor: list[Any], message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
+        read_program(with_descriptor(*descriptor), 2)
 
 
 @pytest.mark.parametrize(

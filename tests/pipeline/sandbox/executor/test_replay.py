@@ -14,6 +14,7 @@ from traced_programs import SIZE, doubled_sum, kernel, view
 from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.tensor_map import Tiling
 
 
 def add(grid: Any, x: int, weight: int, out: int, count: int) -> None:
@@ -105,6 +106,22 @@ def test_fills_and_copies() -> None:
     ]
     _, results = executed(claim)
     np.testing.assert_array_equal(results["0.output.0"], [1, 3, 3, 2, 3, 3])
+
+
+def test_a_tensor_descriptor_gets_its_address() -> None:
+    def scale_rows(grid: Any, x: int, rows: tuple[int, Tiling], count: int, factor: float) -> None:
+        address, tiling = rows
+        for row in range(tiling.shape[0]):
+            width = tiling.shape[1]
+            floats(address + row * tiling.strides[0], width)[:] = floats(x + 4 * row * width, width) * factor
+
+    claim = doubled_sum()
+    claim["storages"][3]["bytes"] = 44
+    rows = {"element": 7, "shape": [2, 3], "strides": [16], "block": [2, 4], "swizzle": 0, "nan": False}
+    claim["steps"][1]["arguments"][1] = ["nvTmaDesc", 3, 16, rows]
+    claim["outputs"] = [view(3, [2, 3], offset=4, strides=[4, 1])]
+    _, results = executed(claim, scale=scale_rows)
+    torch.testing.assert_close(results["0.output.0"], (2 * (X + WEIGHT)).view(2, 3))
 
 
 def test_constants_come_with_the_program() -> None:

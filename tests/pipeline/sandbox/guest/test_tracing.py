@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, Launch, Pointer, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.tensor_map import Tiling
 
 SOURCE = """
 import torch
@@ -119,6 +120,60 @@ def test_what_the_constructor_made_is_a_constant(sandbox: Sandbox) -> None:
     report = trace(sandbox, "return self.launch(x, self.table, torch.empty_like(x))")
     (storage,) = program(report).constants
     assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
+
+
+DESCRIPTORS = """
+import torch
+import triton
+from torch import nn
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+@triton.jit
+def copy_tiles(source, target):
+    row = triton.language.program_id(0) * 16
+    target.store([row, 0], source.load([row, 0]))
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        tiles = TensorDescriptor(x[4:], SHAPE, list(x.stride()), [16, 32], padding="nan")
+        copy_tiles[(1,)](tiles, TensorDescriptor.from_tensor(out, [16, 32]))
+        return out
+"""
+
+
+def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
+    inputs = [{"shape": [24, 32], "dtype": "float16"}]
+    workloads = [{"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False}]
+    code = DESCRIPTORS.replace("SHAPE", shape)
+    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": target, "workloads": workloads}
+    return sandbox.run(Job("trace", request))
+
+
+def test_a_tensor_descriptor_becomes_a_map_and_its_sizes(sandbox: Sandbox) -> None:
+    traced = program(described(sandbox, "[20, 32]"))
+    source, *sizes = traced.steps[0].arguments[:5]
+    assert source.base == Pointer(traced.named["input.0"].storage, 4 * 64)
+    # float16 is 6 of `CUtensorMapDataType`; rows of a tile have 64 bytes, which is 2 of `CUtensorMapSwizzle`
+    assert source.tiling == Tiling(6, (20, 32), (64,), (16, 32), 2, nan=True)
+    assert [(size.kind, size.value) for size in sizes] == [("i32", 20), ("i32", 32), ("i64", 32), ("i64", 1)]
+    target = traced.steps[0].arguments[5]
+    assert (target.base.offset, target.tiling.shape, target.tiling.nan) == (0, (24, 32), False)
+
+
+def test_before_hopper_a_tensor_descriptor_is_a_pointer_and_its_sizes(sandbox: Sandbox) -> None:
+    traced = program(described(sandbox, "[20, 32]", target="sm_80"))
+    source, *numbers = traced.steps[0].arguments[: len(traced.steps[0].arguments) // 2]
+    assert source == Pointer(traced.named["input.0"].storage, 4 * 64)
+    flags = [number.value for number in numbers if number.kind == "i1"]
+    assert flags[0] == 1 and not any(flags[1:])
+    assert [n.value for n in numbers if n.kind != "i1"] == [20, 32, 32, 1] * 2
+    assert [n.kind for n in numbers if n.kind != "i1"] == ["i64"] * 4 + ["i32"] * 2 + ["i64"] * 2
+
+
+def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> None:
+    report = described(sandbox, "[21, 32]")
+    assert report.status == Status.RAISED and "reaches past the end" in report.error
 
 
 @pytest.mark.parametrize(
