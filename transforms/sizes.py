@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kernelquarry.pipeline.schema.records import Workload
 
 Size = tuple[int, ...]  # what one dimension is in each workload
+
+_BLOCK = 16  # the least that kernels have; a free size is made larger
+_MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
 
 
 def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
@@ -24,6 +28,34 @@ def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workl
         for i, spec in enumerate(first.tensors)
     )
     return replace(first, tensors=tensors)
+
+
+def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls in which free sizes are one more than the power of two above all workloads': than a block, that is.
+
+    What only holds for as many blocks as the workloads need shows there: a grid, a mask, a loop of one round. As many
+    sizes as possible are enlarged in one call, and each in one call; the others are as in the last workload.
+    """
+    free = free_sizes(workloads)
+    least = {size: size[-1] for size in free}
+    larger = {size: max(_BLOCK, 1 << (max(size) - 1).bit_length()) + 1 for size in free}
+    calls = []
+    left = sorted(free, key=lambda size: (larger[size] / least[size], size))
+    while left:
+        setting, taken = least, set[Size]()
+        for size in left:
+            wider = setting | {size: larger[size]}
+            if _elements(resized(workloads, wider)) <= _MOST:
+                setting, taken = wider, taken | {size}
+        if not taken:
+            break  # each of them alone is too much
+        calls.append(resized(workloads, setting))
+        left = [size for size in left if size not in taken]
+    return calls
+
+
+def _elements(workload: Workload) -> int:
+    return sum(math.prod(spec.shape) for spec in workload.tensors)
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:

@@ -1,7 +1,7 @@
 """Free sizes of a row's workloads, and the same call at others."""
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
-from kernelquarry.transforms.sizes import free_sizes, resized
+from kernelquarry.transforms.sizes import enlarged, free_sizes, resized
 
 
 def of_shapes(*shapes: tuple[int, ...]) -> Workload:
@@ -31,3 +31,20 @@ def test_a_tensor_of_another_rank_elsewhere_has_no_free_sizes():
     others = [of_shapes((4, 8), (4,)), of_shapes((5, 8), (5, 1))]
     assert free_sizes(others) == [(4, 5)]
     assert resized(others, {(4, 5): 9}) == of_shapes((9, 8), (4,))
+
+
+def test_enlarged_sizes_are_more_than_a_block_of_any_workload():
+    assert enlarged(WORKLOADS) == [of_shapes((17, 8, 33), (17, 33))]
+
+
+def test_sizes_that_are_too_much_together_are_enlarged_in_turn():
+    wide = [of_shapes((2, 32, 12, 20)), of_shapes((3, 32, 11, 23)), of_shapes((5, 32, 10, 14))]
+    assert enlarged(wide) == [of_shapes((5, 32, 17, 33)), of_shapes((17, 32, 10, 14))]
+
+
+def test_what_is_too_much_alone_is_left_out():
+    assert enlarged([of_shapes((2, 10_000)), of_shapes((3, 10_000))]) == []
+
+
+def test_nothing_is_enlarged_where_no_size_is_free():
+    assert enlarged(WORKLOADS[:1]) == []

@@ -91,7 +91,7 @@ class Batch:
         """As `verify.task.draw` names them."""
         found: Tensors = {}
         for index, (trial, change) in enumerate(zip(self.trials, self.changes, strict=True)):
-            workload = self.task.workloads[trial.workload]
+            workload = self.task.calls[trial.workload]
             for place, value in enumerate(draw_inputs(workload, trial.distribution, trial.seed)):
                 found[f"input.{index}.{place}"] = _changed(value, change, workload.tensors[place])
         kinds = {spec.name: spec.kind for spec in self.task.state}
@@ -104,7 +104,7 @@ class Batch:
     def describe(self, index: int) -> str:
         """A trial, for people."""
         trial = self.trials[index]
-        shapes = ", ".join(str(list(spec.shape)) for spec in self.task.workloads[trial.workload].tensors)
+        shapes = ", ".join(str(list(spec.shape)) for spec in self.task.calls[trial.workload].tensors)
         return f"inputs {shapes}, {self.changes[index] or trial.distribution}; weights {self.state}; seed {trial.seed}"
 
     def alone(self, index: int) -> Batch:

@@ -75,6 +75,7 @@ def execute(
 
 def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
     """Programs for the workloads and layouts of `trials`, in order of their first trial."""
+    workloads = task.calls
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -82,9 +83,9 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
         "target": target,
         "workloads": [
             {
-                "args": task.workloads[index].args,
-                "kwargs": task.workloads[index].kwargs,
-                "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in task.workloads[index].tensors],
+                "args": workloads[index].args,
+                "kwargs": workloads[index].kwargs,
+                "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in workloads[index].tensors],
                 "strided": strided,
             }
             for index, strided in _calls(trials)
@@ -94,7 +95,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> list[tuple[int, bool]]:
-    """The workloads, and whether their inputs are strided."""
+    """Numbers of the task's calls, and whether their inputs are strided."""
     return list(dict.fromkeys((trial.workload, trial.strided) for trial in trials))
 
 

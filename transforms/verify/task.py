@@ -12,6 +12,7 @@ from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Pair, Purity, StateSpec, Trial, Workload
+from kernelquarry.transforms.sizes import enlarged
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
@@ -39,6 +40,11 @@ class Task:
     extern_ops: tuple[str, ...]
     shape_general: bool
     by_model: bool = False  # what wrote `triton_code` could mean to deceive
+
+    @property
+    def calls(self) -> tuple[Workload, ...]:
+        """What trials number: the workloads, and, if the candidate is for all sizes, larger ones behind them."""
+        return (*self.workloads, *(enlarged(self.workloads) if self.shape_general else ()))
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
@@ -76,7 +82,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrial:
-    """One call: which workload, drawn how."""
+    """One call: which of the task's, drawn how."""
 
     workload: int
     seed: int
@@ -97,8 +103,8 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     """Few trials that differ in everything: the interpreter is slow, and each must count.
 
     The first workload is drawn four times, with other values and other weights in the same shapes.
-    Every other workload is drawn once if the candidate claims them, from values that saturate nothing:
-    there, a wrong address must show.
+    Every other workload, and larger ones, are drawn once if the candidate claims them, from values that
+    saturate nothing: there, a wrong address must show.
 
     What lowering wrote has PyTorch's own semantics, so it must also take inputs that are not contiguous,
     and leave NaN and infinities where they belong. What a model wrote is asked for neither: it is a custom
@@ -107,11 +113,12 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     others = list(range(1, len(task.workloads))) if task.shape_general else []
     drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
+    drawn += [(workload, "normal") for workload in range(len(task.workloads), len(task.calls))]
     drawn += [] if task.by_model else [(0, "special")]
     return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
 
 
-_REFUSED = {"shifted_strided": "shifted", "special": None}  # what takes the place of a trial that may be refused
+_REFUSED = {"shifted_strided": "shifted"}  # what takes the place of a trial that was refused, if anything does
 
 
 def without(trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
@@ -119,7 +126,7 @@ def without(trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[P
     kept = []
     for index, trial in enumerate(trials):
         name = trial.distribution
-        distribution = _REFUSED.get(name, name) if index in refused else name
+        distribution = _REFUSED.get(name) if index in refused else name
         if distribution is not None:
             kept.append(replace(trial, distribution=distribution))
     return tuple(kept)
@@ -133,8 +140,9 @@ def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:
 def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     """All tensors of all trials, as the guests name them: `input.<trial>.<i>`, `state.<set>.<name>`."""
     tensors: Tensors = {}
+    calls = task.calls
     for index, trial in enumerate(trials):
-        inputs = draw_inputs(task.workloads[trial.workload], trial.distribution, trial.seed)
+        inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed)
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
     for key in range(STATE_SETS):
         tensors |= {f"state.{key}.{name}": value for name, value in draw_state(task.state, key).items()}
@@ -143,12 +151,13 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
 
 def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
     """What every guest is told beside the source: constructor arguments and the calls to make."""
-    calls = []
+    calls, described = task.calls, []
     for trial in trials:
-        workload = task.workloads[trial.workload]
+        workload = calls[trial.workload]
         call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
-        calls.append(call | {"strided": trial.strided, "refusable": trial.distribution in _REFUSED})
-    return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": calls}
+        refusable = trial.workload >= len(task.workloads) or trial.distribution in ("shifted_strided", "special")
+        described.append(call | {"strided": trial.strided, "refusable": refusable})
+    return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": described}
 
 
 def nudges(task: Task) -> list[int]:
@@ -168,7 +177,7 @@ def terms(task: Task, trial: PlannedTrial, outputs: Sequence[Sequence[int]]) -> 
     The largest of: input elements for each output element, the longest dimension of an input, and the
     fan-in of a parameter.
     """
-    shapes = [spec.shape for spec in task.workloads[trial.workload].tensors]
+    shapes = [spec.shape for spec in task.calls[trial.workload].tensors]
     smallest = min((_size(shape) for shape in outputs), default=1)
     estimates = [_size(shape) // max(1, smallest) for shape in shapes]
     estimates += [size for shape in shapes for size in shape]

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Pair, Tier, Verified
 from kernelquarry.transforms.screen.screen import flatten
-from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
+from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=3))
 
@@ -39,7 +39,7 @@ def test_honest(case: Case, sandbox: Sandbox) -> None:
     assert verdict.targets == SETTINGS.targets
     assert set(verdict.launched_kernels) == set(case.candidate.kernels)
     assert verdict.deterministic == case.deterministic
-    assert {trial.workload for trial in verdict.trials} == set(range(len(case.candidate.probed.workloads)))
+    assert {trial.workload for trial in verdict.trials} == set(range(len(Task.of_candidate(case.candidate).calls)))
     assert verdict.worst_ratio < 0.5, "honest kernels keep a distance from the limit"
     assert {"zeros", "constant", "other_inputs"} <= set(verdict.impostors)
 
