@@ -49,6 +49,15 @@ class Measure:
         return self.error <= self.tolerance
 
 
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of the values of a call."""
+
+    name: str  # "output 0[3, 17]"
+    expected: float  # the oracle's
+    actual: float
+
+
 def contract(reference: Observation, candidate: Observation, strided: bool = False) -> str:
     """How the candidate's call differs in all but values from the reference's in float32; "" if it does not.
 
@@ -117,10 +126,22 @@ class Yardstick:
 
     def measure(self, values: Sequence[Tensor]) -> Measure:
         """The worst of all tensors; they have the shapes of the reference's."""
+        worst, found = self._worst(values)
+        return Measure(found.error, found.honest_error, found.tolerance, f"output {worst}, {found.where}")
+
+    def worst_element(self, observed: Observation) -> Element:
+        """Of the worst tensor the element that is furthest off by its own bound, the first of equals."""
+        number, _ = self._worst(observed.values)
+        value, gauge = observed.values[number], self._gauges[number]
+        at = int(gauge.deviations(value).argmax())
+        index = [int(place) for place in torch.unravel_index(torch.tensor(at), value.shape)]
+        expected, actual = (float(tensor.reshape(-1)[at].real) for tensor in (gauge.oracle, value))
+        return Element(f"{observed.name_of(number)}{index or ''}", expected, actual)
+
+    def _worst(self, values: Sequence[Tensor]) -> tuple[int, Measure]:
         measures = [gauge.measure(value) for gauge, value in zip(self._gauges, values, strict=True)]
         worst = max(range(len(measures)), key=lambda i: measures[i].ratio)
-        found = measures[worst]
-        return Measure(found.error, found.honest_error, found.tolerance, f"output {worst}, {found.where}")
+        return worst, measures[worst]
 
     def unchanged(self, values: Sequence[Tensor]) -> list[int]:
         """The numbers of the tensors that pass on their own."""
@@ -135,11 +156,15 @@ class _Discrete:
 
     def __init__(self, exact: Tensor, honest: Sequence[Tensor]) -> None:
         self._accepted = [exact.to(honest[0].dtype), *honest]
+        self.oracle = self._accepted[0]
 
     def measure(self, value: Tensor) -> Measure:
-        right = torch.stack([value == accepted for accepted in self._accepted]).any(dim=0)
-        wrong = 1.0 - right.double().mean().item() if value.numel() else 0.0
+        wrong = self.deviations(value).mean().item() if value.numel() else 0.0
         return Measure(wrong, 0.0, 0.5 / max(1, value.numel()), "share of wrong elements")
+
+    def deviations(self, value: Tensor) -> Tensor:
+        """1 where an element is wrong."""
+        return 1.0 - torch.stack([value == accepted for accepted in self._accepted]).any(dim=0).double()
 
 
 class _Floating:
@@ -149,7 +174,7 @@ class _Floating:
         runs = torch.stack([run.double() for run in honest])
         self._dtype = honest[0].dtype
         self._eager = runs[0]
-        self._exact = exact.double()
+        self._exact = self.oracle = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
         self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
         self._looked_at = int(self._stable.sum())  # elements
@@ -220,6 +245,16 @@ class _Floating:
             return False
         return torch.equal(_kinds(self._eager[self._special]), _kinds(actual[self._special]))
 
+    def deviations(self, value: Tensor) -> Tensor:
+        """The error of each element, by its own bound; infinite where NaN or infinity is out of place."""
+        actual = value.double()
+        error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
+        misplaced = self._stable & ~torch.isfinite(actual) | self._special & (_kinds(self._eager) != _kinds(actual))
+        return torch.where(misplaced, math.inf, self._own_ratio(error))
+
+    def _own_ratio(self, error: Tensor) -> Tensor:
+        return torch.where(error == 0, 0.0, error / self._own_bound)
+
     def _worst_slice(
         self, error: Tensor, axis: int | None, scale: Tensor, honest: Tensor, tolerance: Tensor
     ) -> Measure:
@@ -230,8 +265,7 @@ class _Floating:
 
     def _bulk(self, error: Tensor) -> Measure:
         """The element that nine in ten do better than, by its own bound."""
-        ratio = torch.where(error == 0, 0.0, error / self._own_bound)
-        ratio = torch.where(self._stable, ratio, -1.0).reshape(-1)  # what is not looked at comes first
+        ratio = torch.where(self._stable, self._own_ratio(error), -1.0).reshape(-1)  # what is not looked at comes first
         left_out = ratio.numel() - self._looked_at
         at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._looked_at)).indices)
         deviation, honest, bound, exact = (

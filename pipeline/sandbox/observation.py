@@ -33,6 +33,11 @@ class Observation:
         """Everything that the call computed: its outputs, then the inputs that it changed."""
         return (*self.outputs, *(self.mutated[index] for index in sorted(self.mutated)))
 
+    def name_of(self, value: int) -> str:
+        """Of one of the `values`: "output 0", or "input 2" that the call changed."""
+        behind = value - len(self.outputs)
+        return f"output {value}" if behind < 0 else f"input {sorted(self.mutated)[behind]}"
+
 
 def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observation:
     """The observation whose tensors are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`.

@@ -121,6 +121,7 @@ class _Judge:
         self._batch, self._sandbox, self._settings = batch, sandbox, settings
         self._tensors = batch.tensors()
         self._reference = Reference(batch.task, batch.trials, self._tensors, sandbox, settings)
+        self._reference.check_finite()
 
     def rejection(self, code: str) -> Rejected | None:
         """Why a kernel's answers are wrong; None if they are right."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.judge import Element
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 
-from .task import Task
+from .task import PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
 
@@ -18,11 +19,18 @@ Launch = tuple[str, tuple[int, ...]]  # kernel and grid
 
 
 class Rejected(Exception):
-    """A candidate that is not verified: the reason, and what shows it."""
+    """A candidate that is not verified: the reason, and what shows it.
 
-    def __init__(self, reason: Reason, evidence: str) -> None:
+    `trial` is the call on which that was found, `element` the worst of its values, where there are such.
+    """
+
+    def __init__(
+        self, reason: Reason, found: str, trial: PlannedTrial | None = None, element: Element | None = None
+    ) -> None:
+        evidence = f"workload {trial.workload}, {trial.distribution}: {found}" if trial else found
         super().__init__(reason, evidence)
-        self.reason, self.evidence = reason, evidence[:_EVIDENCE]
+        self.reason, self.evidence, self.found = reason, evidence[:_EVIDENCE], found[:_EVIDENCE]
+        self.trial, self.element = trial, element
 
 
 def reply_of(report: Report, raised: Reason) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
 )
 
+from .counterexample import Call, counter_examples
 from .environment import environment
 from .evidence import Rejected, check_kernels, check_launches_agree, reply_of
 from .running import run_candidate
@@ -32,12 +33,14 @@ _NUDGED = ("nudged0", "nudged1")
 
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
-    """Kept with its verdict, or dropped with the first reason found."""
+    """Kept with its verdict, or dropped with the first reason found, and the smallest call that shows it."""
+    settings = settings or VerifySettings()
     task = Task.of_candidate(candidate)
     try:
-        verdict = judge_task(task, plan(task), sandbox, settings or VerifySettings())
+        verdict = judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
-        return Dropped(candidate.id, rejected.reason, rejected.evidence)
+        examples = counter_examples(task, rejected, lambda call: check_call(call, sandbox, settings))
+        return Dropped(candidate.id, rejected.reason, rejected.evidence, examples)
     return Kept(Verified(candidate, verdict))
 
 
@@ -54,6 +57,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         trials = without(trials, refused.trials)
         tensors = draw(task, trials)
         reference = Reference(task, trials, tensors, sandbox, settings)
+    reference.check_finite()
     tried = reference.check_impostors()
     ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
     results, deterministic = reference.compare(ran.reply, ran.tensors)
@@ -80,6 +84,22 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     )
 
 
+def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Run the candidate on one call alone, and compare.
+
+    Raises:
+        Rejected: it fails there, or nothing can be said about it.
+    """
+    task, trials = call.task, (call.trial,)
+    tensors = draw(task, trials)
+    reference = Reference(task, trials, tensors, sandbox, settings)
+    reference.check_decided()
+    ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+    reference.compare(ran.reply, ran.tensors)
+    reference.check_later(ran.tensors)
+    check_kernels(task, ran.reply, [])
+
+
 class Refused(Rejected):
     """The reference raises on `trials`, though it may not be on others."""
 
@@ -94,7 +114,7 @@ class Reference:
     def __init__(
         self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
     ) -> None:
-        """Run it in a guest. Raises: Rejected: it gives no proper reply, or too little of it is finite."""
+        """Run it in a guest. Raises: Rejected: it gives no proper reply."""
         source = {"code": task.python_code, "entry_point": ENTRY_POINT, "nudges": nudges(task)}
         request = describe(task, trials) | source
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
@@ -114,10 +134,18 @@ class Reference:
             self._yardsticks = [self._yardstick(trial, run) for trial, run in zip(trials, runs, strict=True)]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
-        finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
-        if 0 not in finite or len(finite) < min(2, len(trials)):
-            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(trials)}")
         self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
+
+    def check_finite(self) -> None:
+        """Raises: Rejected: too little of the trials is finite to say anything."""
+        finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
+        if 0 not in finite or len(finite) < min(2, len(self._trials)):
+            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self._trials)}")
+
+    def check_decided(self) -> None:
+        """Raises: Rejected: a trial is not looked at, since honest runs disagree on what is finite there."""
+        if len(self._counted) < len(self._trials):
+            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self._trials)} are decided")
 
     def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
         eager, oracle = run["eager"], run["oracle"]
@@ -161,13 +189,12 @@ class Reference:
 
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
         planned = self._trials[index]
-        where = f"workload {planned.workload}, {planned.distribution}"
         if difference := contract(self._runs[index]["eager"], observed, planned.strided):
-            raise Rejected(Reason.WRONG_CONTRACT, f"{where}: {difference}")
+            raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
         measure = self._yardsticks[index].measure(observed.values)
         if not measure.passes:
-            evidence = f"{where}: error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
-            raise Rejected(wrong, evidence)
+            found = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
+            raise Rejected(wrong, found, planned, self._yardsticks[index].worst_element(observed))
         return Trial(
             workload=planned.workload,
             seed=planned.seed,

@@ -305,3 +305,41 @@ def test_a_malformed_reply_is_refused(broken: object) -> None:
 def test_the_right_answer_with_nan_in_it_is_no_impostor() -> None:
     value = torch.tensor([1.0, math.nan, 3.0])
     assert "other_parameters" not in impostors(observed(value), [], {"other_parameters": observed(value.clone())})
+
+
+# the element that is shown
+
+
+def test_the_worst_element_of_the_worst_tensor_is_named() -> None:
+    exact = [randn(4, 5), randn(3, 6, seed=1), randn(2, 2, seed=2)]
+    honest = [observed(*(value.float() for value in exact[:2]), mutated={3: exact[2].float()}) for _ in range(3)]
+    judge = Yardstick(observed(*exact[:2], mutated={3: exact[2]}), honest, 1)
+    values = [value.float() for value in exact]
+    values[0][1, 1] += 0.01
+    values[1][2, 4] += 1.0
+    values[1][0, 0] += 1e-4
+    element = judge.worst_element(observed(*values[:2], mutated={3: values[2]}))
+    assert (element.name, element.expected, element.actual) == (
+        "output 1[2, 4]",
+        exact[1][2, 4].item(),
+        values[1][2, 4].item(),
+    )
+    values[2][1, 0] = math.nan
+    element = judge.worst_element(observed(*values[:2], mutated={3: values[2]}))
+    assert element.name == "input 3[1, 0]" and math.isnan(element.actual)
+
+
+def test_a_nan_that_is_missing_is_named() -> None:
+    exact = randn(8)
+    exact[[2, 5]] = math.nan
+    given = exact.float()
+    given[5] = 0.0
+    element = yardstick(exact).worst_element(observed(given))
+    assert element.name == "output 0[5]" and math.isnan(element.expected) and element.actual == 0.0
+
+
+def test_a_number_has_no_index_and_integers_are_numbers() -> None:
+    exact = torch.tensor(7)
+    judge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
+    element = judge.worst_element(observed(torch.tensor(9)))
+    assert (element.name, element.expected, element.actual) == ("output 0", 7.0, 9.0)

@@ -1,0 +1,167 @@
+"""What a rejected candidate is shown to fail on is as small as it gets, and can be drawn again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from corpus import HERE, load_case
+from factories import make_candidate, make_probed
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.judge import Element
+from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Candidate, CounterExample, TensorSpec, Workload
+from kernelquarry.transforms.verify import Task, VerifySettings, verify
+from kernelquarry.transforms.verify.counterexample import Call, counter_examples
+from kernelquarry.transforms.verify.evidence import Rejected
+from kernelquarry.transforms.verify.task import PlannedTrial
+from kernelquarry.transforms.verify.verify import check_call
+
+SETTINGS = VerifySettings(targets=())
+TRIAL = PlannedTrial(1, 4, "heavy_tailed")
+Shape = tuple[int, ...]
+
+
+def workload(*shape: int) -> Workload:
+    return Workload((TensorSpec("x", shape, "float32"),), '[{"tensor":0}]')
+
+
+def make_task(*shapes: Shape, **overrides: object) -> Task:
+    candidate = make_candidate(make_probed(workloads=tuple(workload(*shape) for shape in shapes)), **overrides)
+    return Task.of_candidate(candidate)
+
+
+def search(
+    task: Task, fails: Callable[[Shape], bool], rejected: Rejected | None = None, again: Reason = Reason.WRONG_VALUES
+) -> tuple[list[Shape], list[Shape]]:
+    """The shapes that were tried, and the one that was found."""
+    tried: list[Shape] = []
+
+    def check(call: Call) -> None:
+        (shape,) = (spec.shape for spec in call.task.workloads[0].tensors)
+        tried.append(shape)
+        assert call.task.triton_code == task.triton_code
+        if fails(shape):
+            raise Rejected(again, "found", call.trial, Element("output 0[1]", 1.0, math.nan))
+
+    examples = counter_examples(task, rejected or Rejected(Reason.WRONG_VALUES, "", TRIAL), check)
+    return tried, [spec.shape for example in examples for spec in example.workload.tensors]
+
+
+def test_most_failures_show_in_the_smallest_call_at_once() -> None:
+    assert search(make_task((5, 8), (40, 8)), lambda shape: True) == ([(2, 8)], [(2, 8)])
+
+
+@pytest.mark.parametrize("first", [4, 9, 33, 64, 65, 90])
+def test_from_a_size_on(first: int) -> None:
+    """One less would pass: the search has seen it, or is down to the least."""
+    tried, found = search(make_task((5, 8, 7), (40, 8, 90)), lambda shape: shape[2] >= first)
+    assert found == [(2, 8, first)]
+    assert (2, 8, first - 1) in tried or first - 1 <= 3
+
+
+def test_where_two_sizes_matter_both_are_made_less() -> None:
+    tried, found = search(make_task((5, 4), (9, 14)), lambda shape: shape[0] >= 5 and shape[1] >= 6)
+    assert found == [(5, 6)] and len(tried) <= 12
+
+
+def test_tries_are_few_whatever_the_sizes() -> None:
+    shapes = ((5, 6, 7, 8), (4000, 3000, 2000, 1000))
+    tried, found = search(make_task(*shapes), lambda shape: min(shape) >= 77)
+    assert len(tried) == 12
+    assert min(found[0]) >= 77, "what is shown was seen to fail"
+
+
+def test_what_fails_at_no_smaller_size_is_shown_as_it_is() -> None:
+    assert search(make_task((5, 8), (40, 8)), lambda shape: shape == (40, 8))[1] == [(40, 8)]
+
+
+def test_a_candidate_of_one_shape_is_shown_that_shape() -> None:
+    task = make_task((5, 8), (40, 8), shape_general=False)
+    rejected = Rejected(Reason.WRONG_VALUES, "", PlannedTrial(0, 0, "normal"))
+    assert search(task, lambda shape: True, rejected) == ([(5, 8)], [(5, 8)])
+
+
+def test_no_call_alone_that_fails_no_example() -> None:
+    assert search(make_task((5, 8), (40, 8)), lambda shape: False)[1] == []
+
+
+def test_another_reason_is_another_failure() -> None:
+    assert search(make_task((5, 8), (40, 8)), lambda shape: True, again=Reason.ORACLE_FAILED)[1] == []
+
+
+def test_where_no_call_was_named_the_workloads_are_tried_in_turn() -> None:
+    rejected = Rejected(Reason.DOES_NOT_RUN, "raised")
+    task = make_task((5, 8), (40, 8))
+    assert search(task, lambda shape: shape[0] > 5, rejected, Reason.DOES_NOT_RUN)[1] == [(6, 8)]
+
+
+@pytest.mark.parametrize("reason", [Reason.DOES_NOT_COMPILE, Reason.KERNEL_UNUSED, Reason.IMPOSTOR_PASSES])
+def test_what_no_call_shows_has_no_example(reason: Reason) -> None:
+    assert search(make_task((5, 8), (40, 8)), lambda shape: True, Rejected(reason, "")) == ([], [])
+
+
+# with a sandbox
+
+
+def evil(name: str) -> Candidate:
+    return load_case(HERE / "evil" / name).candidate
+
+
+def rejected(candidate: Candidate, sandbox: Sandbox) -> list[CounterExample]:
+    outcome = verify(candidate, sandbox, SETTINGS)
+    assert isinstance(outcome, Dropped), outcome
+    return list(outcome.counter_examples)
+
+
+def fails(candidate: Candidate, example: CounterExample, sandbox: Sandbox) -> bool:
+    call = Call.of(Task.of_candidate(candidate), example.workload, example.seed, example.distribution)
+    try:
+        check_call(call, sandbox, SETTINGS)
+    except Rejected as rejected:
+        assert (rejected.found, rejected.reason) == (example.found, Reason.WRONG_VALUES)
+        return True
+    return False
+
+
+def test_a_kernel_of_one_block_is_shown_one_column_more_than_that(sandbox: Sandbox) -> None:
+    """It has a block of 64 columns, and the row's own inputs have 50, 23 and 90."""
+    candidate = evil("one_block_only")
+    (example,) = rejected(candidate, sandbox)
+    assert [spec.shape for spec in example.workload.tensors] == [(2, 65)]
+    assert example.output in ("output 0[0, 64]", "output 0[1, 64]")
+    assert example.expected > 0 == example.actual
+    assert fails(candidate, example, sandbox), "drawn again, it fails again"
+    smaller = replace(example, workload=replace(example.workload, tensors=(TensorSpec("x0", (2, 64), "float32"),)))
+    assert not fails(candidate, smaller, sandbox)
+
+
+def test_nan_is_told_as_it_is(sandbox: Sandbox) -> None:
+    (example,) = rejected(evil("all_nan"), sandbox)
+    assert example.output == "output 0[0, 0]" and math.isnan(example.actual) and 0 < example.expected < 1
+
+
+def test_a_contract_has_no_element(sandbox: Sandbox) -> None:
+    (example,) = rejected(evil("wrong_dtype"), sandbox)
+    assert (example.output, example.expected, example.actual) == ("", 0.0, 0.0)
+    assert example.found == "output 0 is torch.float64 in place of torch.float32"
+
+
+def test_an_answer_that_was_right_once_has_no_call_of_its_own(sandbox: Sandbox) -> None:
+    """It gives its first answer again and again, so each call alone is right."""
+    assert rejected(evil("cached_answer"), sandbox) == []
+
+
+def test_where_the_reference_is_not_finite_there_is_an_example_too(sandbox: Sandbox) -> None:
+    honest = load_case(HERE / "honest" / "softmax").candidate
+    code = honest.triton_code.replace("forward(self, x):\n", "forward(self, x):\n        x = x.contiguous()\n")
+    lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
+    assert lost != code
+    generator = replace(honest.generator, kind="inductor")  # what a model wrote is not asked for NaN
+    (example,) = rejected(replace(honest, triton_code=lost, generator=generator), sandbox)
+    assert example.distribution == "special"
+    assert math.isnan(example.expected) and math.isfinite(example.actual)
