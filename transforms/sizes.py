@@ -54,6 +54,15 @@ def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
     return calls
 
 
+def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls with one free size each four times that of the last workload, for modules that take multiples only."""
+    calls = []
+    for size in free_sizes(workloads):
+        setting = {other: other[-1] for other in free_sizes(workloads)} | {size: 4 * size[-1]}
+        calls.append(resized(workloads, setting))
+    return [call for call in calls if _elements(call) <= _MOST]
+
+
 def _elements(workload: Workload) -> int:
     return sum(math.prod(spec.shape) for spec in workload.tensors)
 

@@ -1,7 +1,7 @@
 """Free sizes of a row's workloads, and the same call at others."""
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
-from kernelquarry.transforms.sizes import enlarged, free_sizes, resized
+from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied, resized
 
 
 def of_shapes(*shapes: tuple[int, ...]) -> Workload:
@@ -48,3 +48,7 @@ def test_what_is_too_much_alone_is_left_out():
 
 def test_nothing_is_enlarged_where_no_size_is_free():
     assert enlarged(WORKLOADS[:1]) == []
+
+
+def test_each_size_alone_can_be_multiplied():
+    assert multiplied(WORKLOADS) == [of_shapes((28, 8, 5), (28, 5)), of_shapes((7, 8, 20), (7, 20))]

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Pair, Purity, StateSpec, Trial, Workload
-from kernelquarry.transforms.sizes import enlarged
+from kernelquarry.transforms.sizes import enlarged, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
@@ -43,8 +43,16 @@ class Task:
 
     @property
     def calls(self) -> tuple[Workload, ...]:
-        """What trials number: the workloads, and, if the candidate is for all sizes, larger ones behind them."""
-        return (*self.workloads, *(enlarged(self.workloads) if self.shape_general else ()))
+        """What trials number: the workloads; behind them, if the candidate is for all sizes, those enlarged, then
+        those multiplied."""
+        larger = (*enlarged(self.workloads), *multiplied(self.workloads)) if self.shape_general else ()
+        return (*self.workloads, *larger)
+
+    @property
+    def enlarged(self) -> range:
+        """Numbers of the enlarged calls."""
+        first = len(self.workloads)
+        return range(first, first + len(enlarged(self.workloads)) if self.shape_general else first)
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
@@ -113,22 +121,24 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     others = list(range(1, len(task.workloads))) if task.shape_general else []
     drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
-    drawn += [(workload, "normal") for workload in range(len(task.workloads), len(task.calls))]
+    drawn += [(workload, "normal") for workload in task.enlarged]
     drawn += [] if task.by_model else [(0, "special")]
     return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
 
 
-_REFUSED = {"shifted_strided": "shifted"}  # what takes the place of a trial that was refused, if anything does
-
-
-def without(trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
+def without(task: Task, trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
     """The trials, others in place of those that the reference raises on; it says by that what it does not take."""
+    instead = {"shifted_strided": "shifted"}
     kept = []
     for index, trial in enumerate(trials):
-        name = trial.distribution
-        distribution = _REFUSED.get(name) if index in refused else name
-        if distribution is not None:
-            kept.append(replace(trial, distribution=distribution))
+        if index not in refused:
+            kept.append(trial)
+        elif trial.distribution in instead:
+            kept.append(replace(trial, distribution=instead[trial.distribution]))
+    if any(trials[index].workload in task.enlarged for index in refused):
+        seed = max(trial.seed for trial in trials) + 1
+        others = range(task.enlarged.stop, len(task.calls))
+        kept += [PlannedTrial(call, seed + place, "normal") for place, call in enumerate(others)]
     return tuple(kept)
 
 

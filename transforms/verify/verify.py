@@ -50,13 +50,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
-    try:
-        tensors = draw(task, trials)
-        reference = Reference(task, trials, tensors, sandbox, settings)
-    except Refused as refused:
-        trials = without(trials, refused.trials)
-        tensors = draw(task, trials)
-        reference = Reference(task, trials, tensors, sandbox, settings)
+    trials, tensors, reference = _referred(task, trials, sandbox, settings)
     reference.check_finite()
     tried = reference.check_impostors()
     ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
@@ -98,6 +92,18 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
     reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
     check_kernels(task, ran.reply, [])
+
+
+def _referred(
+    task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings
+) -> tuple[Sequence[PlannedTrial], Tensors, Reference]:
+    """The trials with their tensors and what the reference makes of them, others in place of those it raises on."""
+    while True:
+        tensors = draw(task, trials)
+        try:
+            return trials, tensors, Reference(task, trials, tensors, sandbox, settings)
+        except Refused as refused:
+            trials = without(task, trials, refused.trials)
 
 
 class Refused(Rejected):

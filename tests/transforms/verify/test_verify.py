@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from corpus import HERE, Case, load_case, load_cases
+from corpus import HERE, Case, load_case, load_cases, make_workload
 from factories import make_pair
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
@@ -145,6 +145,32 @@ def test_what_the_reference_refuses_is_not_asked_for(
     whole = drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
     wanted = [other for name in whole for other in (instead if name == refused else [name])]
     assert drawn(lowered(candidate, contiguous(softmax.triton_code)), sandbox) == wanted
+
+
+def test_a_kernel_for_the_workloads_sizes_alone_is_found_out(softmax: Candidate, sandbox: Sandbox) -> None:
+    """No workload has more columns than this block."""
+    columns = max(workload.tensors[0].shape[-1] for workload in softmax.probed.workloads)
+    block = f"BLOCK={1 << (columns - 1).bit_length()}"
+    code = softmax.triton_code.replace("BLOCK=triton.next_power_of_2(x.shape[1])", block)
+    assert code != softmax.triton_code
+    outcome = verify(replace(softmax, triton_code=code), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason == Reason.WRONG_VALUES, outcome
+
+
+def test_where_enlarged_calls_are_refused_multiples_are_asked_for(softmax: Candidate, sandbox: Sandbox) -> None:
+    shapes = [(2, 6), (3, 12), (5, 18)]
+    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    code += "assert x.shape[1] % 6 == 0\n        return torch.softmax(x, dim=-1)\n"
+    workloads = tuple(make_workload([list(shape)]) for shape in shapes)
+    candidate = replace(softmax, probed=replace(softmax.probed, python_code=code, workloads=workloads))
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    calls = Task.of_candidate(candidate).calls
+    assert [calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials[4:]] == [
+        *shapes[1:],
+        (20, 18),
+        (5, 72),
+    ]
 
 
 @pytest.mark.parametrize(("kind", "ends"), [("inductor", Kept), ("model", Dropped)])
