@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,10 @@ class Double:
                 raise Fault(f"{kernel.name} has no binary")
         self.loaded = [kernel.name for kernel in kernels]
 
-    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, Any]]) -> None:
-        self.functions[kernel.name](grid, *(value for _, value in arguments))
+    def prepare(
+        self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[tuple[str, Any]]
+    ) -> Callable[[], None]:
+        return partial(self.functions[kernel.name], grid, *(value for _, value in arguments))
 
     def synchronize(self) -> None:
         pass

@@ -23,6 +23,9 @@ _PLAIN_SHARED = 48 << 10  # bytes that every kernel may have
 _MAX_SCRATCH = 1 << 30  # bytes
 _STICKY = frozenset({700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719})  # after these the context is of no use
 _WARP = 32
+# Operations a clock of a multiprocessor's tensor cores, in half precision: no arithmetic of floats is faster.
+_FLOPS = {"sm_70": 1024, "sm_75": 1024, "sm_80": 2048, "sm_86": 1024, "sm_89": 1024, "sm_90": 4096}
+_MOST_FLOPS = 8192
 _DRIVER = Path("/sys/module/nvidia/version")
 _TYPES: Mapping[str, Any] = {
     "*": ctypes.c_uint64, "i1": ctypes.c_uint8, "u1": ctypes.c_uint8, "i8": ctypes.c_int8, "u8": ctypes.c_uint8,
@@ -55,6 +58,14 @@ class Function:
     handle: ctypes.c_void_p
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A launch with its arguments as the driver takes them."""
+
+    arguments: tuple[Any, ...]  # of `cuLaunchKernel`
+    kept: tuple[Any, ...]  # what they lead to
+
+
 class Cuda:
     """One CUDA device, with torch's context on it."""
 
@@ -77,13 +88,22 @@ class Cuda:
         major, minor = torch.cuda.get_device_capability(self.memory)
         return f"sm_{major}{minor}"
 
-    def describe(self) -> dict[str, str]:
-        """Its name, its target, and the version of the driver: its own, else of the CUDA that it offers."""
+    def describe(self) -> dict[str, str | float]:
+        """Its name, its target, the version of the driver: its own, else of the CUDA that it offers; and its limits."""
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
         offered = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
         driver = _DRIVER.read_text().strip() if _DRIVER.exists() else offered
-        return {"name": torch.cuda.get_device_name(self.memory), "target": self.target, "driver": driver}
+        found = torch.cuda.get_device_properties(self.memory)
+        product = _FLOPS.get(self.target, _MOST_FLOPS)
+        return {
+            "name": found.name,
+            "target": self.target,
+            "driver": driver,
+            "bandwidth": 2 * 1e3 * found.memory_clock_rate * found.memory_bus_width / 8,  # clocks are in kHz
+            "peak": 1e3 * found.clock_rate * found.multi_processor_count * product,
+            "cache": found.L2_cache_size,
+        }
 
     def load_binary(self, binary: bytes, name: str, warps: int, shared: int, scratch: tuple[int, int]) -> Function:
         """Make a kernel launchable.
@@ -107,12 +127,16 @@ class Cuda:
         self._call("cuModuleUnload", function.module)
 
     def start(self, function: Function, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> None:
-        """Launch on the current stream.
+        """Launch on the current stream. Raises as `pack` and `launch` do."""
+        self.launch(self.pack(function, grid, arguments))
+
+    def pack(self, function: Function, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Packed:
+        """A launch on the stream that is the current one now, which can be repeated at little cost.
 
         The binary takes two more pointers than the kernel has: to scratch memory.
 
         Raises:
-            Fault: the launch failed, or the arguments are not those that the binary takes.
+            Fault: the arguments are not those that the binary takes.
         """
         blocks = grid[0] * grid[1] * grid[2]
         scratch = [self._scratch(function, blocks * size) for size in function.scratch]
@@ -121,8 +145,12 @@ class Cuda:
         self._check_parameters(function, packed)
         pointers = (ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        threads = _WARP * function.warps
-        self._call("cuLaunchKernel", function.handle, *grid, threads, 1, 1, function.shared, stream, pointers, None)
+        shape = (*grid, _WARP * function.warps, 1, 1)
+        return Packed((function.handle, *shape, function.shared, stream, pointers, None), (packed, scratch))
+
+    def launch(self, packed: Packed) -> None:
+        """Raises `Fault`: the launch failed."""
+        self._call("cuLaunchKernel", *packed.arguments)
 
     def _map(self, address: int, tiling: Tiling) -> ctypes.Array[Any]:
         """A tensor descriptor, which a kernel takes by value."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,6 +33,6 @@ class Gpu(Cuda):
             function = self.load_binary(binary, kernel.name, kernel.warps, kernel.shared, kernel.scratch)
             self._functions[kernel] = function
 
-    def launch(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> None:
+    def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:
         """See `replay.Device`."""
-        self.start(self._functions[kernel], grid, arguments)
+        return partial(self.launch, self.pack(self._functions[kernel], grid, arguments))

@@ -16,12 +16,13 @@ from torch import Tensor
 
 from .. import protocol
 from ..cuda import Fault
-from ..observation import MalformedReply, expect
+from ..observation import MalformedReply
 from ..protocol import Tensors
 from .gpu import Gpu
 from .memory import Arena
-from .program import Program, read_kernels, read_program
-from .replay import Device, replay
+from .program import Program
+from .replay import Device, load, needed, replay
+from .slope import slope
 
 _MESSAGE = 1 << 16
 _LOOK_S = 1.0  # between two looks at whether the host is still there
@@ -40,9 +41,7 @@ def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tup
         Fault: a launch failed, or wrote where it may not.
         MalformedReply: the programs are not as a guest of ours writes them.
     """
-    kernels = read_kernels(request["kernels"])
-    programs = [read_program(claim, len(kernels)) for claim in expect(request["programs"], list)]
-    device.load(kernels, {name.removeprefix("binary."): t for name, t in tensors.items() if name.startswith("binary.")})
+    kernels, programs = load(device, request, tensors)
     arenas: dict[int, Arena] = {}
     results: Tensors = {}
     reply: dict[str, Any] = {"runs": []}
@@ -57,7 +56,7 @@ def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tup
             device,
             arenas[index],
             _values(program, run, tensors),
-            {storage: _needed(tensors, f"constant.{index}.{storage}") for storage in program.constants},
+            {storage: needed(tensors, f"constant.{index}.{storage}") for storage in program.constants},
             run["poison"],
             run["launching"],
         )
@@ -75,14 +74,8 @@ def _values(program: Program, run: Mapping[str, Any], tensors: Tensors) -> dict[
         kind, _, rest = name.partition(".")
         if kind not in prefixes:
             raise MalformedReply(f"a program with {name}")
-        values[name] = _needed(tensors, f"{prefixes[kind]}.{rest}")
+        values[name] = needed(tensors, f"{prefixes[kind]}.{rest}")
     return values
-
-
-def _needed(tensors: Tensors, name: str) -> Tensor:
-    if name not in tensors:
-        raise MalformedReply(f"no tensor {name}")
-    return tensors[name]
 
 
 def check(device: Device) -> None:
@@ -112,7 +105,7 @@ def serve(control: socket.socket, device: Device) -> None:
 def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
     """What is answered. After a failure a known computation must still come out right, or this process ends."""
     try:
-        reply, results = execute(device, request, tensors)
+        reply, results = (slope if "drawn" in request else execute)(device, request, tensors)
         return {"how": "done", "reply": reply, "why": "", "ends": False}, results
     except Fault as fault:
         how, why, ends = "fault", str(fault), fault.poisoned

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import secrets
 import select
 import socket
@@ -13,15 +12,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import protocol
 from ..exchange import SandboxError, memfd
 from ..protocol import Tensors
+
+T = TypeVar("T")
 
 _START_S = 120.0  # for importing torch and making a context
 _END_S = 10.0
@@ -50,6 +51,10 @@ class Described:
     name: str
     target: str  # "sm_90"
     driver: str  # version
+    # Its limits, 0 where they are not known.
+    bandwidth: float = 0.0  # of its memory, bytes a second
+    peak: float = 0.0  # of its fastest arithmetic, operations a second
+    cache: int = 0  # bytes of its last level
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +139,30 @@ class Executor:
         self._process.kill()
 
 
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A GPU that nobody else uses for a while."""
+
+    ordinal: int
+    executor: Executor
+
+
 class Gpus:
-    """Executors for several GPUs of one kind behind one call. Thread-safe; `run` waits until a GPU is free."""
+    """Executors for several GPUs of one kind behind one call. Thread-safe; `run` waits until a GPU is free.
+
+    A GPU is lent to its executor's job and to guests at the same time, or to one holder alone. Who holds one asks for
+    no other, so that none waits for ever.
+    """
 
     def __init__(self, ordinals: Sequence[int], command: Sequence[str] = _COMMAND) -> None:
         self._command = tuple(command)
-        self._free: queue.SimpleQueue[tuple[int, Executor | None]] = queue.SimpleQueue()
-        self._places: queue.SimpleQueue[int] = queue.SimpleQueue()  # for guests
-        for ordinal in [*ordinals] * _GUESTS:
-            self._places.put(ordinal)
         self._closed = threading.Event()
-        self._lock = threading.Lock()  # of the two below
+        self._changed = threading.Condition()  # of all below
+        self._idle: dict[int, Executor | None] = dict.fromkeys(ordinals)  # without a job; the longest first
+        self._guests = dict.fromkeys(ordinals, 0)  # guests on each
+        self._reserved: set[int] = set()  # for one holder alone, who may still wait for the others to leave
         self._started: set[Executor] = set()
         self._described: Described | None = None
-        for ordinal in ordinals:
-            self._free.put((ordinal, None))
 
     @property
     def described(self) -> Described:
@@ -176,16 +190,62 @@ class Gpus:
 
     @contextlib.contextmanager
     def share(self) -> Iterator[int]:
-        """The ordinal of a GPU for one guest, when there is a place on one."""
-        ordinal = self._places.get()
+        """The ordinal of a GPU for one guest, when there is a place on one. Raises: SandboxError: this is closed."""
+        with self._changed:
+            ordinal = self._wait_for(self._with_place)
+            self._guests[ordinal] += 1
         try:
             yield ordinal
         finally:
-            self._places.put(ordinal)
+            with self._changed:
+                self._guests[ordinal] -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[Alone]:
+        """A GPU with its executor, when the jobs and guests on it have ended; none comes until it is given back.
+
+        Raises:
+            SandboxError: no executor can be started, or this is closed.
+        """
+        with self._changed:
+            ordinal = self._wait_for(lambda: next((n for n in self._guests if n not in self._reserved), None))
+            self._reserved.add(ordinal)
+        try:
+            with self._changed:
+                self._wait_for(lambda: True if ordinal in self._idle and not self._guests[ordinal] else None)
+                held = self._idle.pop(ordinal)
+            with self._held(ordinal, held) as executor:
+                yield Alone(ordinal, executor)
+        finally:
+            with self._changed:
+                self._reserved.discard(ordinal)
+                self._changed.notify_all()
 
     @contextlib.contextmanager
     def _lease(self) -> Iterator[Executor]:
-        ordinal, executor = self._free.get()
+        with self._changed:
+            ordinal = self._wait_for(lambda: next((n for n in self._idle if n not in self._reserved), None))
+            held = self._idle.pop(ordinal)
+        with self._held(ordinal, held) as executor:
+            yield executor
+
+    def _wait_for(self, find: Callable[[], T | None]) -> T:
+        """What `find` finds, when it does. Raises: SandboxError: this is closed."""
+        while True:
+            if self._closed.is_set():
+                raise SandboxError("the GPUs are closed")
+            if (found := find()) is not None:
+                return found
+            self._changed.wait()
+
+    def _with_place(self) -> int | None:
+        open_ones = [n for n, guests in self._guests.items() if n not in self._reserved and guests < _GUESTS]
+        return min(open_ones, key=self._guests.__getitem__, default=None)
+
+    @contextlib.contextmanager
+    def _held(self, ordinal: int, executor: Executor | None) -> Iterator[Executor]:
+        """The executor of a GPU that was idle, started if there is none; what is left of it is idle again."""
         try:
             executor = executor or self._start(ordinal)
             yield executor
@@ -193,13 +253,13 @@ class Gpus:
             if executor is not None and (self._closed.is_set() or not executor.usable):
                 self._end(executor)
                 executor = None
-            self._free.put((ordinal, executor))
+            with self._changed:
+                self._idle[ordinal] = executor
+                self._changed.notify_all()
 
     def _start(self, ordinal: int) -> Executor:
-        if self._closed.is_set():
-            raise SandboxError("the GPUs are closed")
         executor = Executor(ordinal, self._command)
-        with self._lock:
+        with self._changed:
             self._started.add(executor)
             first = self._described = self._described or executor.described
         if executor.described != first:
@@ -208,21 +268,21 @@ class Gpus:
         return executor
 
     def _end(self, executor: Executor) -> None:
-        with self._lock:
+        with self._changed:
             self._started.discard(executor)
         executor.close()
 
     def close(self) -> None:
         """End all executors. Jobs that are running raise, or end as DIED."""
         self._closed.set()
-        with self._lock:
+        with self._changed:
             for executor in self._started:
                 executor.kill()
-        with contextlib.suppress(queue.Empty):
-            while True:
-                _, idle = self._free.get_nowait()
-                if idle is not None:
-                    self._end(idle)
+            idle = [executor for executor in self._idle.values() if executor is not None]
+            self._idle = dict.fromkeys(self._idle)
+            self._changed.notify_all()
+        for executor in idle:
+            self._end(executor)
 
     def __enter__(self) -> Gpus:
         return self

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 _SANDBOX = "kernelquarry.pipeline.sandbox"
-_SHARED = tuple(f"{_SANDBOX}.{name}" for name in ("guest", "protocol", "layers", "cuda", "tensor_map"))
+_SHARED = tuple(f"{_SANDBOX}.{name}" for name in ("guest", "protocol", "layers", "cuda", "tensor_map", "stand_ins"))
 
 
 class _GuestFinder(MetaPathFinder):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,98 @@ def test_a_malformed_program(gpus: Make) -> None:
     service = gpus(RIGHT)
     execution = service.run(REQUEST | {"programs": [doubled_sum() | {"outputs": [{}]}]}, TENSORS, 60)
     assert execution.how == How.MALFORMED and "expected" in execution.why
+
+
+def test_a_slope_is_asked_for_in_the_same_way(gpus: Make) -> None:
+    drawn = [{"shape": [6], "dtype": "float32", "low": 0, "high": 0}]
+    request = {name: REQUEST[name] for name in ("kernels", "programs")} | {"drawn": drawn}
+    service = gpus(RIGHT)
+    with service.alone() as gpu:
+        execution = gpu.executor.run(request, TENSORS | {"state.weight": TENSORS["state.0.weight"]}, 60)
+    assert execution.how == How.DONE and execution.reply["slope_s"] > 0
+
+
+class Loans:
+    """Who has the GPU, as threads say it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders: list[str] = []
+        self.seen: list[str] = []
+
+    def enter(self, name: str) -> None:
+        with self._lock:
+            self._holders.append(name)
+            assert self._holders == ["alone"] or "alone" not in self._holders
+            self.seen.append(name)
+
+    def leave(self, name: str) -> None:
+        with self._lock:
+            self._holders.remove(name)
+
+
+def test_one_that_is_alone_meets_no_other(gpus: Make) -> None:
+    """Jobs, guests and holders that want to be alone, on one GPU, all at once: all get their turn."""
+    service, loans = gpus(RIGHT), Loans()
+
+    def guest() -> None:
+        with service.share():
+            loans.enter("guest")
+            os.sched_yield()
+            loans.leave("guest")
+
+    def job() -> None:
+        assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+
+    def alone() -> None:
+        with service.alone() as gpu:
+            loans.enter("alone")
+            assert gpu.executor.run(REQUEST, TENSORS, 60).how == How.DONE
+            loans.leave("alone")
+
+    with ThreadPoolExecutor(24) as threads:
+        for future in [threads.submit(work) for work in [guest, job, alone, guest, guest, guest] * 8]:
+            future.result(60)
+    assert loans.seen.count("guest") == 32 and loans.seen.count("alone") == 8
+
+
+def test_who_waits_to_be_alone_lets_nobody_in_before(gpus: Make) -> None:
+    service, order = gpus(RIGHT), list[str]()
+
+    def alone() -> None:
+        with service.alone():
+            order.append("alone")
+
+    def guest() -> None:
+        with service.share():
+            order.append("guest")
+
+    with ThreadPoolExecutor(2) as threads, service.share():
+        threads.submit(alone)
+        while not service._reserved:
+            os.sched_yield()
+        threads.submit(guest)
+        assert order == []
+    assert order == ["alone", "guest"]
+
+
+def test_closing_wakes_those_who_wait(gpus: Make) -> None:
+    service = gpus(RIGHT)
+
+    def alone() -> None:
+        with service.alone():
+            raise AssertionError("the GPU was not free")
+
+    with ThreadPoolExecutor(1) as threads, service.share():
+        waiting = threads.submit(alone)
+        service.close()
+        with pytest.raises(SandboxError, match="closed"):
+            waiting.result(60)
+
+
+def test_guests_spread_over_gpus() -> None:
+    with Gpus([3, 5]) as service, service.share() as first, service.share() as second, service.share():
+        assert {first, second} == {3, 5}
 
 
 def test_no_gpu(tmp_path: Path) -> None:

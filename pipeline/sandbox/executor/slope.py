@@ -1,0 +1,62 @@
+"""The wall clock's word on how long a program takes: many calls in a row, less a few, by this process's own clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from ..protocol import Tensors
+from ..stand_ins import stand_ins
+from .memory import Arena
+from .program import Program
+from .replay import Device, fill, load, needed, steps
+
+_WARM = 3  # calls before the clock is looked at
+_LONG_S = 0.1  # that the shorter row of calls may take
+_CALLS = (3, 300)  # in the shorter row: at least, at most
+_SLOPES = 3
+
+
+def slope(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
+    """Seconds for one call of `request["programs"][0]`, without flushes between the calls: `slope_s`.
+
+    Its inputs are drawn as `request["drawn"]` says; its state comes as `state.<name>`, binaries as
+    `binary.<sha256>`, constants as `constant.0.<storage>`. Three times as many calls less the calls, over twice the
+    calls: what a row of calls costs beside them cancels.
+
+    Raises:
+        Fault: a launch failed.
+        MalformedReply: the program is not as a guest of ours writes it, or a tensor is missing.
+        ValueError: a tensor is another than the program was traced with.
+    """
+    kernels, (program, *_) = load(device, request, tensors)
+    arena = Arena(program, device.memory)
+    constants = {storage: needed(tensors, f"constant.0.{storage}") for storage in program.constants}
+    fill(program, arena, _values(program, request, tensors, device), constants)
+    calls = steps(program, kernels, device, arena)
+    for _ in range(_WARM):
+        _seconds(calls, 1, device)
+    few, most = _CALLS
+    number = min(most, max(few, int(_LONG_S / max(_seconds(calls, 1, device), 1e-9))))
+    slopes = [
+        (_seconds(calls, 3 * number, device) - _seconds(calls, number, device)) / (2 * number) for _ in range(_SLOPES)
+    ]
+    return {"slope_s": max(0.0, median(slopes))}, {}
+
+
+def _values(program: Program, request: Mapping[str, Any], tensors: Tensors, device: Device) -> Tensors:
+    drawn = stand_ins(request["drawn"], device.memory)
+    values = {f"input.{index}": value for index, value in enumerate(drawn)}
+    return values | {name: needed(tensors, name) for name in program.named if name not in values}
+
+
+def _seconds(calls: Sequence[Callable[[], Any]], times: int, device: Device) -> float:
+    device.synchronize()
+    started = time.perf_counter()
+    for _ in range(times):
+        for call in calls:
+            call()
+    device.synchronize()
+    return time.perf_counter() - started

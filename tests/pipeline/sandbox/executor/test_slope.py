@@ -1,0 +1,63 @@
+"""The slope of a program on a device that is no GPU, by a clock that kernels move on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from gpu_double import Double, floats
+from traced_programs import SIZE, doubled_sum, kernel
+
+from kernelquarry.pipeline.sandbox.executor import slope as slopes
+from kernelquarry.pipeline.sandbox.executor.slope import slope
+
+REQUEST = {
+    "kernels": [kernel("add"), kernel("scale")],
+    "programs": [doubled_sum()],
+    "drawn": [{"shape": [SIZE], "dtype": "float32", "low": 0, "high": 0}],
+}
+TENSORS = {
+    "state.weight": torch.ones(SIZE),
+    "binary.hash of add": torch.zeros(1, dtype=torch.uint8),
+    "binary.hash of scale": torch.zeros(1, dtype=torch.uint8),
+}
+
+
+class Clock:
+    """Moves on by what kernels and waits take."""
+
+    now = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, seconds: float, wait: float = 0.0) -> tuple[float, int]:
+    clock, seen = Clock(), []
+    monkeypatch.setattr(slopes, "time", clock)
+
+    def add(grid: Any, x: int, weight: int, out: int, count: int) -> None:
+        seen.append(float(floats(x, count).sum()))
+        clock.now += seconds
+
+    device = Double({"add": add, "scale": lambda *_: None})
+    monkeypatch.setattr(device, "synchronize", lambda: setattr(clock, "now", clock.now + wait))
+    reply, tensors = slope(device, REQUEST, TENSORS)
+    assert tensors == {} and len(set(seen)) == 1 and seen[0] != 0.0
+    return reply["slope_s"], len(seen)
+
+
+def test_what_a_row_of_calls_costs_beside_them_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert measured(monkeypatch, 1e-3, wait=0.25)[0] == pytest.approx(1e-3)
+
+
+def test_quick_programs_are_called_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    (quick, many), (slow, few) = (measured(monkeypatch, seconds) for seconds in (1e-5, 1.0))
+    assert (quick, slow) == (pytest.approx(1e-5), pytest.approx(1.0))
+    assert many > 100 * few / 4 and few < 50
+
+
+def test_no_program_without_its_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"state\.weight"):
+        slope(Double({}), REQUEST, {name: value for name, value in TENSORS.items() if name != "state.weight"})
