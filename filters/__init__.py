@@ -1,16 +1,16 @@
-"""Pure filters of finished pairs, in the order in which they are asked. The first that objects decides."""
+"""Pure filters of finished rows, in the order in which they are asked. The first that objects decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Row
 
 from .length import Length
 from .objection import Objection
 from .secrets import Secrets
 from .triviality import Triviality
 
-Filter = Callable[[Pair], Objection | None]  # None: the pair may stay
+Filter = Callable[[Row], Objection | None]  # None: the row may be published
 
 FILTERS: tuple[Filter, ...] = (Triviality(), Length(), Secrets())

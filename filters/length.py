@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Row
 
 from .objection import Objection
 
@@ -19,8 +19,8 @@ class Length:
 
     at_most: int = 48_000
 
-    def __call__(self, pair: Pair) -> Objection | None:
-        python, triton = len(pair.python_code), len(pair.triton_code)
+    def __call__(self, row: Row) -> Objection | None:
+        python, triton = len(row.python_code), len(row.triton_code)
         if python + triton <= self.at_most:
             return None
         return Objection(Reason.TOO_LONG, f"{python + triton} characters ({python} python, {triton} triton)")

@@ -1,4 +1,4 @@
-"""What a filter answers when a pair must not stay."""
+"""What a filter answers when a row must not be published."""
 
 from __future__ import annotations
 

@@ -7,10 +7,11 @@ Passwords and keys without such a form are not found here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Rejection, Row
 
 from .objection import Objection
 
@@ -35,15 +36,23 @@ COLUMNS = ("python_code", "triton_code", "inductor_code", "init_args")  # every 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Drops pairs with what looks like a credential. The evidence says where it is, never what it is."""
+    """Drops rows with what looks like a credential. The evidence says where it is, never what it is."""
 
     patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
 
-    def __call__(self, pair: Pair) -> Objection | None:
-        for column in COLUMNS:
-            text = getattr(pair, column)
+    def __call__(self, row: Row) -> Objection | None:
+        for column, text in _texts(row):
             for name, pattern in self.patterns:
                 if match := pattern.search(text):
                     line = text.count("\n", 0, match.start()) + 1
                     return Objection(Reason.SECRET, f"{name} in {column}, line {line}")
         return None
+
+
+def _texts(row: Row) -> Iterator[tuple[str, str]]:
+    for column in COLUMNS:
+        yield column, getattr(row, column)
+    if isinstance(row, Rejection):  # what its code raised stands in these
+        yield "evidence", row.evidence
+        for example in row.counter_examples:
+            yield "counter_examples", example.found

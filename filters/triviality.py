@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Row
 
 from .objection import Objection
 
@@ -32,11 +32,11 @@ class Triviality:
 
     at_least: int = 1
 
-    def __call__(self, pair: Pair) -> Objection | None:
-        computing = [operator for operator in pair.operators if base_name(operator) not in MOVEMENT]
+    def __call__(self, row: Row) -> Objection | None:
+        computing = [operator for operator in row.operators if base_name(operator) not in MOVEMENT]
         if len(computing) >= self.at_least:
             return None
-        return Objection(Reason.TRIVIAL, f"{len(computing)} computing operators of {', '.join(pair.operators)}")
+        return Objection(Reason.TRIVIAL, f"{len(computing)} computing operators of {', '.join(row.operators)}")
 
 
 def base_name(operator: str) -> str:

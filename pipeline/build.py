@@ -28,13 +28,14 @@ from .dataset import Build, write_dataset
 from .funnel import StageCounts
 from .graph import STAGES, Stage
 from .manifest import StageManifest, fingerprint
+from .rejected import Rejected, reject
 from .report import write_report
 from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
 from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
 from .schema.loss import Loss
-from .schema.records import Pair
+from .schema.records import Candidate, Pair
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ def build(run: Run, watch: Watch) -> Built:
     pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
     write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
-    manifest = write_dataset(dataset, pairs, funnel, Build(corpus.name, corpus.digests()))
+    manifest = write_dataset(dataset, pairs, rejected(run), funnel, Build(corpus.name, corpus.digests()))
     return Built(dataset, report, manifest.rows, manifest.funnel, ran)
 
 
@@ -106,6 +107,16 @@ def lost(run: Run) -> Iterator[Loss]:
         path = run.directory(stage).lost
         if path.exists():
             yield from read_records(path, Loss)
+
+
+def rejected(run: Run) -> Rejected:
+    """What became of the candidates that verify dropped. Raises: ConservationError."""
+    (verify,) = (stage for stage in STAGES if stage.takes is Candidate)
+    before, path = STAGES[STAGES.index(verify) - 1], run.directory(verify).lost
+    if not path.exists():
+        return Rejected()
+    candidates = (candidate for shard in run.directory(before).kept for candidate in read_records(shard, Candidate))
+    return reject(candidates, read_records(path, Loss))
 
 
 def claim(root: Path, corpus: str | None) -> str:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .funnel import StageCounts
+from .funnel import StageCounts, explain
+from .rejected import Rejected
 from .render import render
 from .summary import Summary, Tally
 
@@ -22,9 +23,16 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 def render_card(
-    summary: Summary, funnel: Sequence[StageCounts], shards: Mapping[str, Sequence[Path]], corpus: str
+    summary: Summary,
+    funnel: Sequence[StageCounts],
+    configs: Mapping[str, Mapping[str, Sequence[Path]]],
+    rejected: Rejected,
+    corpus: str,
 ) -> str:
-    """The card as Markdown with the Hub's YAML header. It holds no date: the same build gives the same bytes."""
+    """The card as Markdown with the Hub's YAML header. It holds no date: the same build gives the same bytes.
+
+    `configs`: shards by config and split, the default config first; one without shards is left out.
+    """
     return render(
         "card.md.j2",
         summary=summary,
@@ -34,8 +42,14 @@ def render_card(
         release=importlib.metadata.version("kernelquarry"),
         licences=_hub_licences(summary.licences),
         size=next((name for limit, name in _SIZES if summary.pairs < limit), "1M<n<10M"),
-        patterns={split: f"{paths[0].parent.as_posix()}/{split}-*.parquet" for split, paths in shards.items()},
+        configs={name: _patterns(shards) for name, shards in configs.items() if shards},
+        rejected=rejected,
+        explain=explain,
     )
+
+
+def _patterns(shards: Mapping[str, Sequence[Path]]) -> dict[str, str]:
+    return {split: f"{paths[0].parent.as_posix()}/{split}-*.parquet" for split, paths in shards.items()}
 
 
 def _hub_licences(licences: Tally) -> list[str]:

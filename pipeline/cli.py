@@ -115,11 +115,11 @@ def funnel(run_directory: RunArgument) -> None:
 
 @app.command()
 def show(row: RowArgument, dataset: DatasetOption = DATASET) -> None:
-    """A pair side by side."""
+    """A row side by side: a pair with its evidence, or a rejected candidate with what it fails on."""
     from .rows import find_row
-    from .show import render_pair
+    from .show import render_row
 
-    out.print(render_pair(find_row(dataset, row)))
+    out.print(render_row(find_row(dataset, row)))
 
 
 @app.command()
@@ -129,15 +129,17 @@ def replay(
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
 ) -> None:
-    """Verify a row again, from the row alone, and compare with its evidence. Exit status 1 if it does not hold."""
-    from kernelquarry.transforms.verify import replay_pair
+    """Verify a row again, from the row alone, and compare with its evidence; of a rejected one, repeat the call that it
+    fails on. Exit status 1 if what the row says does not hold."""
+    from kernelquarry.transforms.verify import replay_pair, replay_rejection
 
     from .rows import find_row
     from .sandbox import Sandbox
+    from .schema.records import Pair
 
-    pair = find_row(dataset, row)
+    found = find_row(dataset, row)
     with Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
-        replayed = replay_pair(pair, sandbox)
+        replayed = replay_pair(found, sandbox) if isinstance(found, Pair) else replay_rejection(found, sandbox)
     typer.echo(replayed.render())
     if not replayed.agrees:
         raise typer.Exit(1)

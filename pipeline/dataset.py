@@ -3,6 +3,7 @@
 README.md                               the card; its header tells `datasets` where the splits are
 manifest.json                           digests, counts, versions: what was built, from what
 data/pairs/train-00000-of-00001.parquet
+data/rejected/train-00000-of-00001.parquet    what verify dropped, if it did
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernelquarry.transforms.write import write_pairs
+from kernelquarry.transforms.write import write_rows
 
 from .card import render_card
 from .funnel import StageCounts
 from .manifest import digest
+from .rejected import Rejected
 from .schema.errors import UserError
 from .schema.files import replace_file
-from .schema.records import SCHEMA_VERSION, Pair
+from .schema.records import SCHEMA_VERSION, Pair, Rejection
 from .summary import summarise
 
 CARD, MANIFEST = "README.md", "manifest.json"
@@ -41,29 +43,40 @@ class DatasetManifest:
     release: str  # of kernelquarry
     schema_version: int
     build: Build
-    rows: dict[str, int]  # split -> number
+    rows: dict[str, int]  # split -> number of pairs
+    rejected_rows: dict[str, int]  # split -> number of rejections
+    rejected: StageCounts  # candidates that verify dropped: kept are published, dropped are withheld by a filter
     funnel: tuple[StageCounts, ...]
     environments: tuple[dict[str, str], ...]  # that verdicts were reached on
     files: dict[str, str]  # path -> sha256, the manifest's own excepted
 
 
-def write_dataset(folder: Path, pairs: Sequence[Pair], funnel: Sequence[StageCounts], build: Build) -> DatasetManifest:
+def write_dataset(
+    folder: Path,
+    pairs: Sequence[Pair],
+    rejected: Rejected,
+    funnel: Sequence[StageCounts],
+    build: Build,
+) -> DatasetManifest:
     """Write the folder and return its manifest, which is written last. The same arguments give the same bytes.
 
-    Raises: UserError if there is no pair, since no reader loads a dataset of nothing; ValueError if a pair
+    Raises: UserError if there is no pair, since no reader loads a dataset of nothing; ValueError if a row
     has no split.
     """
     if not pairs:
         raise UserError(f"{folder}: no pair was kept, so there is no dataset to write: the funnel tells why")
-    shards = write_pairs(folder, pairs)
+    configs = {"pairs": write_rows(folder, Pair, pairs), "rejected": write_rows(folder, Rejection, rejected.rows)}
     summary = summarise(pairs)
-    _write_text(folder / CARD, render_card(summary, funnel, shards, build.corpus))
-    files = sorted([CARD, *(path.as_posix() for paths in shards.values() for path in paths)])
+    _write_text(folder / CARD, render_card(summary, funnel, configs, rejected, build.corpus))
+    shards = [path for config in configs.values() for paths in config.values() for path in paths]
+    files = sorted([CARD, *(path.as_posix() for path in shards)])
     manifest = DatasetManifest(
         release=importlib.metadata.version("kernelquarry"),
         schema_version=SCHEMA_VERSION,
         build=build,
         rows=dict(summary.splits),
+        rejected_rows=dict(rejected.splits),
+        rejected=rejected.counts,
         funnel=tuple(funnel),
         environments=tuple(asdict(environment) for environment in summary.environments),
         files={name: digest(folder / name) for name in files},

@@ -18,7 +18,7 @@ from .render import render
 from .schema.files import replace_file
 from .schema.loss import Loss
 from .schema.records import Pair
-from .show import shapes
+from .show import example_line, shapes
 from .summary import summarise
 
 T = TypeVar("T")
@@ -71,6 +71,7 @@ def render_report(corpus: str, pairs: Sequence[Pair], funnel: Sequence[StageCoun
         explain=explain,
         losses=_loss_views(losses),
         evidence_shown=EVIDENCE_SHOWN,
+        example_line=example_line,
         pairs=[_pair_view(pair) for pair in shown],
     )
 

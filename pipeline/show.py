@@ -1,4 +1,4 @@
-"""A pair in the terminal: both sides next to each other, and what is known of them."""
+"""A row in the terminal: both sides next to each other, and what is known of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from .schema.records import Pair, Workload
+from .schema.records import CounterExample, Pair, Rejection, Verdict, Workload
 
 
-def render_pair(pair: Pair) -> RenderableType:
+def render_row(row: Pair | Rejection) -> RenderableType:
     """PyTorch on the left, Triton on the right, the facts below. Wraps to the width of the console."""
     sides = Table.grid(expand=True, padding=(0, 1))
     sides.add_column(ratio=9)
     sides.add_column(ratio=11)
-    sides.add_row(_source("PyTorch", pair.python_code), _source("Triton", pair.triton_code))
-    return Group(Text(f"{pair.module_name}  {pair.id}", "bold"), sides, _facts(pair))
+    sides.add_row(_source("PyTorch", row.python_code), _source("Triton", row.triton_code))
+    return Group(Text(f"{row.module_name}  {row.id}", "bold"), sides, _facts(row))
 
 
 def _source(title: str, code: str) -> Panel:
@@ -25,20 +25,19 @@ def _source(title: str, code: str) -> Panel:
     return Panel(syntax, title=title, title_align="left", border_style="dim")
 
 
-def _facts(pair: Pair) -> Table:
-    source, verdict = pair.source, pair.verdict
+def _facts(row: Pair | Rejection) -> Table:
+    source = row.source
     facts = {
         "source": f"{source.package} {source.revision}, {source.path}",
-        "licence": f"{pair.licence.spdx} ({pair.licence.evidence})",
-        "operators": ", ".join(pair.operators),
-        "kernels": ", ".join(pair.kernels),
-        "purity": " ".join((pair.purity, *pair.extern_ops)),
-        "shapes": "; ".join(shapes(workload) for workload in pair.workloads)
-        + (", shape-general" if pair.shape_general else ", specialised"),
-        "verdict": f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
-        f"worst error {verdict.worst_ratio:.2g} of 1 allowed",
-        "generator": f"{pair.generator.name} {pair.generator.version}",
-        "split": pair.split,
+        "licence": f"{row.licence.spdx} ({row.licence.evidence})",
+        "operators": ", ".join(row.operators),
+        "kernels": ", ".join(row.kernels),
+        "purity": " ".join((row.purity, *row.extern_ops)),
+        "shapes": "; ".join(shapes(workload) for workload in row.workloads)
+        + (", shape-general" if row.shape_general else ", specialised"),
+        **(_proof(row.verdict) if isinstance(row, Pair) else _failure(row)),
+        "generator": f"{row.generator.name} {row.generator.version}",
+        "split": row.split,
     }
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
@@ -46,6 +45,24 @@ def _facts(pair: Pair) -> Table:
     for name, value in facts.items():
         table.add_row(name, Text(value))
     return table
+
+
+def _proof(verdict: Verdict) -> dict[str, str]:
+    how = f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
+    return {"verdict": f"{how}worst error {verdict.worst_ratio:.2g} of 1 allowed"}
+
+
+def _failure(row: Rejection) -> dict[str, str]:
+    return {
+        "rejected": f"{row.reason}: {row.evidence}",
+        "fails on": "; ".join(map(example_line, row.counter_examples)) or "no call alone shows it",
+    }
+
+
+def example_line(example: CounterExample) -> str:
+    """`x[2, 65], normal, seed 5: error 1.4, ...; output 0[0, 64] is 0.0, not 1.25`: the call, and what is wrong."""
+    call = f"{shapes(example.workload)}, {example.distribution}, seed {example.seed}: {example.found}"
+    return f"{call}; {example.output} is {example.actual:g}, not {example.expected:g}" if example.output else call
 
 
 def shapes(workload: Workload) -> str:

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.schema import ids
+from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.records import (
     Candidate,
+    CounterExample,
     Engine,
     Module,
     Pair,
     Probed,
     Purity,
+    Rejection,
     StateSpec,
     TensorSpec,
     Tier,
@@ -23,6 +26,7 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
     Workload,
 )
+from kernelquarry.transforms.screen import flatten_rejected
 
 MODULE_CODE = '''import torch
 from torch import nn
@@ -173,6 +177,37 @@ def make_pair(**overrides: Any) -> Pair:
     )
     fields |= overrides
     return Pair(**{"id": ids.pair_id(fields["python_code"], fields["triton_code"]), **fields})
+
+
+def make_example(**overrides: Any) -> CounterExample:
+    fields: dict[str, Any] = dict(
+        workload=make_workload(2, 8),
+        seed=3,
+        distribution="normal",
+        found="error 0.5, allowed 1e-06 (output 0, whole)",
+        output="output 0[1, 7]",
+        expected=0.25,
+        actual=-1.5,
+    )
+    return CounterExample(**{**fields, **overrides})
+
+
+def make_loss(candidate: Candidate, **overrides: Any) -> Loss:
+    """Verify's, of a candidate with wrong values."""
+    fields: dict[str, Any] = dict(
+        stage="verify",
+        status=Status.DROPPED,
+        reason="wrong_values",
+        evidence="workload 0, normal: error 0.5, allowed 1e-06 (output 0, whole)",
+        counter_examples=(make_example(),),
+    )
+    return Loss(candidate.id, **{**fields, **overrides})
+
+
+def make_rejection(**overrides: Any) -> Rejection:
+    candidate = make_candidate()
+    row = flatten_rejected(candidate, make_loss(candidate))
+    return replace(row, **{"cluster": ids.cluster_id(["0"]), "split": "train", **overrides})
 
 
 ACTIVATIONS: Sequence[str] = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "square", "erf", "sqrt")

@@ -11,6 +11,7 @@ from factories import make_pairs
 from nbclient import NotebookClient
 
 from kernelquarry.pipeline.dataset import Build, write_dataset
+from kernelquarry.pipeline.rejected import Rejected
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "explore.ipynb"
 
@@ -28,7 +29,9 @@ def outputs(notebook: nbformat.NotebookNode) -> str:
 
 
 def test_it_shows_what_is_in_the_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_dataset(tmp_path / "dataset", make_pairs(30, ("train", "validation", "test")), [], Build("tiny", {}))
+    write_dataset(
+        tmp_path / "dataset", make_pairs(30, ("train", "validation", "test")), Rejected(), [], Build("tiny", {})
+    )
     shown = outputs(execute(tmp_path / "dataset", monkeypatch))
     for text in ("num_rows: 10", "layers0", "Apache-2.0", "image/png", "scale_shift_relu", "sm_90", "honest_error"):
         assert text in shown
@@ -36,7 +39,7 @@ def test_it_shows_what_is_in_the_dataset(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_one_specialised_row_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = replace(make_pairs(1)[0], shape_general=False)
-    write_dataset(tmp_path / "dataset", [pair], [], Build("tiny", {}))
+    write_dataset(tmp_path / "dataset", [pair], Rejected(), [], Build("tiny", {}))
     assert pair.id in outputs(execute(tmp_path / "dataset", monkeypatch))
 
 

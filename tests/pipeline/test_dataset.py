@@ -14,6 +14,7 @@ from factories import LICENCE, make_pairs
 
 from kernelquarry.pipeline.dataset import Build, write_dataset
 from kernelquarry.pipeline.funnel import StageCounts
+from kernelquarry.pipeline.rejected import Rejected
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
 
@@ -40,7 +41,7 @@ def card_header(folder: Path) -> dict:
 
 def test_every_split_loads_with_every_value(tmp_path: Path) -> None:
     pairs = make_pairs(12, ("train", "validation", "test"))
-    write_dataset(tmp_path / "dataset", pairs, FUNNEL, BUILD)
+    write_dataset(tmp_path / "dataset", pairs, Rejected(), FUNNEL, BUILD)
     loaded = load(tmp_path / "dataset", tmp_path)
     assert {split: loaded[split].to_list() for split in loaded} == {
         split: rows_of(pairs, split) for split in ("train", "validation", "test")
@@ -49,20 +50,20 @@ def test_every_split_loads_with_every_value(tmp_path: Path) -> None:
 
 def test_a_split_without_rows_is_left_out(tmp_path: Path) -> None:
     pairs = make_pairs(6, ("train", "test"))
-    write_dataset(tmp_path / "dataset", pairs, FUNNEL, BUILD)
+    write_dataset(tmp_path / "dataset", pairs, Rejected(), FUNNEL, BUILD)
     assert sorted(load(tmp_path / "dataset", tmp_path)) == ["test", "train"]
 
 
 def test_no_pair_is_said_and_nothing_written(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no pair was kept"):
-        write_dataset(tmp_path / "dataset", [], FUNNEL, BUILD)
+        write_dataset(tmp_path / "dataset", [], Rejected(), FUNNEL, BUILD)
     assert not (tmp_path / "dataset").exists()
 
 
 def test_the_same_build_gives_the_same_bytes(tmp_path: Path) -> None:
     pairs = make_pairs(9, ("train", "test"))
     for name, rows in (("a", pairs), ("b", pairs[::-1])):
-        write_dataset(tmp_path / name, rows, FUNNEL, BUILD)
+        write_dataset(tmp_path / name, rows, Rejected(), FUNNEL, BUILD)
     first, second = (
         {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         for folder in (tmp_path / "a", tmp_path / "b")
@@ -71,7 +72,7 @@ def test_the_same_build_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None:
-    write_dataset(tmp_path, make_pairs(9, ("train", "test")), FUNNEL, BUILD)
+    write_dataset(tmp_path, make_pairs(9, ("train", "test")), Rejected(), FUNNEL, BUILD)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     files = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*") if path.is_file()}
     del files["manifest.json"]
@@ -84,7 +85,7 @@ def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None
 
 
 def test_the_card_gives_figures_and_a_header(tmp_path: Path) -> None:
-    write_dataset(tmp_path, make_pairs(20, ("train", "test")), FUNNEL, BUILD)
+    write_dataset(tmp_path, make_pairs(20, ("train", "test")), Rejected(), FUNNEL, BUILD)
     header, text = card_header(tmp_path), (tmp_path / "README.md").read_text()
     assert header["license"] == ["apache-2.0", "bsd-3-clause", "mit"]
     assert header["size_categories"] == ["n<1K"]
@@ -120,5 +121,5 @@ def test_the_card_gives_figures_and_a_header(tmp_path: Path) -> None:
 )
 def test_licence_expressions_become_names_of_the_hub(tmp_path: Path, spdx: str, names: list[str]) -> None:
     pair = replace(make_pairs(1)[0], licence=replace(LICENCE, spdx=spdx))
-    write_dataset(tmp_path, [pair], FUNNEL, BUILD)
+    write_dataset(tmp_path, [pair], Rejected(), FUNNEL, BUILD)
     assert card_header(tmp_path)["license"] == names

@@ -9,13 +9,13 @@ from factories import make_pair, make_workload
 from rich.console import Console
 
 from kernelquarry.pipeline.schema.records import Purity, TensorSpec, Workload
-from kernelquarry.pipeline.show import render_pair, shapes
+from kernelquarry.pipeline.show import render_row, shapes
 
 
 def printed(width: int, colours: bool = False, **overrides: object) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, color_system="truecolor" if colours else None)
-    console.print(render_pair(make_pair(**overrides)))
+    console.print(render_row(make_pair(**overrides)))
     return out.getvalue()
 
 

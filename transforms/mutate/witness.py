@@ -52,7 +52,7 @@ def try_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySet
     Raises:
         Rejected: the row itself is not verified, so its mutants mean nothing.
     """
-    original = Task.of_pair(pair)
+    original = Task.of_row(pair)
     task = replace(original, triton_code=mutant.code)
     try:
         judge_task(task, plan(task), sandbox, settings)

@@ -1,30 +1,58 @@
-"""From nested records to a flat row, and through the filters."""
+"""From nested records to flat rows, and through the filters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from kernelquarry.filters import FILTERS, Filter
-from kernelquarry.pipeline.schema.ids import pair_id
+from kernelquarry.filters.objection import Objection
+from kernelquarry.pipeline.schema.ids import pair_id, rejection_id
+from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Pair, Verified
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Candidate, Pair, Rejection, Row, Verified
 
 
 def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[Pair]:
     """The row of a verified candidate, dropped with the evidence of the first filter that objects."""
     pair = flatten(verified)
-    for check in filters:
-        if (objection := check(pair)) is not None:
-            return Dropped(verified.id, objection.reason, objection.evidence)
+    if (objection := first_objection(pair, filters)) is not None:
+        return Dropped(verified.id, objection.reason, objection.evidence)
     return Kept(pair)
+
+
+def first_objection(row: Row, filters: Sequence[Filter] = FILTERS) -> Objection | None:
+    """Of the first filter that has one."""
+    return next((objection for check in filters if (objection := check(row)) is not None), None)
 
 
 def flatten(verified: Verified) -> Pair:
     """The row; its split is not known yet."""
     candidate = verified.candidate
-    probed, module = candidate.probed, candidate.probed.module
     return Pair(
-        id=pair_id(probed.python_code, candidate.triton_code),
+        id=pair_id(candidate.probed.python_code, candidate.triton_code),
+        **_shared(candidate),
+        verdict=verified.verdict,
+        cluster=candidate.probed.cluster,
+    )
+
+
+def flatten_rejected(candidate: Candidate, loss: Loss) -> Rejection:
+    """The row of a candidate that verify dropped; its split is not known yet."""
+    return Rejection(
+        id=rejection_id(candidate.probed.python_code, candidate.triton_code),
+        **_shared(candidate),
+        reason=loss.reason,
+        evidence=loss.evidence,
+        counter_examples=loss.counter_examples,
+        cluster=candidate.probed.cluster,
+    )
+
+
+def _shared(candidate: Candidate) -> dict[str, Any]:
+    """The columns of `Row`, but the id."""
+    probed, module = candidate.probed, candidate.probed.module
+    return dict(
         module_name=module.name,
         entry_point=ENTRY_POINT,
         python_code=probed.python_code,
@@ -42,6 +70,4 @@ def flatten(verified: Verified) -> Pair:
         purity=candidate.purity,
         extern_ops=candidate.extern_ops,
         shape_general=candidate.shape_general,
-        verdict=verified.verdict,
-        cluster=probed.cluster,
     )

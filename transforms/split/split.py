@@ -1,12 +1,15 @@
-"""A pair's split follows from its cluster alone, so that no cluster is in two splits."""
+"""A row's split follows from its cluster alone, so that no cluster is in two splits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, Rejection
+
+R = TypeVar("R", Pair, Rejection)
 
 SPLITS = ("train", "validation", "test")
 _STEPS = 2**32
@@ -26,9 +29,14 @@ class Shares:
 
 def split(pair: Pair, shares: Shares = Shares()) -> Outcome[Pair]:
     """The pair with its split. Raises: ValueError if it has no cluster yet."""
-    if not pair.cluster:
-        raise ValueError(f"{pair.id} has no cluster: deduplicate before splitting")
-    return Kept(replace(pair, split=split_of(pair.cluster, shares)))
+    return Kept(with_split(pair, shares))
+
+
+def with_split(row: R, shares: Shares = Shares()) -> R:
+    """The row with its split. Raises: ValueError if it has no cluster yet."""
+    if not row.cluster:
+        raise ValueError(f"{row.id} has no cluster: deduplicate before splitting")
+    return replace(row, split=split_of(row.cluster, shares))
 
 
 def split_of(cluster: str, shares: Shares) -> str:

@@ -1,7 +1,15 @@
 """Verify: a candidate against its reference, in guests that never meet; the host compares."""
 
-from .replay import Replayed, replay_pair
+from .replay import Replayed, ReplayedRejection, replay_pair, replay_rejection
 from .task import Task, VerifySettings
 from .verify import verify
 
-__all__ = ["Replayed", "Task", "VerifySettings", "replay_pair", "verify"]
+__all__ = [
+    "Replayed",
+    "ReplayedRejection",
+    "Task",
+    "VerifySettings",
+    "replay_pair",
+    "replay_rejection",
+    "verify",
+]

@@ -1,15 +1,16 @@
-"""A published row, verified again from the row alone, beside the evidence that it carries."""
+"""A published row, verified again from the row alone, beside what it says."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.schema.records import Pair, Verdict
+from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
+from .counterexample import Call
 from .evidence import Rejected
-from .task import Task, VerifySettings, replan
-from .verify import judge_task
+from .task import Task, VerifySettings, plan, replan
+from .verify import check_call, judge_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,42 @@ def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = 
     """Repeat the trials of the row's verdict, for the targets that it names."""
     settings = settings or VerifySettings(targets=pair.verdict.targets)
     try:
-        verdict = judge_task(Task.of_pair(pair), replan(pair.verdict.trials), sandbox, settings)
+        verdict = judge_task(Task.of_row(pair), replan(pair.verdict.trials), sandbox, settings)
     except Rejected as rejected:
         return Replayed(pair.id, pair.verdict, None, f"{rejected.reason.value}: {rejected.evidence}")
     return Replayed(pair.id, pair.verdict, verdict, "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedRejection:
+    """What a rejected row says, and what was found now on its counter-example, or of the whole if it has none."""
+
+    row: Rejection
+    now: Rejected | None  # None: it passes
+
+    @property
+    def agrees(self) -> bool:
+        """It fails again, for the same reason. What is measured may differ from one machine to another."""
+        return self.now is not None and self.now.reason.value == self.row.reason
+
+    def render(self) -> str:
+        """For people: what is stored, what was found, then the conclusion."""
+        stored = next((example.found for example in self.row.counter_examples), self.row.evidence)
+        now = f"{self.now.reason.value}: {self.now.found}" if self.now else "it passes"
+        lines = [self.row.id, f"stored: {self.row.reason}: {stored}", f"now: {now}"]
+        if self.now and (element := self.now.element):
+            lines.append(f"{element.name} is {element.actual:g}, not {element.expected:g}")
+        return "\n".join([*lines, "fails again" if self.agrees else "does NOT fail as the row says"])
+
+
+def replay_rejection(row: Rejection, sandbox: Sandbox, settings: VerifySettings | None = None) -> ReplayedRejection:
+    """Repeat the row's counter-example; verify the candidate from the start, if it has none."""
+    task, settings = Task.of_row(row), settings or VerifySettings()
+    try:
+        if not row.counter_examples:
+            judge_task(task, plan(task), sandbox, settings)
+        for example in row.counter_examples:
+            check_call(Call.of(task, example.workload, example.seed, example.distribution), sandbox, settings)
+    except Rejected as rejected:
+        return ReplayedRejection(row, rejected)
+    return ReplayedRejection(row, None)

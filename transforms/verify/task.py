@@ -11,7 +11,7 @@ from kernelquarry.pipeline.sandbox import Limits
 from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.schema.records import Candidate, Engine, Pair, Purity, StateSpec, Trial, Workload
+from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Row, StateSpec, Trial, Workload
 from kernelquarry.transforms.sizes import enlarged, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
@@ -72,19 +72,19 @@ class Task:
         )
 
     @classmethod
-    def of_pair(cls, pair: Pair) -> Task:
+    def of_row(cls, row: Row) -> Task:
         return cls(
-            id=pair.id,
-            python_code=pair.python_code,
-            triton_code=pair.triton_code,
-            init_args=pair.init_args,
-            workloads=pair.workloads,
-            state=pair.state,
-            kernels=pair.kernels,
-            purity=pair.purity,
-            extern_ops=pair.extern_ops,
-            shape_general=pair.shape_general,
-            by_model=pair.generator.kind == "model",
+            id=row.id,
+            python_code=row.python_code,
+            triton_code=row.triton_code,
+            init_args=row.init_args,
+            workloads=row.workloads,
+            state=row.state,
+            kernels=row.kernels,
+            purity=row.purity,
+            extern_ops=row.extern_ops,
+            shape_general=row.shape_general,
+            by_model=row.generator.kind == "model",
         )
 
 

@@ -5,44 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
+from typing import TypeVar
 
 from kernelquarry.pipeline.schema.arrow import write_shard
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, Rejection
 from kernelquarry.transforms.split import SPLITS
 
-FOLDER = Path("data/pairs")  # inside the dataset
+R = TypeVar("R", Pair, Rejection)
+
+FOLDERS: dict[type, Path] = {Pair: Path("data/pairs"), Rejection: Path("data/rejected")}  # inside the dataset
 ROWS_PER_SHARD = 10_000  # some hundred MB of text
 
 
-def write_pairs(dataset: Path, pairs: Iterable[Pair], rows_per_shard: int = ROWS_PER_SHARD) -> dict[str, list[Path]]:
-    """Write `data/pairs/<split>-<n>-of-<total>.parquet` and remove the shards of an earlier build.
+def write_rows(
+    dataset: Path, kind: type[R], rows: Iterable[R], rows_per_shard: int = ROWS_PER_SHARD
+) -> dict[str, list[Path]]:
+    """Write `data/<config>/<split>-<n>-of-<total>.parquet` and remove the shards of an earlier build.
 
     A split without rows has no shard: `datasets` refuses one. Returns the shards by split, relative to `dataset`.
 
-    Raises: ValueError if a pair has no split.
+    Raises: ValueError if a row has no split.
     """
-    rows: dict[str, list[Pair]] = {split: [] for split in SPLITS}
-    for pair in pairs:
-        if pair.split not in rows:
-            raise ValueError(f"{pair.id} has the split {pair.split!r}: split before writing")
-        rows[pair.split].append(pair)
-    shards = {split: _write_split(dataset, split, rows[split], rows_per_shard) for split in SPLITS if rows[split]}
-    _remove_others(dataset, shards)
+    by_split: dict[str, list[R]] = {split: [] for split in SPLITS}
+    for row in rows:
+        if row.split not in by_split:
+            raise ValueError(f"{row.id} has the split {row.split!r}: split before writing")
+        by_split[row.split].append(row)
+    filled = {split: found for split, found in by_split.items() if found}
+    shards = {split: _write_split(dataset, kind, split, found, rows_per_shard) for split, found in filled.items()}
+    _remove_others(dataset / FOLDERS[kind], shards)
     return shards
 
 
-def _write_split(dataset: Path, split: str, pairs: list[Pair], rows_per_shard: int) -> list[Path]:
-    pairs = sorted(pairs, key=lambda pair: pair.id)
-    total = ceil(len(pairs) / rows_per_shard)
-    paths = [FOLDER / f"{split}-{index:05d}-of-{total:05d}.parquet" for index in range(total)]
+def _write_split(dataset: Path, kind: type[R], split: str, rows: list[R], rows_per_shard: int) -> list[Path]:
+    rows = sorted(rows, key=lambda row: row.id)
+    total = ceil(len(rows) / rows_per_shard)
+    paths = [FOLDERS[kind] / f"{split}-{index:05d}-of-{total:05d}.parquet" for index in range(total)]
     for index, path in enumerate(paths):
-        write_shard(dataset / path, pairs[index * rows_per_shard : (index + 1) * rows_per_shard], Pair)
+        write_shard(dataset / path, rows[index * rows_per_shard : (index + 1) * rows_per_shard], kind)
     return paths
 
 
-def _remove_others(dataset: Path, shards: dict[str, list[Path]]) -> None:
+def _remove_others(folder: Path, shards: dict[str, list[Path]]) -> None:
     """Shards of an earlier build under other names would be loaded with these; a killed one leaves halves."""
     written = {path.name for paths in shards.values() for path in paths}
-    for path in (dataset / FOLDER).glob("*"):
+    for path in folder.glob("*"):
         if path.name not in written and path.suffix in (".parquet", ".tmp"):
             path.unlink()

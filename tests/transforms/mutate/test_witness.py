@@ -65,7 +65,7 @@ def test_an_address_out_of_bounds_is_killed(pair: Pair, sandbox: Sandbox) -> Non
 
 def test_an_input_that_the_row_itself_fails_on_is_no_witness(pair: Pair, sandbox: Sandbox) -> None:
     """The row's kernel loses a NaN that the reference keeps."""
-    task, wrong = Task.of_pair(pair), TRITON_CODE.replace("tl.maximum(", "tl.minimum(")
+    task, wrong = Task.of_row(pair), TRITON_CODE.replace("tl.maximum(", "tl.minimum(")
     batch = next(batch for batch in batches(task) if "one NaN" in batch.changes)
     poisoned = batch.alone(batch.changes.index("one NaN"))
     assert find_witness(task, wrong, sandbox, SETTINGS, [poisoned]) is None
@@ -78,7 +78,7 @@ def of_one_shape(*shapes: Sequence[int]) -> Task:
         Workload((TensorSpec("x", (batch, 4), "float32"), TensorSpec("y", (4, batch), "float32")), "[]")
         for batch, *_ in shapes
     )
-    return Task.of_pair(make_pair(workloads=workloads))
+    return Task.of_row(make_pair(workloads=workloads))
 
 
 def test_other_sizes_keep_what_is_the_same_in_all_workloads() -> None:
@@ -89,12 +89,12 @@ def test_other_sizes_keep_what_is_the_same_in_all_workloads() -> None:
 
 
 def test_a_task_of_one_shape_keeps_it() -> None:
-    task = Task.of_pair(make_pair(shape_general=False))
+    task = Task.of_row(make_pair(shape_general=False))
     assert {trial.workload for batch in batches(task) for trial in batch.trials} == {0}
 
 
 def test_every_change_is_tried_and_gives_other_values() -> None:
-    task = Task.of_pair(make_pair())
+    task = Task.of_row(make_pair())
     found = {}
     for batch in batches(task):
         tensors = batch.tensors()

@@ -1,0 +1,180 @@
+"""What verify dropped is published beside the pairs, but for what a filter objects to, and every one is counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import pytest
+import yaml
+from factories import TRITON_CODE, make_candidate, make_example, make_loss, make_pairs, make_probed, make_rejection
+
+from kernelquarry.pipeline.dataset import Build, write_dataset
+from kernelquarry.pipeline.funnel import ConservationError
+from kernelquarry.pipeline.rejected import Rejected, reject
+from kernelquarry.pipeline.rows import find_row, read_rejections
+from kernelquarry.pipeline.schema.arrow import to_plain
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.records import Candidate, Module, Rejection
+from kernelquarry.transforms.split import SPLITS, Shares
+from kernelquarry.transforms.split.split import split_of
+
+BUILD = Build(corpus="tiny", sources={})
+CREDENTIAL = "ghp_" + "a1B2c3" * 6  # in two parts, so that no scanner takes this file for a leak
+
+
+def candidates(number: int) -> list[Candidate]:
+    """Each of a module and cluster of its own."""
+    found = []
+    for i in range(number):
+        probed = make_probed(cluster=f"clu_{i}", python_code=f"# {i}\n" + make_probed().python_code)
+        found.append(make_candidate(replace(probed, module=replace(probed.module, id=f"mod_{i}"))))
+    return found
+
+
+def losses(candidates: list[Candidate]) -> list[Loss]:
+    return [make_loss(candidate) for candidate in candidates]
+
+
+def write(folder: Path, rejected: Rejected) -> dict:
+    write_dataset(folder, make_pairs(4, ("train", "test")), rejected, [], BUILD)
+    return json.loads((folder / "manifest.json").read_text())
+
+
+def header(folder: Path) -> dict:
+    return yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
+
+
+def load(folder: Path, tmp_path: Path, config: str) -> datasets.DatasetDict:
+    return datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
+
+
+def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> None:
+    found = candidates(60)
+    rows = reject(found, losses(found[:40])).rows
+    assert {row.python_code for row in rows} == {candidate.probed.python_code for candidate in found[:40]}
+    assert all(row.id.startswith("rej_") for row in rows) and len({row.id for row in rows}) == 40
+    assert all(row.split == split_of(row.cluster, Shares()) for row in rows)
+    assert {row.split for row in rows} == set(SPLITS)
+    assert rows[0].counter_examples == (make_example(),)
+
+
+def test_what_errored_is_not_published() -> None:
+    found = candidates(3)
+    errored = make_loss(found[1], status=Status.ERRORED, reason="OSError", counter_examples=())
+    rejected = reject(found, [make_loss(found[0]), errored])
+    assert [row.python_code for row in rejected.rows] == [found[0].probed.python_code]
+    assert rejected.counts.entered == 1
+
+
+@pytest.mark.parametrize("place", ["python_code", "triton_code", "evidence", "found"])
+def test_a_credential_is_not_published(place: str) -> None:
+    plain, secret = candidates(2)
+    loss = make_loss(secret)
+    match place:
+        case "python_code":
+            secret = replace(secret, probed=replace(secret.probed, python_code=f"KEY = {CREDENTIAL!r}\n"))
+        case "triton_code":
+            secret = replace(secret, triton_code=f"KEY = {CREDENTIAL!r}\n{TRITON_CODE}")
+        case "evidence":
+            loss = replace(loss, evidence=f"KeyError: {CREDENTIAL}")
+        case "found":
+            loss = replace(loss, counter_examples=(make_example(found=f"KeyError: {CREDENTIAL}"),))
+    rejected = reject([plain, secret], [make_loss(plain), loss])
+    assert [row.python_code for row in rejected.rows] == [plain.probed.python_code]
+    assert CREDENTIAL not in str(rejected)
+    assert rejected.counts.dropped == {"secret": 1}
+
+
+def test_every_filter_is_asked() -> None:
+    found = candidates(3)
+    found[0] = replace(found[0], triton_code="#" * 50_000)
+    found[1] = replace(found[1], probed=replace(found[1].probed, operators=()))
+    counts = reject(found, losses(found)).counts
+    assert (counts.entered, counts.kept, counts.dropped) == (3, 1, {"too_long": 1, "trivial": 1})
+
+
+def test_a_candidate_that_is_gone_is_noticed() -> None:
+    found = candidates(3)
+    with pytest.raises(ConservationError, match="3 candidate entered, but 2 left"):
+        reject(found[:2], losses(found))
+
+
+def test_the_config_loads_with_every_value(tmp_path: Path) -> None:
+    examples = [make_example(expected=math.nan, actual=math.inf), make_example(actual=-math.inf, expected=0.0)]
+    rows = [make_rejection(id=f"rej_{i}", counter_examples=(example,)) for i, example in enumerate(examples)]
+    rows += [make_rejection(id="rej_2", counter_examples=(), split="test", reason="kernel_unused")]
+    write(tmp_path / "dataset", Rejected(tuple(rows)))
+    loaded = load(tmp_path / "dataset", tmp_path, "rejected")
+    # As JSON, where NaN equals itself; floats are written so that they are read back to the bit.
+    assert json.dumps(loaded["train"].to_list()) == json.dumps([to_plain(row) for row in rows[:2]])
+    assert loaded["test"].to_list() == [to_plain(rows[2])]
+    assert list(loaded["train"][0]["counter_examples"][0]) == list(make_example().__dataclass_fields__)
+    assert sorted(load(tmp_path / "dataset", tmp_path, "pairs")) == ["test", "train"]
+
+
+def test_pairs_stay_the_default(tmp_path: Path) -> None:
+    write(tmp_path, Rejected((make_rejection(),)))
+    first, second = header(tmp_path)["configs"]
+    assert (first["config_name"], first["default"]) == ("pairs", True)
+    assert second == {
+        "config_name": "rejected",
+        "data_files": [{"split": "train", "path": "data/rejected/train-*.parquet"}],
+    }
+
+
+def test_none_rejected_no_config(tmp_path: Path) -> None:
+    write(tmp_path, Rejected((make_rejection(),)))
+    manifest = write(tmp_path, Rejected())
+    assert [config["config_name"] for config in header(tmp_path)["configs"]] == ["pairs"]
+    assert "rejected" not in (tmp_path / "README.md").read_text()
+    assert not list((tmp_path / "data").rglob("rejected/*"))
+    assert manifest["rejected_rows"] == {} and manifest["rejected"]["entered"] == 0
+
+
+def test_the_manifest_and_the_card_count_them(tmp_path: Path) -> None:
+    found = candidates(5)
+    found[4] = replace(found[4], triton_code=CREDENTIAL)
+    manifest = write(tmp_path, reject(found, losses(found[:3] + found[4:])))
+    counts = manifest["rejected"]
+    assert (counts["entered"], counts["kept"], counts["dropped"]) == (4, 3, {"secret": 1})
+    assert sum(manifest["rejected_rows"].values()) == 3
+    assert sum(name.startswith("data/rejected/") for name in manifest["files"]) == len(manifest["rejected_rows"])
+    text = (tmp_path / "README.md").read_text()
+    assert "| wrong_values | 3 | an output is further from the oracle than allowed |" in text.splitlines()
+
+
+def test_the_order_does_not_matter(tmp_path: Path) -> None:
+    found = candidates(9)
+    write(tmp_path / "a", reject(found, losses(found)))
+    write(tmp_path / "b", reject(found[::-1], losses(found)[::-1]))
+    first, second = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "a", tmp_path / "b")
+    )
+    assert first == second
+
+
+def test_rows_are_found_by_their_id(tmp_path: Path) -> None:
+    row = make_rejection(module_name="Other")
+    write(tmp_path, Rejected((row,)))
+    assert list(read_rejections(tmp_path)) == [row]
+    assert find_row(tmp_path, row.id[:9]) == find_row(tmp_path, "Other") == row
+    assert find_row(tmp_path, "Scale1").id.startswith("pair_")
+    with pytest.raises(UserError, match="no row rej_none"):
+        find_row(tmp_path, "rej_none")
+
+
+def test_a_row_tells_what_its_candidate_claims() -> None:
+    (candidate,) = candidates(1)
+    (row,) = reject([candidate], losses([candidate])).rows
+    assert isinstance(row, Rejection) and isinstance(candidate.probed.module, Module)
+    assert (row.kernels, row.workloads, row.licence) == (
+        candidate.kernels,
+        candidate.probed.workloads,
+        candidate.probed.module.licence,
+    )
