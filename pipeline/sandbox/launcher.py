@@ -38,7 +38,7 @@ _ENVIRONMENT = {
 }
 # What the warm process of a kind has beside it.
 _ENVIRONMENTS: dict[str, dict[str, str]] = {"interpret": {"TRITON_INTERPRET": "1"}}
-_WITH_GPU = ("execute",)
+_WITH_GPU = ("execute", "timing")
 
 
 class Zygote:

@@ -26,12 +26,17 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """See `verifying/trials.run`; `gpu` is the ordinal of the GPU. Nothing is computed in TF32 unasked."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = str(request["gpu"])
+    """See `verifying/trials.run`; `gpu` is the ordinal of the GPU."""
+    return trials.run(request, tensors, meet(request["gpu"]).memory)
+
+
+def meet(ordinal: int) -> Cuda:
+    """The GPU, from now on the only one that torch and Triton see. TF32 is off."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))
     triton.runtime.driver.set_active(GpuDriver([Launcher.cuda.target]))
-    return trials.run(request, tensors, Launcher.cuda.memory)
+    return Launcher.cuda
 
 
 class Launcher:
