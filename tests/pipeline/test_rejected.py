@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import datasets
 import pytest
 import yaml
+from corpus import HERE, load_case
 from factories import TRITON_CODE, make_candidate, make_example, make_loss, make_pairs, make_probed, make_rejection
 
+from kernelquarry.pipeline.build import Run
+from kernelquarry.pipeline.build import rejected as rejected_in
 from kernelquarry.pipeline.dataset import Build, write_dataset
 from kernelquarry.pipeline.funnel import ConservationError
+from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.rejected import Rejected, reject
 from kernelquarry.pipeline.rows import find_row, read_rejections
-from kernelquarry.pipeline.schema.arrow import to_plain
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.arrow import to_plain, write_shard
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.records import Candidate, Module, Rejection
 from kernelquarry.transforms.split import SPLITS, Shares
 from kernelquarry.transforms.split.split import split_of
+from kernelquarry.transforms.stage import Workplace
+from kernelquarry.transforms.verify import VerifySettings, verify
+from tests.pipeline.command import Ended
 
 BUILD = Build(corpus="tiny", sources={})
 CREDENTIAL = "ghp_" + "a1B2c3" * 6  # in two parts, so that no scanner takes this file for a leak
@@ -104,6 +114,18 @@ def test_a_candidate_that_is_gone_is_noticed() -> None:
         reject(found[:2], losses(found))
 
 
+def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
+    found = candidates(6)
+    run = Run(tmp_path, "tiny", tmp_path, Workplace(tmp_path, SandboxSettings()))
+    tidy, verify = (run.directory(next(s for s in STAGES if s.name == name)) for name in ("tidy", "verify"))
+    for index, shard in enumerate((found[:3], found[3:])):
+        write_shard(tidy.path / f"kept-{index:05d}-of-00002.parquet", shard, Candidate)
+    assert rejected_in(run) == Rejected()
+    write_shard(verify.lost, losses(found[2:5]), Loss)
+    assert rejected_in(run) == reject(found, losses(found[2:5]))
+    assert rejected_in(run).counts.kept == 3
+
+
 def test_the_config_loads_with_every_value(tmp_path: Path) -> None:
     examples = [make_example(expected=math.nan, actual=math.inf), make_example(actual=-math.inf, expected=0.0)]
     rows = [make_rejection(id=f"rej_{i}", counter_examples=(example,)) for i, example in enumerate(examples)]
@@ -178,3 +200,62 @@ def test_a_row_tells_what_its_candidate_claims() -> None:
         candidate.probed.workloads,
         candidate.probed.module.licence,
     )
+
+
+# commands
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset whose rejected rows are two cases of the evil corpus, as verify rejects them."""
+    folder = tmp_path_factory.mktemp("dataset")
+    found, lost = [], []
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        for name in ("one_block_only", "never_launched"):
+            case = load_case(HERE / "evil" / name)
+            probed = case.candidate.probed
+            probed = replace(probed, module=replace(probed.module, id=name), cluster=name, operators=("aten.exp",))
+            candidate = replace(case.candidate, probed=probed)
+            outcome = verify(candidate, sandbox, VerifySettings(targets=()))
+            assert isinstance(outcome, Dropped), outcome
+            found.append(candidate)
+            lost.append(Loss.of("verify", outcome))
+    rejected = reject(found, lost)
+    assert [len(row.counter_examples) for row in sorted(rejected.rows, key=lambda row: row.reason)] == [0, 1]
+    write(folder, rejected)
+    return folder
+
+
+def row_of(folder: Path, reason: str) -> Rejection:
+    (row,) = (row for row in read_rejections(folder) if row.reason == reason)
+    return row
+
+
+def test_show_tells_what_it_fails_on(published: Path, invoke: Callable[..., Ended]) -> None:
+    ended = invoke("show", row_of(published, "wrong_values").id, "--dataset", published)
+    text = " ".join(ended.out.split())
+    assert ended.status == 0
+    assert "rejected wrong_values: workload 2, heavy_tailed: error" in text
+    assert "fails on x0[2, 65], heavy_tailed, seed" in text and "output 0[0, 64] is 0, not 9.3" in text
+    ended = invoke("show", row_of(published, "kernel_unused").id, "--dataset", published)
+    assert "no call alone shows it" in ended.out
+
+
+@pytest.mark.parametrize("reason", ["wrong_values", "kernel_unused"])
+def test_replay_says_that_it_fails_again(reason: str, published: Path, invoke: Callable[..., Ended]) -> None:
+    ended = invoke("replay", row_of(published, reason).id, "--dataset", published)
+    assert ended.status == 0
+    assert ended.out.splitlines()[-1] == "fails again"
+    assert f"now: {reason}: " in ended.out
+
+
+def test_replay_says_that_it_does_not_fail(tmp_path: Path, published: Path, invoke: Callable[..., Ended]) -> None:
+    """The call is cut to what the kernel's only block holds."""
+    row = row_of(published, "wrong_values")
+    (example,) = row.counter_examples
+    tensors = tuple(replace(spec, shape=(2, 64)) for spec in example.workload.tensors)
+    right = replace(example, workload=replace(example.workload, tensors=tensors))
+    write(tmp_path, Rejected((replace(row, counter_examples=(right,)),)))
+    ended = invoke("replay", row.id, "--dataset", tmp_path)
+    assert ended.status == 1
+    assert ended.out.splitlines()[-2:] == ["now: it passes", "does NOT fail as the row says"]
