@@ -20,6 +20,7 @@ from kernelquarry.transforms.screen import screen
 from kernelquarry.transforms.split import split
 from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
+from kernelquarry.transforms.time import time
 from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.wiring import DeduplicateModules, MineTrees, ReadCorpus
 
@@ -58,7 +59,7 @@ def _each(
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
-    return Stage(name, takes, gives, ((name, unit),), code, packages, function is verify, work)
+    return Stage(name, takes, gives, ((name, unit),), code, packages, function in (verify, time), work)
 
 
 READ = Stage(
@@ -93,9 +94,13 @@ PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
     f"{GUEST}.{module}"
-    for module in ("reference", "interpret", "execute", "compile", "trace", "verifying", "load", "trees")
+    for module in ("reference", "interpret", "execute", "compile", "trace", "rehearse", "verifying", "load", "trees")
 )
-JUDGING = tuple(f"pipeline.sandbox.{module}" for module in ("inputs", "judge", "observation", "executor", "cuda"))
+JUDGING = tuple(
+    f"pipeline.sandbox.{module}"
+    for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
+)
+TIMING = (f"{GUEST}.timing", *LOWERING, *RUNNING, *JUDGING, "transforms.verify", "transforms.sizes")
 
 STAGES: tuple[Stage, ...] = (
     READ,
@@ -107,4 +112,5 @@ STAGES: tuple[Stage, ...] = (
     _each(Candidate, Verified, verify, Where.GUESTS, RUNNING + JUDGING, guests=("reference", "interpret", "compile")),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
+    _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair"),  # keeps all, and does nothing without a GPU
 )

@@ -12,6 +12,7 @@ Size = tuple[int, ...]  # what one dimension is in each workload
 
 _BLOCK = 16  # the least that kernels have; a free size is made larger
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
+_LARGE = 1 << 25
 
 
 def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
@@ -61,6 +62,17 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
         setting = {other: other[-1] for other in free_sizes(workloads)} | {size: 4 * size[-1]}
         calls.append(resized(workloads, setting))
     return [call for call in calls if _elements(call) <= _MOST]
+
+
+def large(workloads: Sequence[Workload]) -> Workload | None:
+    """A call with over 32 million elements, by one free size, the first axis' where that is free; None if none is."""
+    free = free_sizes(workloads)
+    if not free:
+        return None
+    first = _sizes(workloads).get((0, 0))
+    size = first if first in free else free[0]
+    one, two = (_elements(resized(workloads, {other: other[-1] for other in free} | {size: n})) for n in (1, 2))
+    return resized(workloads, {other: other[-1] for other in free} | {size: _LARGE // (two - one) + 2})
 
 
 def _elements(workload: Workload) -> int:

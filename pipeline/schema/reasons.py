@@ -70,6 +70,7 @@ class Reason(Enum):
     NOT_DETERMINISTIC = ("not_deterministic", "verify", "two runs on the same inputs differ")
     KERNEL_UNUSED = ("kernel_unused", "verify", "the outputs do not come from the kernels")
     FORBIDDEN_CODE = ("forbidden_code", "verify", "the source uses what could hide from the checks how it computes")
+    UNTRIED_PATH = ("untried_path", "verify", "forward goes another way for large inputs, or after many calls")
     UNTRACEABLE = ("untraceable", "verify", "no trace tells what the candidate does, and only traces were asked for")
     IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes, so the task proves nothing")
     ORACLE_FAILED = ("oracle_failed", "verify", "the reference does not run in float64 or is not finite")

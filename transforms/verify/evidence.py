@@ -7,6 +7,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.judge import Element
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
@@ -31,6 +32,22 @@ class Rejected(Exception):
         super().__init__(reason, evidence)
         self.reason, self.evidence, self.found = reason, evidence[:_EVIDENCE], found[:_EVIDENCE]
         self.trial, self.element = trial, element
+
+
+class Refused(Exception):
+    """The module raises on `trials`, and may."""
+
+    def __init__(self, trials: list[int]) -> None:
+        super().__init__(trials)
+        self.trials = trials
+
+
+def refused_in(reply: dict[str, Any]) -> list[int]:
+    """The numbers of trials that a guest says it was refused. Raises: Rejected: it names none that way."""
+    try:
+        return [expect(index, int) for index in expect(reply.get("refused", []), list)]
+    except MalformedReply as error:
+        raise Rejected(Reason.CRASHED, f"a guest gave no proper reply: {error}") from error
 
 
 def reply_of(report: Report, raised: Reason) -> dict[str, Any]:

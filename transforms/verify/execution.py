@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from .evidence import Rejected, reply_of
+from .evidence import Refused, Rejected, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings
 
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
@@ -53,12 +53,15 @@ def execute(
         return reply, {}
     if "untraceable" in reply:
         raise Untraceable(str(reply["untraceable"]))
+    calls = _calls(trials)
+    if refused := refused_in(reply):
+        unwanted = [calls[number] for number in refused if number < len(calls)]
+        raise Refused([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
     try:
         kernels = read_kernels(reply.get("kernels"))
         programs = [read_program(claim, len(kernels)) for claim in expect(reply.get("programs"), list)]
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper programs: {error}") from error
-    calls = _calls(trials)
     if len(programs) != len(calls):
         raise Rejected(Reason.CRASHED, f"{len(programs)} programs for {len(calls)} calls")
     runs = [_run(calls.index((trial.workload, trial.strided)), index, trial) for index, trial in enumerate(trials)]
@@ -87,6 +90,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
                 "kwargs": workloads[index].kwargs,
                 "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in workloads[index].tensors],
                 "strided": strided,
+                "optional": task.may_refuse(index),
             }
             for index, strided in _calls(trials)
         ],

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
-from .evidence import Rejected, reply_of
+from .evidence import Refused, Rejected, refused_in, reply_of
 from .execution import Untraceable, execute
 from .task import PlannedTrial, Task, VerifySettings, describe
 
@@ -40,6 +40,7 @@ def run_candidate(
         undrawn: entries of the state that no trial draws, as the reference's constructor left them.
 
     Raises:
+        Refused: it raises on trials on which it may.
         Rejected: it did not run to the end.
     """
     request = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
@@ -58,4 +59,7 @@ def run_candidate(
 
 def _in_guest(job: Job, engine: Engine, sandbox: Sandbox) -> Ran:
     report = sandbox.run(job)
-    return Ran(reply_of(report, Reason.DOES_NOT_RUN), report.tensors, engine)
+    reply = reply_of(report, Reason.DOES_NOT_RUN)
+    if refused := refused_in(reply):
+        raise Refused(refused)
+    return Ran(reply, report.tensors, engine)

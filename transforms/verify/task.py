@@ -48,6 +48,11 @@ class Task:
         larger = (*enlarged(self.workloads), *multiplied(self.workloads)) if self.shape_general else ()
         return (*self.workloads, *larger)
 
+    def may_refuse(self, call: int) -> bool:
+        """Whether the candidate may raise there. What a model refuses, it does not get wrong; what was lowered for all
+        sizes has no sizes to refuse."""
+        return self.by_model and call >= len(self.workloads)
+
     @property
     def enlarged(self) -> range:
         """Numbers of the enlarged calls."""
@@ -166,7 +171,8 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
         workload = calls[trial.workload]
         call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
         refusable = trial.workload >= len(task.workloads) or trial.distribution in ("shifted_strided", "special")
-        described.append(call | {"strided": trial.strided, "refusable": refusable})
+        call |= {"strided": trial.strided, "refusable": refusable}
+        described.append(call | {"optional": task.may_refuse(trial.workload)})
     return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": described}
 
 

@@ -24,7 +24,8 @@ from kernelquarry.pipeline.schema.records import (
 
 from .counterexample import Call, counter_examples
 from .environment import environment
-from .evidence import Rejected, check_kernels, check_launches_agree, reply_of
+from .evidence import Refused, Rejected, check_kernels, check_launches_agree, refused_in, reply_of
+from .rehearsal import rehearse
 from .running import run_candidate
 from .source import forbidden
 from .task import PlannedTrial, Task, VerifySettings, describe, draw, nudges, plan, terms, without
@@ -50,10 +51,15 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
-    trials, tensors, reference = _referred(task, trials, sandbox, settings)
-    reference.check_finite()
-    tried = reference.check_impostors()
-    ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+    while True:
+        trials, tensors, reference = _referred(task, trials, sandbox, settings)
+        reference.check_finite()
+        tried = reference.check_impostors()
+        try:
+            ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+            break
+        except Refused as refused:
+            trials = [trial for index, trial in enumerate(trials) if index not in refused.trials]
     results, deterministic = reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
     launches, kernels = check_kernels(task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
@@ -61,6 +67,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         code = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
+    if task.by_model:
+        rehearse(task, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
     ran_in = Tier.INTERPRETED if ran.engine is Engine.INTERPRETER else Tier.EXECUTED
@@ -86,9 +94,12 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
     """
     task, trials = call.task, (call.trial,)
     tensors = draw(task, trials)
-    reference = Reference(task, trials, tensors, sandbox, settings)
-    reference.check_decided()
-    ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+    try:
+        reference = Reference(task, trials, tensors, sandbox, settings)
+        reference.check_decided()
+        ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+    except Refused as refused:
+        raise Rejected(Reason.ORACLE_FAILED, "raises, as it may") from refused
     reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
     check_kernels(task, ran.reply, [])
@@ -106,14 +117,6 @@ def _referred(
             trials = without(task, trials, refused.trials)
 
 
-class Refused(Rejected):
-    """The reference raises on `trials`, though it may not be on others."""
-
-    def __init__(self, trials: list[int]) -> None:
-        super().__init__(Reason.ORACLE_FAILED, f"raises in trials {trials}")
-        self.trials = trials
-
-
 class Reference:
     """The reference's answers, and the comparison of a candidate's with them."""
 
@@ -127,8 +130,8 @@ class Reference:
         reply = reply_of(report, Reason.ORACLE_FAILED)
         self._task, self._trials, self._tensors = task, trials, tensors
         try:
-            if "refused" in reply:
-                raise Refused([expect(index, int) for index in expect(reply["refused"], list)])
+            if refused := refused_in(reply):
+                raise Refused(refused)
             self._state = reply["state"]
             left = {name: f"state.{name}" for name in self._state}
             self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}

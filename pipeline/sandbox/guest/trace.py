@@ -32,8 +32,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     is called twice, since the second call of a candidate may do something else.
 
     Replies with the module's `state` (digests), the `kernels`, a `program` for each workload, and `operators`, what
-    ran outside of the kernels; or with `load_error`; or with `untraceable`, why there are no programs. Binaries go
-    as `binary.<sha256>`, constants as `constant.<workload>.<storage>`.
+    ran outside of the kernels; or with `load_error`; or with `untraceable`, why there are no programs; or with
+    `refused`, the numbers of `optional` workloads that it raises on. Binaries go as `binary.<sha256>`, constants as `constant.<workload>.<storage>`.
     """
     torch.set_num_threads(1)
     gpu.pretend()
@@ -45,10 +45,18 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     triton.runtime.driver.set_active(CompileOnlyDriver([request["target"]]))
     kernels, operators = Kernels(), set[str]()
     results: dict[str, Tensor] = {}
-    reply["programs"] = []
+    reply["programs"], refused = [], list[int]()
     try:
         for index, workload in enumerate(request["workloads"]):
-            program, constants, census = _trace(module, workload, kernels)
+            try:
+                program, constants, census = _trace(module, workload, kernels)
+            except Untraceable:
+                raise
+            except Exception:
+                if not workload["optional"]:
+                    raise
+                refused.append(index)
+                continue
             again, _, _ = _trace(module, workload, kernels)
             if again != program:
                 raise Untraceable("a second call does something else")
@@ -57,6 +65,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             results |= {f"constant.{index}.{storage}": data for storage, data in constants.items()}
     except Untraceable as why:
         return {"state": reply["state"], "untraceable": str(why)[:_MESSAGE]}, {}
+    if refused:
+        return {"state": reply["state"], "refused": refused}, {}
     reply["kernels"], reply["operators"] = kernels.described, sorted(operators)
     return reply, results | kernels.binaries
 

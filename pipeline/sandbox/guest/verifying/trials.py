@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from . import subject
+from .memory import OutOfBounds
 from .session import session
 from .watch import Watch
 
@@ -22,7 +23,8 @@ def run(
     Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`, and go as `<trial>.output.<i>`,
     `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs in memory with other contents
     before; `later` are the outputs of the first trial, as they are after those of the others; the ghost's launches do
-    nothing. A candidate that does not load, or whose state cannot take the tensors, is not called.
+    nothing. A candidate that does not load, or whose state cannot take the tensors, is not called. If it raises on
+    trials that are `optional`, their numbers, `refused`, are in the reply, and nothing is that comes after trials.
     """
     torch.set_num_threads(1)
     try:
@@ -38,14 +40,25 @@ def run(
     results: dict[str, torch.Tensor] = {}
     census = Watch()
     kept: list[torch.Tensor] = []
+    refused: list[int] = []
     for index, trial in enumerate(request["trials"]):
         with census:
             subject.load_state(module, states[trial["state"]])
         session.launches.clear()
-        description, outputs = _observe(str(index), module, device, trial, tensors, index, census, results)
+        try:
+            description, outputs = _observe(str(index), module, device, trial, tensors, index, census, results)
+        except OutOfBounds:
+            raise
+        except Exception:
+            if not trial["optional"]:
+                raise
+            refused.append(index)
+            continue
         reply["trials"].append(description)
         kept = kept or outputs
         reply["launches"].append([[name, list(grid)] for name, grid in session.launches])
+    if refused:
+        return reply | {"refused": refused}, {}
     results.update(subject.pack("later", kept, []))
     first = request["trials"][0]
     subject.load_state(module, states[first["state"]])
