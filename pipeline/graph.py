@@ -100,7 +100,8 @@ JUDGING = tuple(
     f"pipeline.sandbox.{module}"
     for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
 )
-TIMING = (f"{GUEST}.timing", *LOWERING, *RUNNING, *JUDGING, "transforms.verify", "transforms.sizes")
+VERIFYING = (*RUNNING, *JUDGING, "transforms.sizes")
+TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 STAGES: tuple[Stage, ...] = (
     READ,
@@ -109,7 +110,7 @@ STAGES: tuple[Stage, ...] = (
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
-    _each(Candidate, Verified, verify, Where.GUESTS, RUNNING + JUDGING, guests=("reference", "interpret", "compile")),
+    _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=("reference", "interpret", "compile")),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair"),  # keeps all, and does nothing without a GPU

@@ -240,11 +240,13 @@ class Timing:
     """The reference, compiled and not, and the candidate, timed in turns on one GPU. See `docs/stages/time.md`."""
 
     workload: Workload
+    enlarged: bool  # False: it is the row's first workload, small enough for launches to take most of the time
     engine: Engine  # what ran the candidate; with GUEST its Python was where the clock was
     contenders: tuple[Timed, ...]  # those that could be timed
+    left_out: str  # why the others could not
     floor_us: float  # no kernel on this GPU takes less, 0 where that is not known
     slope_us: float  # wall clock for a call, of many in a row, by the host's own executor; 0 where it has no program
-    suspect: str  # why there are no numbers, or why they do not fit together; "" if they do
+    suspect: str  # why the numbers do not fit together; "" if they do
     environment: Environment
 
     @property

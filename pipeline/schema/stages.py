@@ -10,4 +10,5 @@ DOES: dict[str, str] = {
     "verify": "run the module and the kernel apart, and compare them",
     "screen": "drop what is not worth a row",
     "split": "assign clusters to train, validation and test",
+    "time": "time kernels beside eager and torch.compile, where there is a GPU",
 }

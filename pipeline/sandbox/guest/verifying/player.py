@@ -79,8 +79,9 @@ class Player:
             return kind, self._address(*rest)
         if kind == MAP:
             storage, offset, tiling = rest
-            fields = {name: tuple(value) if isinstance(value, list) else value for name, value in tiling.items()}
-            return MAP, (self._address(storage, offset), Tiling(**fields))
+            shape, strides, block = (tuple(tiling[name]) for name in ("shape", "strides", "block"))
+            made = Tiling(tiling["element"], shape, strides, block, tiling["swizzle"], tiling["nan"])
+            return MAP, (self._address(storage, offset), made)
         return kind, _number(*rest)
 
     def _address(self, storage: int, offset: int) -> int:
