@@ -8,10 +8,12 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.autotuner import Autotuner
 
 from .verifying import gpu, subject
 from .verifying.driver import CompileOnlyDriver, Recorder, ScratchCache
+from .verifying.once import once
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
 _MESSAGE = 2000  # characters
@@ -22,6 +24,7 @@ def warm() -> None:
     triton.knobs.compilation.disable_line_info = True
     triton.knobs.compilation.store_binary_only = True
     triton.knobs.cache.manager_class = ScratchCache
+    CUDABackend.make_ptx, CUDABackend.make_cubin = once(CUDABackend.make_ptx), once(CUDABackend.make_cubin)
     Autotuner._bench = lambda self, *args, config, **meta: [0.0, 0.0, 0.0]  # no timing: the first config is taken
     _forward_for(_WARM_TARGETS, lambda: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
     Recorder.take()
