@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from factories import make_pair, make_pairs
+from factories import make_candidate, make_example, make_loss, make_pair, make_pairs
 
 from kernelquarry.pipeline.funnel import StageCounts
 from kernelquarry.pipeline.highlight import highlight
@@ -57,6 +58,23 @@ def test_figures_and_reasons_are_shown() -> None:
     assert "scale_shift_relu" in page.text and "evidence 0" in page.text
 
 
+def test_speed_is_shown_where_it_was_measured() -> None:
+    pairs = make_pairs(5)
+    assert "Speed" not in Page(render_report("tiny", pairs, FUNNEL, LOSSES)).text
+    timings = [make_timing(), make_timing(eager=50.0), make_timing(compiled=0.0, left_out="compile: no compiler")]
+    timings.append(make_timing(candidate=1.0, suspect="too good"))
+    timed = [replace(pair, timings=(timing,)) for pair, timing in zip(pairs, timings, strict=False)]
+    page = Page(render_report("tiny", timed + pairs[4:], FUNNEL, LOSSES))
+    assert page.open == []
+    text = " ".join(page.text.split())
+    for part in (
+        "4 pairs were timed on a GPU, 4 of them on larger tensors", "The numbers of 1 do not fit together",
+        "66.7 % of 3 are faster; the median is 3.00 times as fast", "100.0 % of 2 are faster; the median is 2.00",
+        "eager 300.0 µs, compile 200.0 µs, candidate 100.0 µs", "compile: no compiler", "suspect: too good",
+    ):  # fmt: skip
+        assert part in text, part
+
+
 def test_the_page_needs_nothing_else() -> None:
     page = Page(render_report("tiny", make_pairs(3), FUNNEL, LOSSES))
     assert not [tag for tag, _ in page.tags if tag in ("link", "img", "iframe")]
@@ -80,6 +98,15 @@ def test_long_evidence_and_many_pairs_are_cut() -> None:
     assert page.count("dd") - 8 * PAIRS_SHOWN <= LOSSES_SHOWN + PAIRS_SHOWN
     assert page.text.count("long ") < 18 * 200
     assert f"{PAIRS_SHOWN} of {PAIRS_SHOWN + 1}, evenly sampled" in page.text
+
+
+def test_a_rejected_candidate_is_shown_with_what_it_fails_on() -> None:
+    example = make_example(found=HOSTILE)
+    loss = make_loss(make_candidate(), counter_examples=(example,))
+    page = Page(render_report("tiny", make_pairs(1), FUNNEL, [loss]))
+    assert "fails on" in page.text
+    assert f"x[2, 8], normal, seed 3: {HOSTILE}; output 0[1, 7] is -1.5, not 0.25" in page.text
+    assert page.count("script") == 1
 
 
 def test_nothing_was_built() -> None:

@@ -1,5 +1,6 @@
 """The store: results survive, damage is a miss, errors are not kept, other work has another key."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
 from kernelquarry.pipeline.store import Store, result_key
-from tests.factories import make_module
+from tests.factories import make_example, make_module
 
 
 def test_gives_back_what_was_put(tmp_path: Path) -> None:
@@ -19,6 +20,14 @@ def test_gives_back_what_was_put(tmp_path: Path) -> None:
     assert store.get("probe", "bb", Module) == dropped
     assert store.get("probe", "cc", Module) is None
     assert store.get("lower", "aa", Module) is None
+
+
+def test_a_counter_example_is_kept_with_its_numbers(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    example = make_example(actual=math.inf, expected=1 / 3)
+    dropped = Dropped("mod_1", Reason.WRONG_VALUES, "error inf", (example,))
+    store.put("verify", "aa", dropped)
+    assert store.get("verify", "aa", Module) == dropped
 
 
 def test_an_error_of_ours_is_tried_again(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_
 from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Lowered, Module, Pair, Probed, SourceFile, Verified
+from kernelquarry.pipeline.schema.records import Lowered, Module, Pair, Probed, Rejection, SourceFile, Verified
+from tests.factories import make_example
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
@@ -46,7 +47,7 @@ SAMPLE = [
 ]
 
 
-@pytest.mark.parametrize("cls", [SourceFile, Module, Probed, Lowered, Verified, Pair, Loss])
+@pytest.mark.parametrize("cls", [SourceFile, Module, Probed, Lowered, Verified, Pair, Rejection, Loss])
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_table_round_trip(cls: type, data: st.DataObject) -> None:
@@ -164,7 +165,7 @@ def test_a_type_outside_the_table_is_refused() -> None:
 
 
 def test_losses_give_their_outcomes_back() -> None:
-    dropped = Dropped("mod_1", Reason.WRONG_VALUES, "3.5")
+    dropped = Dropped("mod_1", Reason.WRONG_VALUES, "3.5", (make_example(),))
     errored = Errored("mod_2", "OSError", "disk")
     assert Loss.of("verify", dropped).outcome == dropped
     assert Loss.of("verify", errored).outcome == errored
