@@ -19,6 +19,7 @@ from .schema.files import replace_file
 from .schema.loss import Loss
 from .schema.records import Pair
 from .show import example_line, shapes
+from .speeds import describe
 from .summary import summarise
 
 T = TypeVar("T")
@@ -69,6 +70,7 @@ def render_report(corpus: str, pairs: Sequence[Pair], funnel: Sequence[StageCoun
         median_ratio=median([pair.verdict.worst_ratio for pair in pairs] or [0.0]),
         funnel=funnel,
         explain=explain,
+        describe_timing=describe,
         losses=_loss_views(losses),
         evidence_shown=EVIDENCE_SHOWN,
         example_line=example_line,

@@ -8,7 +8,8 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from .schema.records import CounterExample, Pair, Rejection, Verdict, Workload
+from .schema.records import CounterExample, Pair, Rejection, Workload
+from .speeds import describe
 
 
 def render_row(row: Pair | Rejection) -> RenderableType:
@@ -35,7 +36,7 @@ def _facts(row: Pair | Rejection) -> Table:
         "purity": " ".join((row.purity, *row.extern_ops)),
         "shapes": "; ".join(shapes(workload) for workload in row.workloads)
         + (", shape-general" if row.shape_general else ", specialised"),
-        **(_proof(row.verdict) if isinstance(row, Pair) else _failure(row)),
+        **(_proof(row) if isinstance(row, Pair) else _failure(row)),
         "generator": f"{row.generator.name} {row.generator.version}",
         "split": row.split,
     }
@@ -47,9 +48,13 @@ def _facts(row: Pair | Rejection) -> Table:
     return table
 
 
-def _proof(verdict: Verdict) -> dict[str, str]:
+def _proof(pair: Pair) -> dict[str, str]:
+    verdict, times = pair.verdict, [describe(timing) for timing in pair.timings]
     how = f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
-    return {"verdict": f"{how}worst error {verdict.worst_ratio:.2g} of 1 allowed"}
+    return {
+        "verdict": f"{how}worst error {verdict.worst_ratio:.2g} of 1 allowed",
+        "time": "; ".join(times) or "not measured",
+    }
 
 
 def _failure(row: Rejection) -> dict[str, str]:

@@ -14,19 +14,12 @@ from kernelquarry.filters.triviality import MOVEMENT, base_name
 from .schema.ids import canonical
 from .schema.provenance import Environment
 from .schema.records import Pair, Purity
+from .speeds import Bar, Speeds, speeds
 
 Tally: TypeAlias = tuple[tuple[str, int], ...]  # (value, number of pairs), most frequent first
 
 LOWEST_DECADE = -6  # the histogram of errors starts here; smaller ones, and exact results, are in its first bar
 BARS_PER_DECADE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar of a histogram."""
-
-    label: str
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +44,7 @@ class Summary:
     median_python_lines: int
     median_triton_lines: int
     environments: tuple[Environment, ...]
+    speeds: Speeds | None  # None if no pair was timed
 
 
 def summarise(pairs: Sequence[Pair]) -> Summary:
@@ -74,6 +68,7 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
         median_python_lines=_median_lines(pair.python_code for pair in pairs),
         median_triton_lines=_median_lines(pair.triton_code for pair in pairs),
         environments=tuple(sorted({pair.verdict.environment for pair in pairs}, key=_environment_order)),
+        speeds=speeds(pairs),
     )
 
 

@@ -21,6 +21,8 @@ from kernelquarry.pipeline.schema.records import (
     StateSpec,
     TensorSpec,
     Tier,
+    Timed,
+    Timing,
     Trial,
     Verdict,
     Verified,
@@ -110,6 +112,23 @@ def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
         environment=ENVIRONMENT,
     )
     return Verdict(**{**fields, **overrides})
+
+
+def make_timing(eager: float = 300.0, compiled: float = 200.0, candidate: float = 100.0, **overrides: Any) -> Timing:
+    """Medians in microseconds; a contender that took 0 was left out."""
+    medians = {"eager": eager, "compile": compiled, "candidate": candidate}
+    fields: dict[str, Any] = dict(
+        workload=make_workload(4096, 8192),
+        enlarged=True,
+        engine=Engine.TRACE,
+        contenders=tuple(Timed(name, us, 0.9 * us, 1.1 * us, 50) for name, us in medians.items() if us),
+        left_out="",
+        floor_us=40.0,
+        slope_us=95.0,
+        suspect="",
+        environment=replace(ENVIRONMENT, device="NVIDIA H100 80GB HBM3", driver="570.1"),
+    )
+    return Timing(**{**fields, **overrides})
 
 
 def make_module(code: str = MODULE_CODE, **overrides: Any) -> Module:

@@ -10,7 +10,7 @@ from pathlib import Path
 import datasets
 import pytest
 import yaml
-from factories import LICENCE, make_pairs
+from factories import LICENCE, make_pairs, make_timing
 
 from kernelquarry.pipeline.dataset import Build, write_dataset
 from kernelquarry.pipeline.funnel import StageCounts
@@ -82,6 +82,17 @@ def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None
     assert manifest["build"]["sources"] == {"layers-1.0.whl": "0" * 64}
     assert manifest["funnel"][0]["dropped"] == {"no_workload": 9}
     assert manifest["environments"][0]["device"] == "cpu-interpreter"
+
+
+def test_the_card_tells_of_speed_only_where_it_was_measured(tmp_path: Path) -> None:
+    pairs = make_pairs(4)
+    write_dataset(tmp_path / "without", pairs, Rejected(), FUNNEL, BUILD)
+    timed = [replace(pair, timings=(make_timing(),)) for pair in pairs[:3]] + pairs[3:]
+    write_dataset(tmp_path / "with", timed, Rejected(), FUNNEL, BUILD)
+    without, with_times = ((tmp_path / name / "README.md").read_text() for name in ("without", "with"))
+    assert "No speed was measured" in without and "How fast" not in without
+    assert "No speed was measured" not in with_times and "3 pairs were timed on a GPU" in with_times
+    assert "| eager | 3 | 100.0 % | 3.00 |\n| torch.compile | 3 | 100.0 % | 2.00 |\n" in with_times
 
 
 def test_the_card_gives_figures_and_a_header(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from factories import make_candidate, make_example, make_loss, make_pair, make_pairs
+from factories import make_candidate, make_example, make_loss, make_pair, make_pairs, make_timing
 
 from kernelquarry.pipeline.funnel import StageCounts
 from kernelquarry.pipeline.highlight import highlight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from factories import make_pair, make_workload
+from factories import make_pair, make_timing, make_workload
 from rich.console import Console
 
 from kernelquarry.pipeline.schema.records import Purity, TensorSpec, Workload
@@ -43,9 +43,14 @@ def test_facts_are_told() -> None:
         "MIT (License-Expression: MIT)",
         "mixed aten.convolution.default",
         "x[5, 8]; x[3, 7, 8], shape-general",
+        "not measured",
         "compiled, interpreted; sm_80, sm_90; 2 comparisons, worst error 0.25 of 1 allowed",
     ):
         assert fact in text
+
+
+def test_times_are_told() -> None:
+    assert "eager 300.0 µs, compile 200.0 µs, candidate 100.0 µs" in printed(160, timings=(make_timing(),))
 
 
 def test_text_of_a_row_is_not_taken_for_markup() -> None:
