@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.judge import Element
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 
 from .task import PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
+# What messages tell of the machine, and of this run alone: evidence is published.
+_FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
+_ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 Launch = tuple[str, tuple[int, ...]]  # kernel and grid
 
@@ -28,6 +32,7 @@ class Rejected(Exception):
     def __init__(
         self, reason: Reason, found: str, trial: PlannedTrial | None = None, element: Element | None = None
     ) -> None:
+        found = _ADDRESSES.sub("0x?", _FOLDERS.sub("", found))
         evidence = f"workload {trial.workload}, {trial.distribution}: {found}" if trial else found
         super().__init__(reason, evidence)
         self.reason, self.evidence, self.found = reason, evidence[:_EVIDENCE], found[:_EVIDENCE]

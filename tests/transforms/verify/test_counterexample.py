@@ -105,6 +105,22 @@ def test_what_no_call_shows_has_no_example(reason: Reason) -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: True, Rejected(reason, "")) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "OSError: [Errno 30] Read-only: '/home/me/.venv/lib/tl.py'",
+            "OSError: [Errno 30] Read-only: 'tl.py'",
+        ),
+        ("TypeError: <object at 0x7fc8cda6aed0>", "TypeError: <object at 0x?>"),
+        ("output 0 is a/b of 1/2, error 1e-06", "output 0 is a/b of 1/2, error 1e-06"),
+    ],
+)
+def test_evidence_tells_nothing_of_the_machine(message: str, told: str) -> None:
+    rejected = Rejected(Reason.DOES_NOT_RUN, message, TRIAL)
+    assert (rejected.found, rejected.evidence) == (told, f"workload 1, heavy_tailed: {told}")
+
+
 # with a sandbox
 
 
