@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .funnel import StageCounts, explain
 from .rejected import Rejected
 from .render import render
-from .summary import Summary, Tally
+from .summary import Summary
 
 # Licence names that the Hub knows; everything else is "other" there and spelled out in the card.
 _HUB_LICENCES = frozenset(
@@ -40,7 +40,7 @@ def render_card(
         funnel=funnel,
         corpus=corpus,
         release=importlib.metadata.version("kernelquarry"),
-        licences=_hub_licences(summary.licences),
+        licences=_hub_licences([*dict(summary.licences), *(row.licence.spdx for row in rejected.rows)]),
         size=next((name for limit, name in _SIZES if summary.pairs < limit), "1M<n<10M"),
         configs={name: _patterns(shards) for name, shards in configs.items() if shards},
         rejected=rejected,
@@ -52,6 +52,6 @@ def _patterns(shards: Mapping[str, Sequence[Path]]) -> dict[str, str]:
     return {split: f"{paths[0].parent.as_posix()}/{split}-*.parquet" for split, paths in shards.items()}
 
 
-def _hub_licences(licences: Tally) -> list[str]:
-    names = {part.lower() for expression, _ in licences for part in re.split(r"\s+(?:AND|OR|WITH)\s+|[()]", expression)}
+def _hub_licences(expressions: Iterable[str]) -> list[str]:
+    names = {part.lower() for expression in expressions for part in re.split(r"\s+(?:AND|OR|WITH)\s+|[()]", expression)}
     return sorted({name if name in _HUB_LICENCES else "other" for name in names if name}) or ["other"]

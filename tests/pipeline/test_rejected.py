@@ -26,6 +26,7 @@ from kernelquarry.pipeline.schema.arrow import to_plain, write_shard
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.records import Candidate, Module, Rejection
 from kernelquarry.transforms.split import SPLITS, Shares
 from kernelquarry.transforms.split.split import split_of
@@ -147,6 +148,11 @@ def test_pairs_stay_the_default(tmp_path: Path) -> None:
         "config_name": "rejected",
         "data_files": [{"split": "train", "path": "data/rejected/train-*.parquet"}],
     }
+
+
+def test_the_card_names_their_licences_too(tmp_path: Path) -> None:
+    write(tmp_path, Rejected((make_rejection(licence=Licence("ISC", "LICENSE: ISC")),)))
+    assert header(tmp_path)["license"] == ["apache-2.0", "bsd-3-clause", "isc", "mit"]
 
 
 def test_none_rejected_no_config(tmp_path: Path) -> None:
