@@ -176,15 +176,21 @@ class _Floating:
         self._eager = runs[0]
         self._exact = self.oracle = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
-        self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
+        if self._stable.all():  # as a rule, and then there is no more to look for
+            self._special = torch.zeros_like(self._stable)
+        else:
+            self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
         self._looked_at = int(self._stable.sum())  # elements
         self._exact = torch.where(self._stable, self._exact, 0.0)
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
         roundoff = torch.finfo(self._dtype).eps / 2
         self._floor = roundoff * math.sqrt(max(1, terms))
-        self._least = max(roundoff * float(self._rms(self._exact, None)), _TINY)  # one roundoff at the tensor's scale
-        self._slices = [self._slice_bounds(axis) for axis in self._axes()]
-        self._typical = float(self._exact[self._stable].abs().median()) if self._stable.any() else 0.0
+        squares = self._exact.square()
+        rms = [self._rms(squares, axis) for axis in self._axes()]
+        self._least = max(roundoff * float(rms[0]), _TINY)  # one roundoff at the tensor's scale
+        self._slices = [self._slice_bounds(axis, own) for axis, own in zip(self._axes(), rms, strict=True)]
+        looked_at = self._exact if self._stable.all() else self._exact[self._stable]
+        self._typical = float(looked_at.abs().median()) if self._looked_at else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
 
@@ -204,25 +210,24 @@ class _Floating:
     def _others(self, axis: int | None) -> list[int]:
         return [other for other in range(self._exact.ndim) if other != axis]
 
-    def _rms(self, value: Tensor, axis: int | None) -> Tensor:
-        """Over the stable elements of each slice along `axis`, or of all."""
-        if not value.numel():
+    def _rms(self, squares: Tensor, axis: int | None) -> Tensor:
+        """Over the stable elements of each slice along `axis`, or of all; the squares of others are zero."""
+        if not squares.numel():
             return torch.zeros(())
         dims = self._others(axis)
         if not dims:
-            return (value.square() * self._stable).mean().sqrt()
-        count = self._stable.double().sum(dim=dims).clamp(min=1)
-        return ((value.square() * self._stable).sum(dim=dims) / count).sqrt()
+            return squares.mean().sqrt()
+        return (squares.sum(dim=dims) / self._stable.sum(dim=dims).clamp(min=1)).sqrt()
 
     def _largest(self, value: Tensor, axis: int | None) -> Tensor:
         dims = self._others(axis)
         return value.amax(dim=dims) if dims else value
 
-    def _slice_bounds(self, axis: int | None) -> tuple[int | None, Tensor, Tensor, Tensor]:
+    def _slice_bounds(self, axis: int | None, rms: Tensor) -> tuple[int | None, Tensor, Tensor, Tensor]:
         """Axis, scale, honest error and tolerance of its slices, the latter two relative to the scale."""
         if not self._exact.numel():
             return axis, torch.ones(1), torch.zeros(1), torch.ones(1)
-        scale = self._rms(self._exact, axis).clamp(min=self._least).reshape(-1)
+        scale = rms.clamp(min=self._least).reshape(-1)
         honest = self._largest(self._spread, axis).reshape(-1) / scale
         honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
         tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
@@ -241,7 +246,7 @@ class _Floating:
         return max(found, key=lambda measure: measure.ratio)
 
     def _same_specials(self, actual: Tensor) -> bool:
-        if not torch.isfinite(actual[self._stable]).all():
+        if not (torch.isfinite(actual) | ~self._stable).all():
             return False
         return torch.equal(_kinds(self._eager[self._special]), _kinds(actual[self._special]))
 
