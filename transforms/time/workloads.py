@@ -35,9 +35,10 @@ def _grown(workloads: Sequence[Workload], sizes: Sequence[Size], batch: Sequence
     setting = {size: size[0] for size in sizes}
     call = resized(workloads, setting)
 
-    def turn(size: Size) -> tuple[bool, bool, int, Size]:
-        grows_first = size in batch and setting[size] < _BATCH
-        return not grows_first, setting[size] >= _LONG or size in batch, setting[size] // max(1, size[0]), size
+    def turn(size: Size) -> tuple[int, int, Size]:
+        early, late, limit = (0, 2, _BATCH) if size in batch else (1, 3, _LONG)
+        place = early if setting[size] < limit else late
+        return place, setting[size] // max(1, size[0]), size
 
     while True:
         for size in sorted(sizes, key=turn):

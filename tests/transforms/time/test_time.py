@@ -1,0 +1,168 @@
+"""The stage, with guests that say what they are told to and a GPU that is none."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from factories import make_pair, make_verdict, make_workload
+from traced_programs import doubled_sum, kernel
+
+from kernelquarry.pipeline.sandbox import Job, Report, Status
+from kernelquarry.pipeline.sandbox.executor.service import Alone, Described, Execution, How
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.records import Engine, Pair, Timing
+from kernelquarry.transforms.time import TimeSettings, time
+
+WORKLOADS = (make_workload(4, 8), make_workload(3, 8))
+PAIR = make_pair(workloads=WORKLOADS, verdict=make_verdict(engine=Engine.TRACE))
+SETTINGS = TimeSettings(elements=1 << 16)
+TIMES = {"eager": [90.0] * 20, "compile": [60.0] * 20, "candidate": [30.0] * 20}
+MEASURED = {"times": TIMES, "left_out": {}, "written": 80_000_000, "flops": 0, "wrong": 0.0}
+TRACED = {"programs": [doubled_sum()], "kernels": [kernel("add"), kernel("scale")]}
+BINARY = torch.zeros(1, dtype=torch.uint8)
+
+
+def report(reply: dict[str, Any] | None, error: str = "", **tensors: torch.Tensor) -> Report:
+    return Report(Status.OK if reply is not None else Status.RAISED, reply, tensors, error, "", "", 1.0, 1.0, 1.0)
+
+
+class Gpu:
+    """Its executor, and the only GPU there is."""
+
+    described = Described("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
+
+    def __init__(self, slope_s: float, how: How) -> None:
+        self._slope_s, self._how = slope_s, how
+        self.asked: list[tuple[Any, Any]] = []
+        self.taken = False
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[Alone]:
+        assert not self.taken
+        self.taken = True
+        try:
+            yield Alone(0, self)  # type: ignore[arg-type]
+        finally:
+            self.taken = False
+
+    def run(self, request: Any, tensors: Any, wall_s: float) -> Execution:
+        assert self.taken
+        self.asked.append((request, tensors))
+        reply = {"slope_s": self._slope_s} if self._how is How.DONE else {}
+        return Execution(self._how, reply, {}, "" if reply else "out of luck", 1.0)
+
+
+class Guests:
+    """A sandbox whose guests give these reports in turn; the last of a kind again and again."""
+
+    layers = {"network": "none"}
+
+    def __init__(self, slope_s: float = 28e-6, how: How = How.DONE, **reports: list[Report]) -> None:
+        self.gpus = Gpu(slope_s, how)
+        traced = report(TRACED, **{"binary.hash of add": BINARY, "binary.hash of scale": BINARY, "other": BINARY})
+        timed = report(MEASURED, **{"state.weight": torch.ones(6)})
+        self._reports = {"trace": [traced], "timing": [timed]} | reports
+        self.jobs: list[Job] = []
+
+    def run(self, job: Job) -> Report:
+        assert (job.kind == "timing") == self.gpus.taken
+        self.jobs.append(job)
+        reports = self._reports[job.kind]
+        return reports.pop(0) if len(reports) > 1 else reports[0]
+
+
+def timing(guests: Guests, pair: Pair = PAIR) -> Timing:
+    outcome = time(pair, guests, SETTINGS)  # type: ignore[arg-type]
+    assert isinstance(outcome, Kept) and not guests.gpus.taken
+    (found,) = outcome.record.timings
+    assert replace(outcome.record, timings=()) == pair
+    return found
+
+
+def test_a_pair_stays_as_it_is_without_a_gpu() -> None:
+    class NoGpu:
+        gpus = None
+
+    assert time(PAIR, NoGpu()) == Kept(PAIR)  # type: ignore[arg-type]
+
+
+def test_a_program_is_timed_on_the_large_call() -> None:
+    guests = Guests()
+    found = timing(guests)
+    assert (found.suspect, found.left_out, found.enlarged, found.engine) == ("", "", True, Engine.TRACE)
+    assert [spec.shape for spec in found.workload.tensors] == [(8192, 8)]
+    assert (found.over_eager, found.over_compile) == (3.0, 2.0)
+    assert (found.floor_us, found.slope_us) == (pytest.approx(10.0), pytest.approx(28.0))
+    assert found.environment.device == "a double"
+    trace, job = guests.jobs
+    assert trace.request["workloads"][0]["inputs"] == [{"shape": [8192, 8], "dtype": "float32"}]
+    assert job.request["program"] == doubled_sum() and "candidate" not in job.request
+    assert job.request["drawn"] == [{"shape": [8192, 8], "dtype": "float32", "low": 0, "high": 0}]
+    assert job.tensors.keys() == {"binary.hash of add", "binary.hash of scale"}
+
+
+def test_the_executor_plays_the_same_program_with_the_reference_s_state() -> None:
+    guests = Guests()
+    timing(guests)
+    ((request, tensors),) = guests.gpus.asked
+    assert request["programs"] == [doubled_sum()] and request["kernels"] == TRACED["kernels"]
+    assert tensors.keys() == {"state.weight", "binary.hash of add", "binary.hash of scale"}
+
+
+def test_times_below_the_host_s_own_are_suspect() -> None:
+    assert "by the host's clock" in timing(Guests(slope_s=90e-6)).suspect
+    assert "no less than" in timing(Guests(timing=[report(MEASURED | {"written": 500_000_000})])).suspect
+
+
+def test_an_executor_that_cannot_play_it_is_a_reason_to_doubt() -> None:
+    found = timing(Guests(how=How.FAULT))
+    assert found.suspect == "the executor could not replay it: out of luck" and len(found.contenders) == 3
+
+
+def test_what_fails_is_tried_with_a_smaller_call() -> None:
+    failed, timed = report(None, "OutOfMemoryError: CUDA out of memory"), report(MEASURED)
+    found = timing(Guests(timing=[failed, timed]))
+    assert [spec.shape for spec in found.workload.tensors] == [(2048, 8)]
+    too_much = copy.deepcopy(TRACED)
+    too_much["programs"][0]["storages"][2]["bytes"] = 5 << 30
+    assert timing(Guests(trace=[report(too_much), report(TRACED)])).workload == found.workload
+    assert timing(Guests(trace=[report(None, "MemoryError"), report(TRACED)])).workload == found.workload
+
+
+def test_what_cannot_be_timed_at_all_keeps_its_row() -> None:
+    for guests in (
+        Guests(timing=[report(None, "RuntimeError: no such operator")]),
+        Guests(timing=[report({"times": {}})]),
+        Guests(trace=[report({"load_error": "ImportError"})]),
+        Guests(trace=[report({"programs": [{}], "kernels": []})]),
+    ):
+        found = timing(guests)
+        assert (found.contenders, found.workload, found.enlarged) == ((), WORKLOADS[0], False)
+        assert found.left_out and not found.suspect and found.over_eager == 0.0
+
+
+def test_without_a_compiler_there_are_two_contenders() -> None:
+    times = {name: runs for name, runs in TIMES.items() if name != "compile"}
+    found = timing(Guests(timing=[report(MEASURED | {"times": times, "left_out": {"compile": "no compiler"}})]))
+    assert [timed.name for timed in found.contenders] == ["eager", "candidate"]
+    assert (found.left_out, found.over_compile, found.suspect) == ("compile: no compiler", 0.0, "")
+
+
+@pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
+def test_what_no_trace_tells_is_timed_from_its_source(engine: Engine) -> None:
+    guests = Guests(trace=[report({"untraceable": "reads values with python.item"})])
+    found = timing(guests, replace(PAIR, verdict=make_verdict(engine=engine)))
+    assert (found.engine, found.slope_us, found.suspect) == (Engine.GUEST, 0.0, "")
+    assert guests.jobs[-1].request["candidate"] == PAIR.triton_code and not guests.gpus.asked
+    assert len(guests.jobs) == (2 if engine is Engine.TRACE else 1)
+
+
+def test_kernels_for_one_size_are_timed_on_that() -> None:
+    found = timing(Guests(), replace(PAIR, shape_general=False))
+    assert (found.workload, found.enlarged) == (WORKLOADS[0], False) and len(found.contenders) == 3
