@@ -98,6 +98,8 @@ class _Search:
         try:
             self._check(Call.of(self._task, workload, trial.seed, trial.distribution))
         except Rejected as rejected:
+            if rejected.reason is Reason.TIMED_OUT:
+                self._left = 0  # one deadline is enough to wait for
             if rejected.reason is not self._reason:
                 return False
             element = rejected.element

@@ -94,6 +94,11 @@ def test_another_reason_is_another_failure() -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: True, again=Reason.ORACLE_FAILED)[1] == []
 
 
+def test_a_call_that_does_not_end_is_the_last() -> None:
+    tried, found = search(make_task((5, 8), (40, 8)), lambda shape: True, again=Reason.TIMED_OUT)
+    assert len(tried) == 1 and found == []
+
+
 def test_where_no_call_was_named_the_workloads_are_tried_in_turn() -> None:
     rejected = Rejected(Reason.DOES_NOT_RUN, "raised")
     task = make_task((5, 8), (40, 8))
