@@ -94,13 +94,16 @@ PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
     f"{GUEST}.{module}"
-    for module in ("reference", "interpret", "execute", "compile", "trace", "rehearse", "verifying", "load", "trees")
+    for module in (
+        *("reference", "interpret", "execute", "compile", "trace", "rehearse", "mutants"),
+        *("verifying", "load", "trees"),
+    )
 )
 JUDGING = tuple(
     f"pipeline.sandbox.{module}"
     for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
 )
-VERIFYING = (*RUNNING, *JUDGING, "transforms.sizes")
+VERIFYING = (*RUNNING, *JUDGING, "transforms.sizes", "transforms.mutate")
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 STAGES: tuple[Stage, ...] = (
@@ -110,7 +113,9 @@ STAGES: tuple[Stage, ...] = (
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
-    _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=("reference", "interpret", "compile")),
+    _each(
+        Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=("reference", "interpret", "mutants", "compile")
+    ),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair"),  # keeps all, and does nothing without a GPU

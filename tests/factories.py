@@ -109,6 +109,8 @@ def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
         deterministic=True,
         ghost_changed=True,
         impostors=("zeros", "input"),
+        mutants=2,
+        survivors=(),
         environment=ENVIRONMENT,
     )
     return Verdict(**{**fields, **overrides})

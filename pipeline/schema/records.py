@@ -193,6 +193,8 @@ class Verdict:
     deterministic: bool  # a repeated run gave the same bytes
     ghost_changed: bool  # kernels replaced by ones that write NaN changed every output
     impostors: tuple[str, ...]  # impostors that were tried and failed, as they must
+    mutants: int  # of this kernel, with one mistake each, that went through the same checks
+    survivors: tuple[str, ...]  # mistakes that no check noticed, or that are none
     environment: Environment
 
     @property

@@ -7,9 +7,10 @@ import difflib
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from kernelquarry.pipeline.schema.ids import sha256
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import StateSpec, Workload
 
 from . import arithmetic, indexing, launching, masking, parameters, precision, reduction, synchronisation
 from .operator import Fault, Operator
@@ -24,6 +25,19 @@ _OPERATORS = (
     *synchronisation.OPERATORS,
     *launching.OPERATORS,
 )
+
+
+class Original(Protocol):
+    """What mutants are made of: a published row, or a candidate on its way to be one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def triton_code(self) -> str: ...
+    @property
+    def workloads(self) -> tuple[Workload, ...]: ...
+    @property
+    def state(self) -> tuple[StateSpec, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +56,12 @@ class Mutant:
         return f"mutant_{sha256(f'{self.pair} {self.code}')[:16]}"
 
 
-def operators(pair: Pair) -> tuple[Operator, ...]:
+def operators(pair: Original) -> tuple[Operator, ...]:
     """All that there are, for this row."""
     return _OPERATORS + parameters.operators({spec.name: spec for spec in pair.state})
 
 
-def find_mutants(pair: Pair) -> list[Mutant]:
+def find_mutants(pair: Original) -> list[Mutant]:
     """All mutants of the row: in the order of operators, then of lines; each valid Python, no two alike."""
     source = Source(pair.triton_code, pair.workloads[0])
     found: dict[str, Mutant] = {}
@@ -59,7 +73,7 @@ def find_mutants(pair: Pair) -> list[Mutant]:
     return list(found.values())
 
 
-def choose(pairs: Sequence[Pair], number: int, seed: int) -> list[Mutant]:
+def choose(pairs: Sequence[Original], number: int, seed: int) -> list[Mutant]:
     """`number` mutants, spread evenly over classes, rows and operators, or all if there are fewer.
 
     The classes take turns; within a class the rows do, and within a row the operators. A smaller number
@@ -83,11 +97,39 @@ def choose(pairs: Sequence[Pair], number: int, seed: int) -> list[Mutant]:
     return list(chosen.values())
 
 
+# Operators whose mutants are wrong for sure: a search for witnesses (`benchmarks/mutants.py`) found none equivalent.
+_SURE = frozenset(
+    "inverse_operator other_operator term_dropped negated function_dropped truncated divisor modulo_for_division "
+    "off_by_one stride strides_swapped argument_order launch_missing parameter_ignored parameter_initial "
+    "parameter_kept parameter_of_another parameter_transposed accumulators loads stores first_block_missing "
+    "only_last_block division_missing count_one_off argument_fixed size_fixed".split()
+)
+
+
+def choose_sure(original: Original, number: int) -> list[Mutant]:
+    """`number` mutants of one original, or fewer, each of another operator, that are wrong for sure.
+
+    Which operators is decided by its id, so that rows differ.
+    """
+    source = Source(original.triton_code, original.workloads[0])
+    sure = [operator for operator in operators(original) if operator.name in _SURE]
+    found: list[Mutant] = []
+    for operator in sorted(sure, key=lambda operator: sha256(f"{original.id} {operator.name}")):
+        if len(found) == number:
+            break
+        edits = sorted(set(operator.find(source)))
+        if edits:
+            edit = edits[int(sha256(original.id)[:8], 16) % len(edits)]
+            mutant = _mutant(original, source, operator, edit)
+            found += [mutant] if mutant is not None else []
+    return found
+
+
 @dataclass(slots=True)
 class _Queue:
     """What is left of a row's edits of one class, the next last."""
 
-    pair: Pair
+    pair: Original
     edits: list[tuple[Operator, Edit]]
 
     def next(self) -> Mutant | None:
@@ -100,7 +142,7 @@ class _Queue:
         return None
 
 
-def _queues(pair: Pair, order: random.Random) -> dict[Fault, _Queue]:
+def _queues(pair: Original, order: random.Random) -> dict[Fault, _Queue]:
     """Of each class that the row has edits of; operators alternate."""
     source = Source(pair.triton_code, pair.workloads[0])
     edits: dict[Fault, list[list[tuple[Operator, Edit]]]] = {}
@@ -129,7 +171,7 @@ def _in_turns(queues: Sequence[_Queue]) -> Iterator[Mutant]:
                 yield mutant
 
 
-def _mutant(pair: Pair, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
+def _mutant(pair: Original, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
     """None if the edit changes nothing but the text, or leaves no Python."""
     code = source.apply(edit)
     try:
@@ -147,7 +189,7 @@ def _short(text: str, length: int = 60) -> str:
     return words if len(words) <= length else words[: length - 3] + "..."
 
 
-def diff(pair: Pair, mutant: Mutant) -> str:
+def diff(pair: Original, mutant: Mutant) -> str:
     """What was changed, as a unified diff with no context."""
     lines = difflib.unified_diff(pair.triton_code.splitlines(), mutant.code.splitlines(), lineterm="", n=0)
     return "\n".join(list(lines)[2:])

@@ -11,8 +11,9 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.evidence import Rejected, reply_of
+from kernelquarry.transforms.verify.reference import Reference
 from kernelquarry.transforms.verify.task import describe, plan
-from kernelquarry.transforms.verify.verify import Reference, judge_task
+from kernelquarry.transforms.verify.verify import judge_task
 
 from .mutants import Mutant
 from .stress import Batch, batches

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
     CANDIDATE_ENTRY_POINT,
-    ENTRY_POINT,
     Candidate,
     Engine,
     Tier,
-    Trial,
     Verdict,
     Verified,
 )
 
 from .counterexample import Call, counter_examples
 from .environment import environment
-from .evidence import Refused, Rejected, check_kernels, check_launches_agree, refused_in, reply_of
+from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
+from .reference import Reference
 from .rehearsal import rehearse
 from .running import run_candidate
+from .score import score
 from .source import forbidden
-from .task import PlannedTrial, Task, VerifySettings, describe, draw, nudges, plan, terms, without
-
-_NUDGED = ("nudged0", "nudged1")
+from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, without
 
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
@@ -71,6 +66,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         rehearse(task, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
+    mutants, survivors = score(task, trials, tensors, reference, sandbox, settings)
     ran_in = Tier.INTERPRETED if ran.engine is Engine.INTERPRETER else Tier.EXECUTED
     return Verdict(
         tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
@@ -82,6 +78,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         deterministic=deterministic,
         ghost_changed=True,
         impostors=tried,
+        mutants=mutants,
+        survivors=survivors,
         environment=environment(sandbox),
     )
 
@@ -115,131 +113,3 @@ def _referred(
             return trials, tensors, Reference(task, trials, tensors, sandbox, settings)
         except Refused as refused:
             trials = without(task, trials, refused.trials)
-
-
-class Reference:
-    """The reference's answers, and the comparison of a candidate's with them."""
-
-    def __init__(
-        self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
-    ) -> None:
-        """Run it in a guest. Raises: Rejected: it gives no proper reply."""
-        source = {"code": task.python_code, "entry_point": ENTRY_POINT, "nudges": nudges(task)}
-        request = describe(task, trials) | source
-        report = sandbox.run(Job("reference", request, tensors, settings.limits))
-        reply = reply_of(report, Reason.ORACLE_FAILED)
-        self._task, self._trials, self._tensors = task, trials, tensors
-        try:
-            if refused := refused_in(reply):
-                raise Refused(refused)
-            self._state = reply["state"]
-            left = {name: f"state.{name}" for name in self._state}
-            self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}
-            runs = [
-                {name: read_observation(call, report.tensors, f"{index}.{name}") for name, call in calls.items()}
-                for index, calls in enumerate(reply["trials"])
-            ]
-            self._runs: list[dict[str, Observation]] = runs
-            self._yardsticks = [self._yardstick(trial, run) for trial, run in zip(trials, runs, strict=True)]
-        except (MalformedReply, KeyError, TypeError, ValueError) as error:
-            raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
-        self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
-
-    def check_finite(self) -> None:
-        """Raises: Rejected: too little of the trials is finite to say anything."""
-        finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
-        if 0 not in finite or len(finite) < min(2, len(self._trials)):
-            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self._trials)}")
-
-    def check_decided(self) -> None:
-        """Raises: Rejected: a trial is not looked at, since honest runs disagree on what is finite there."""
-        if len(self._counted) < len(self._trials):
-            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self._trials)} are decided")
-
-    def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
-        eager, oracle = run["eager"], run["oracle"]
-        shapes = [tuple(value.shape) for value in eager.values]
-        if shapes != [tuple(value.shape) for value in oracle.values]:
-            raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(self._task, trial, shapes))
-
-    def check_impostors(self) -> tuple[str, ...]:
-        """The names of the impostors that were tried; each failed."""
-        eager = self._runs[0]["eager"]
-        stand_ins = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
-        if "other" in self._runs[0]:
-            stand_ins["other_parameters"] = self._runs[0]["other"]
-        inputs = [self._tensors[f"input.0.{i}"] for i in range(len(self._task.workloads[0].tensors))]
-        answers = impostors(eager, inputs, stand_ins)
-        for name, values in answers.items():
-            measure = self._yardsticks[0].measure(values)
-            if measure.passes:
-                evidence = f"{name}: error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
-                raise Rejected(Reason.IMPOSTOR_PASSES, evidence)
-        return tuple(sorted(answers))
-
-    def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
-        """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
-        if "load_error" in reply:
-            raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
-        if reply.get("state") != self._state:
-            raise Rejected(Reason.STATE_DIFFERS, _state_difference(self._state, reply.get("state")))
-        try:
-            calls = expect(reply.get("trials"), list)
-            runs = [read_observation(call, tensors, str(index)) for index, call in enumerate(calls)]
-            repeat = read_observation(reply.get("repeat"), tensors, "repeat")
-        except (MalformedReply, ValueError) as error:
-            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-        if len(runs) != len(self._trials):
-            raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self._trials)} trials")
-        results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
-        self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
-        return tuple(results), same_bytes(repeat, runs[0])
-
-    def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
-        planned = self._trials[index]
-        if difference := contract(self._runs[index]["eager"], observed, planned.strided):
-            raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
-        measure = self._yardsticks[index].measure(observed.values)
-        if not measure.passes:
-            found = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
-            raise Rejected(wrong, found, planned, self._yardsticks[index].worst_element(observed))
-        return Trial(
-            workload=planned.workload,
-            seed=planned.seed,
-            distribution=planned.distribution,
-            error=measure.error,
-            honest_error=measure.honest_error,
-            tolerance=measure.tolerance,
-        )
-
-    def check_later(self, tensors: Tensors) -> None:
-        """The outputs of the first call are what they were, whatever was called since; but for views of state."""
-        for index, owner in enumerate(self._runs[0]["eager"].shares):
-            first, later = (tensors.get(f"{name}.output.{index}") for name in ("0", "later"))
-            if first is None or later is None:
-                raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: no later output {index}")
-            if not owner and not same_bits(later, first):
-                raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
-
-    def ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
-        """The numbers of the values that are right although no kernel ran, views of inputs or state excepted."""
-        ghost, eager = reply.get("ghost"), self._runs[0]["eager"]
-        if isinstance(ghost, dict) and "raised" in ghost:
-            return []  # it could not go on without its kernels
-        try:
-            observed = read_observation(ghost, tensors, "ghost")
-        except (MalformedReply, ValueError) as error:
-            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-        if contract(eager, observed):
-            return []
-        shared = [index for index, owner in enumerate(eager.shares) if owner]
-        return [index for index in self._yardsticks[0].unchanged(observed.values) if index not in shared]
-
-
-def _state_difference(reference: Any, candidate: Any) -> str:
-    """The first entries that differ, by name."""
-    if not isinstance(reference, dict) or not isinstance(candidate, dict):
-        return "no state was reported"
-    names = sorted(name for name in reference.keys() | candidate.keys() if reference.get(name) != candidate.get(name))
-    return f"{len(names)} entries differ: {', '.join(names[:5])}"

@@ -33,7 +33,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """
     torch.set_num_threads(1)
     gpu.pretend()
-    JITFunction.run = _note  # type: ignore[method-assign]
+    JITFunction.run = _note
     module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
     paths = [_path(module, call) for call in request["calls"]]
     again = [_path(module, request["calls"][0]) for _ in range(request["repeats"])]

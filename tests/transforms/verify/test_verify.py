@@ -211,3 +211,20 @@ def test_the_rows_of_the_factories_are_true(sandbox: Sandbox) -> None:
     pair = make_pair()
     replayed = replay_pair(pair, sandbox, SETTINGS)
     assert replayed.now is not None, replayed.rejected
+
+
+def test_a_row_says_whether_its_checks_notice_mistakes(row: Pair) -> None:
+    assert row.verdict.mutants == 2
+    assert row.verdict.survivors == ()
+
+
+def test_mistakes_that_no_check_can_see_are_named(softmax: Candidate, sandbox: Sandbox) -> None:
+    """A column sum that nobody reads: its loop may be wrong, and the answer right."""
+    code = contiguous(softmax.triton_code).replace(
+        "    power =", "    unread = tl.sum(x * 3.0 + 1.0, axis=0) / 5.0 - 2.0 * 7.0 + columns * 3.0\n    power ="
+    )
+    outcome = verify(lowered(softmax, code), sandbox, replace(SETTINGS, targets=(), mutants=20))
+    assert isinstance(outcome, Kept), outcome
+    verdict = outcome.record.verdict
+    assert verdict.survivors and all(text.startswith("line ") for text in verdict.survivors)
+    assert len(verdict.survivors) < verdict.mutants
