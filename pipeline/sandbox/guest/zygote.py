@@ -73,6 +73,7 @@ def _warm_up(control: socket.socket, kind: str, gpu: bool) -> Zygote:
     gc.collect()
     gc.freeze()  # a collection in a guest would write to, and so copy, every page that holds an object
     gc.set_threshold(100_000, 50, 100)  # guests are short-lived: an eighth of a lowering went into collections
+    linux.use_huge_pages()
     data_kb = usage.data_kb(os.getpid())
     zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it

