@@ -19,7 +19,7 @@ from .task import PlannedTrial, Task, VerifySettings
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
 
 
-_REASONS = {
+FAILURES = {
     How.FAULT: Reason.DOES_NOT_RUN,
     How.MEMORY: Reason.OUT_OF_MEMORY,
     How.MALFORMED: Reason.CRASHED,
@@ -72,7 +72,7 @@ def execute(
     request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
     execution = sandbox.gpus.run(request, values, settings.limits.wall_s)
     if execution.how != How.DONE:
-        raise Rejected(_REASONS[execution.how], execution.why)
+        raise Rejected(FAILURES[execution.how], execution.why)
     return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
 
 

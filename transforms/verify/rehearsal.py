@@ -1,34 +1,41 @@
 """What a model's candidate does where no trial looks must be what it did where one did.
 
 A forward is Python, and could go another way for a large input, or once it was called often enough. Which way it goes
-shows without running any kernel.
+shows without running any kernel. Where there is a GPU, its kernels must also come to an end on a grid that is too large
+to be on the GPU at once.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 from kernelquarry.transforms.sizes import large
 
 from .evidence import Rejected, reply_of
-from .task import Task, VerifySettings
+from .execution import FAILURES, trace
+from .task import PlannedTrial, Task, VerifySettings
 
 _REPEATS = 200
+_LARGE_S = 10.0  # for kernels that take a millisecond if they end at all
 
 
 def rehearse(task: Task, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial."""
     workloads = list(task.calls if task.shape_general else task.workloads[:1])
     beyond = large(task.workloads) if task.shape_general else None
+    calls = [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]]
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
         "init_args": task.init_args,
-        "calls": [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]],
+        "calls": calls,
         "repeats": _REPEATS,
     }
     reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
@@ -36,12 +43,39 @@ def rehearse(task: Task, sandbox: Sandbox, settings: VerifySettings) -> None:
         paths, later = expect(reply.get("paths"), list), expect(reply.get("later"), list)
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
+    if len(paths) != len(calls):
+        raise Rejected(Reason.CRASHED, f"{len(paths)} paths of {len(calls)} calls")
     tried = paths[: len(workloads)]
     if later:
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {later[0]}")
     if beyond is not None and paths[-1] is not None and paths[-1] not in tried:
-        shapes = ", ".join(str(list(spec.shape)) for spec in beyond.tensors)
-        raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {shapes}: {paths[-1]}")
+        raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
+
+
+def run_large(task: Task, tensors: Tensors, undrawn: Tensors, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises `Rejected` if the candidate's kernels fault, or do not end, for a large input; see `run_candidate`.
+
+    Of what they compute nothing is looked at. What cannot be traced there, or needs more memory than there is, is not
+    run.
+    """
+    beyond = large(task.workloads) if task.shape_general else None
+    if beyond is None or sandbox.gpus is None:
+        return
+    alone = replace(task, workloads=(beyond,), shape_general=False)
+    report = trace(alone, [PlannedTrial(0, 0, "normal")], sandbox.gpus.described.target, sandbox, settings.limits)
+    if report.reply is None or "programs" not in report.reply:
+        return
+    drawn = [{"shape": list(s.shape), "dtype": s.dtype, "low": s.low, "high": s.high} for s in beyond.tensors]
+    first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
+    values = {f"state.{name}": t for name, t in undrawn.items()} | first | report.tensors
+    request = {"kernels": report.reply["kernels"], "programs": report.reply["programs"], "drawn": drawn}
+    execution = sandbox.gpus.run(request, values, _LARGE_S)
+    if execution.how not in (How.DONE, How.MEMORY):
+        raise Rejected(FAILURES[execution.how], f"for inputs {_shapes(beyond)}: {execution.why}")
+
+
+def _shapes(workload: Workload) -> str:
+    return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
 
 
 def _call(workload: Workload) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .counterexample import Call, counter_examples
 from .environment import environment
 from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
 from .reference import Reference
-from .rehearsal import rehearse
+from .rehearsal import rehearse, run_large
 from .running import run_candidate
 from .score import score
 from .source import forbidden
@@ -64,6 +64,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     if task.by_model:
         rehearse(task, sandbox, settings)
+        if ran.engine is Engine.TRACE:
+            run_large(task, tensors, reference.undrawn, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
     mutants, survivors = score(task, trials, tensors, reference, sandbox, settings)

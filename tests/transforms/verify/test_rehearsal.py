@@ -1,0 +1,108 @@
+"""What a model's candidate does where no trial looks. Its executor is a double; evil cases try the guest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from kernelquarry.pipeline.sandbox import Job, Report, Status
+from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
+from kernelquarry.transforms.verify.evidence import Rejected
+from kernelquarry.transforms.verify.rehearsal import rehearse, run_large
+from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
+
+
+def of_rows(rows: int) -> Workload:
+    return Workload((TensorSpec("x", (rows, 8), "float32"),), '[{"tensor":0}]')
+
+
+TASK = Task(
+    id="mod_x", python_code="", triton_code="", init_args="[]", workloads=(of_rows(2), of_rows(3), of_rows(5)),
+    state=(StateSpec("weight", "parameter", (8,), "float32", 0.0, 1.0, -1.0),),
+    kernels=(), purity=Purity.PURE, extern_ops=(), shape_general=True, by_model=True,
+)  # fmt: skip
+SETTINGS = VerifySettings()
+
+
+class Double:
+    """A sandbox whose guest replies the same to every job, and whose GPU ends a job one way."""
+
+    described = Described("a double", "sm_90", "1")
+
+    def __init__(self, reply: dict[str, Any], how: How = How.DONE) -> None:
+        self.report = Report(Status.OK, reply, {"binary.x": torch.zeros(1)}, "", "", "", 0.0, 0.0, 0.0)
+        self.how, self.asked = how, list[tuple[Any, Any]]()
+
+    @property
+    def gpus(self) -> Double:
+        return self
+
+    def run(self, request: Any, tensors: Any = None, wall_s: float = 0) -> Any:
+        if isinstance(request, Job):
+            self.job = request
+            return self.report
+        self.asked.append((request, tensors))
+        return Execution(self.how, {}, {}, "why", 0.0)
+
+
+def paths_of(job: Job, *further: list[str] | None) -> dict[str, Any]:
+    calls = job.request["calls"]
+    assert calls[-1]["inputs"][0]["shape"][0] * 8 > 1 << 24, "the last call is large"
+    return {"paths": [["launch a"]] * (len(calls) - 1) + list(further), "later": []}
+
+
+def rehearsed(last: list[str] | None, later: list[list[str]] | None = None) -> None:
+    sandbox = Double({"paths": [], "later": []})
+    with pytest.raises(Rejected, match="0 paths of"):
+        rehearse(TASK, sandbox, SETTINGS)  # type: ignore[arg-type]
+    reply = paths_of(sandbox.job, last) | {"later": later or []}
+    rehearse(TASK, Double(reply), SETTINGS)  # type: ignore[arg-type]
+
+
+def test_the_way_that_trials_go_may_be_gone_again() -> None:
+    rehearsed(["launch a"])
+
+
+def test_a_call_that_is_refused_goes_no_way() -> None:
+    rehearsed(None)
+
+
+@pytest.mark.parametrize(("last", "later"), [(["launch a", "zero_"], []), (["launch a"], [["zero_"]])])
+def test_another_way_was_not_tried(last: list[str], later: list[list[str]]) -> None:
+    with pytest.raises(Rejected) as raised:
+        rehearsed(last, later)
+    assert raised.value.reason is Reason.UNTRIED_PATH and "zero_" in raised.value.evidence
+
+
+def run(sandbox: Double, task: Task = TASK) -> None:
+    run_large(task, draw(task, plan(task)), {}, sandbox, SETTINGS)  # type: ignore[arg-type]
+
+
+PROGRAMS = {"kernels": ["kernel"], "programs": ["program"]}
+
+
+@pytest.mark.parametrize("how", [How.TIMED_OUT, How.FAULT, How.DIED])
+def test_kernels_must_end_on_a_large_grid(how: How) -> None:
+    with pytest.raises(Rejected) as raised:
+        run(Double(PROGRAMS, how))
+    assert "why" in raised.value.evidence
+
+
+@pytest.mark.parametrize("how", [How.DONE, How.MEMORY])
+def test_what_ends_or_is_too_much_says_nothing(how: How) -> None:
+    sandbox = Double(PROGRAMS, how)
+    run(sandbox)
+    ((request, tensors),) = sandbox.asked
+    assert request["drawn"][0]["shape"][0] * 8 > 1 << 24
+    assert {"state.weight", "binary.x"} <= set(tensors)
+
+
+def test_what_cannot_be_traced_or_has_one_size_is_not_run() -> None:
+    for sandbox, task in ((Double({"untraceable": "…"}), TASK), (Double(PROGRAMS), replace(TASK, shape_general=False))):
+        run(sandbox, task)
+        assert sandbox.asked == []
