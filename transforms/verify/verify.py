@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -35,7 +36,8 @@ def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | No
     try:
         verdict = judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
-        examples = counter_examples(task, rejected, lambda call: check_call(call, sandbox, settings))
+        check = partial(check_call, sandbox=sandbox, settings=settings)
+        examples = counter_examples(task, rejected, check) if settings.shows else ()
         return Dropped(candidate.id, rejected.reason, rejected.evidence, examples)
     return Kept(Verified(candidate, verdict))
 
