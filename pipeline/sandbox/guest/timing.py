@@ -69,7 +69,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     device_interface.init_device_reg()  # again, now that there is a device
     with torch.no_grad():
         reference = _construct(request, "reference", cuda)
-        state = reference.state_dict()
+        state = {name: value for name, value in reference.state_dict().items() if isinstance(value, Tensor)}
         named = request.get("program", {}).get("named", {})
         results = {name: state[name.removeprefix("state.")].cpu() for name in named if name.startswith("state.")}
         inputs = _inputs(request, cuda)
@@ -82,7 +82,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             calls["compile"] = _forward(compiled, request, _inputs(request, cuda))
             _repeat(calls["compile"])
         except Exception as error:  # noqa: BLE001  whatever the compiler says is why there is no such contender
-            del calls["compile"]
+            calls.pop("compile", None)
             reply["left_out"]["compile"] = f"{type(error).__name__}: {error}"[:_MESSAGE]
         for call in calls.values():
             _repeat(call)
@@ -113,7 +113,7 @@ def _candidate(
         values |= {f"state.{name}": value for name, value in state.items()}
         return Player(request["program"], request["kernels"], tensors, values, cuda)
     module = _construct(request, "candidate", cuda)
-    module.load_state_dict(state)
+    subject.load_state(module, state)
     return _forward(module, request, _inputs(request, cuda))
 
 
