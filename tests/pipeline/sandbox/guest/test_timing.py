@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.guest import timing
 from kernelquarry.pipeline.sandbox.guest.verifying.player import Player
 from kernelquarry.pipeline.sandbox.stand_ins import stand_ins
+from kernelquarry.transforms.time.check import read_measured
 
 
 class Card:
@@ -111,6 +114,84 @@ def test_bytes_that_must_be_written() -> None:
     assert timing.written_bytes([made[:, :1].expand(4, 8)], [X]) == 128
     assert timing.written_bytes([torch.zeros(1).expand(99)], [X]) == 4
     assert timing.written_bytes([X.reshape(2, 3), made], [X]) == 128
+
+
+REFERENCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(1, 2, size))
+
+    def forward(self, x, factor):
+        return factor * (x + self.weight)
+"""
+REQUEST = {
+    "gpu": 0,
+    "reference": REFERENCE,
+    "entry_points": {"reference": "Model", "candidate": "ModelNew"},
+    "init_args": f"[{SIZE}]",
+    "args": '[{"tensor":0}]',
+    "kwargs": '{"factor":2.0}',
+    "drawn": [{"shape": [SIZE], "dtype": "float32", "low": 0, "high": 0}],
+}
+PROGRAM = {"program": doubled_sum(), "kernels": [kernel("add"), kernel("scale")]}
+BINARIES = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in ("add", "scale")}
+Run = Callable[..., tuple[dict[str, Any], dict[str, Tensor]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+    """The guest's `run` on a card that is none; `compiled` stands for what the compiler makes of a module."""
+
+    def run_here(request: dict[str, Any], compiled: Any = lambda module, dynamic: module) -> Any:
+        monkeypatch.setattr(torch, "compile", compiled)
+        return timing.run(request, BINARIES)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(timing.execute, "meet", lambda ordinal: Card({"add": add, "scale": scale}))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "_flush", lambda device: lambda: None)
+    monkeypatch.setattr(timing, "_microseconds", lambda call, flush: float(call() is not None))
+    threads = torch.get_num_threads()
+    yield run_here
+    torch.set_num_threads(threads)
+    for name in ("reference", "candidate"):
+        sys.modules.pop(name, None)
+
+
+def test_three_contenders_are_timed(run: Run) -> None:
+    reply, tensors = run(REQUEST | PROGRAM)
+    assert {name: len(runs) for name, runs in reply["times"].items()} == dict.fromkeys(
+        ("eager", "candidate", "compile"), 100
+    )
+    assert (reply["left_out"], reply["wrong"], reply["written"], reply["flops"]) == ({}, 0.0, 4 * SIZE, 0)
+    assert len(read_measured(reply).contenders) == 3
+    torch.testing.assert_close(tensors, {"state.weight": torch.linspace(1, 2, SIZE)})
+
+
+def test_a_program_that_computes_something_else_is_noticed(run: Run) -> None:
+    program = doubled_sum()
+    program["steps"][1]["arguments"][3] = ["fp32", "0x1.8p+1"]
+    assert run(REQUEST | PROGRAM | {"program": program})[0]["wrong"] == 1.0
+
+
+def test_a_candidate_without_a_program_runs_from_its_source(run: Run) -> None:
+    source = REFERENCE.replace("Model", "ModelNew").replace("linspace(1, 2, size)", "zeros(size)")
+    reply, tensors = run(REQUEST | {"candidate": source})
+    assert reply["times"].keys() == {"eager", "candidate", "compile"}
+    assert (reply["wrong"], tensors) == (0.0, {})  # it has the reference's state
+
+
+def test_a_compiler_that_fails_is_left_out(run: Run) -> None:
+    def compiled(module: Any, dynamic: bool) -> Any:
+        raise RuntimeError("no compiler")
+
+    reply, _ = run(REQUEST | PROGRAM, compiled)
+    assert reply["times"].keys() == {"eager", "candidate"}
+    assert reply["left_out"] == {"compile": "RuntimeError: no compiler"}
 
 
 def test_rounds_begin_with_another_call_each(monkeypatch: pytest.MonkeyPatch) -> None:
