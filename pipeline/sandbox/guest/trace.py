@@ -33,7 +33,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     Replies with the module's `state` (digests), the `kernels`, a `program` for each workload, and `operators`, what
     ran outside of the kernels; or with `load_error`; or with `untraceable`, why there are no programs; or with
-    `refused`, the numbers of `optional` workloads that it raises on. Binaries go as `binary.<sha256>`, constants as `constant.<workload>.<storage>`.
+    `refused`, the numbers of `optional` workloads that it raises on. Binaries go as `binary.<sha256>`, constants as
+    `constant.<workload>.<storage>`.
     """
     torch.set_num_threads(1)
     gpu.pretend()
