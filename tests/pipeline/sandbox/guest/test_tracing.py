@@ -144,7 +144,9 @@ class ModelNew(nn.Module):
 
 def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
     inputs = [{"shape": [24, 32], "dtype": "float16"}]
-    workloads = [{"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False}]
+    workloads = [
+        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False, "optional": False},
+    ]
     code = DESCRIPTORS.replace("SHAPE", shape)
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": target, "workloads": workloads}
     return sandbox.run(Job("trace", request))
