@@ -7,6 +7,7 @@
 
 A round goes on where it was stopped: a candidate that has a line in it is not verified again. One host process keeps
 up with some six candidates a second, so there are several (`--processes`), each with an executor of its own.
+Rows' scores on mutants, which do not decide about a candidate, are left out.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
     done = {line["id"] for line in lines(args.results) if line["round"] == args.round}
     left = [c for c in candidates(args.candidates, args.number) if c.id not in done][number :: args.processes]
     targets = tuple(args.targets.split(",")) if args.targets else ()
-    settings = VerifySettings(targets=targets, engine=Engine(args.engine) if args.engine else None)
+    settings = VerifySettings(targets=targets, mutants=0, engine=Engine(args.engine) if args.engine else None)
     gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
     gpus = gpus[number % len(gpus) :][:1] if args.processes > 1 else gpus
     counts: Counter[str] = Counter()

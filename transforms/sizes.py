@@ -64,6 +64,16 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
     return [call for call in calls if _elements(call) <= _MOST]
 
 
+def wide(workloads: Sequence[Workload]) -> Workload | None:
+    """A call with over 32 million elements, by all free sizes alike, each of them odd; None if none is free."""
+    setting = {size: size[-1] for size in free_sizes(workloads)}
+    if not any(setting.values()):
+        return None
+    while _elements(resized(workloads, setting)) < _LARGE:
+        setting = {size: 2 * n + 1 for size, n in setting.items()}
+    return resized(workloads, setting)
+
+
 def large(workloads: Sequence[Workload]) -> Workload | None:
     """A call with over 32 million elements, by one free size, the first axis' where that is free; None if none is."""
     free = free_sizes(workloads)

@@ -1,7 +1,7 @@
 """Free sizes of a row's workloads, and the same call at others."""
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
-from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied, resized
+from kernelquarry.transforms.sizes import enlarged, free_sizes, large, multiplied, resized, wide
 
 
 def of_shapes(*shapes: tuple[int, ...]) -> Workload:
@@ -52,3 +52,21 @@ def test_nothing_is_enlarged_where_no_size_is_free():
 
 def test_each_size_alone_can_be_multiplied():
     assert multiplied(WORKLOADS) == [of_shapes((28, 8, 5), (28, 5)), of_shapes((7, 8, 20), (7, 20))]
+
+
+def test_a_large_call_has_one_large_size():
+    call = large(WORKLOADS)
+    assert call is not None
+    rows, channels, length = call.tensors[0].shape
+    assert (channels, length) == (8, 5) and 1 << 25 < rows * 9 * 5 < 1.1 * (1 << 25)
+
+
+def test_a_wide_call_has_odd_sizes_that_grew_alike():
+    call = wide(WORKLOADS)
+    assert call is not None
+    rows, _, length = call.tensors[0].shape
+    assert rows % 2 == length % 2 == 1 and rows * 8 * length >= 1 << 24 and 1 < rows / length < 2
+
+
+def test_where_no_size_is_free_nothing_is_large():
+    assert (large(WORKLOADS[:1]), wide(WORKLOADS[:1])) == (None, None)

@@ -7,6 +7,7 @@ to be on the GPU at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,19 +17,19 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
-from kernelquarry.transforms.sizes import large
+from kernelquarry.transforms.sizes import large, wide
 
 from .evidence import Rejected, reply_of
 from .execution import FAILURES, trace
 from .task import PlannedTrial, Task, VerifySettings
 
 _REPEATS = 200
-_LARGE_S = 10.0  # for kernels that take a millisecond if they end at all
+_LARGE_S = 10.0  # for tracing, and then for kernels that take milliseconds if they end at all
 
 
-def rehearse(task: Task, sandbox: Sandbox, settings: VerifySettings) -> None:
+def rehearse(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> None:
     """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial."""
-    workloads = list(task.calls if task.shape_general else task.workloads[:1])
+    workloads = [task.calls[index] for index in sorted({trial.workload for trial in trials})]
     beyond = large(task.workloads) if task.shape_general else None
     calls = [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]]
     request = {
@@ -55,14 +56,15 @@ def rehearse(task: Task, sandbox: Sandbox, settings: VerifySettings) -> None:
 def run_large(task: Task, tensors: Tensors, undrawn: Tensors, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Raises `Rejected` if the candidate's kernels fault, or do not end, for a large input; see `run_candidate`.
 
-    Of what they compute nothing is looked at. What cannot be traced there, or needs more memory than there is, is not
+    Of what they compute nothing is looked at. What cannot be traced there, or asks for more than a GPU gives, is not
     run.
     """
-    beyond = large(task.workloads) if task.shape_general else None
+    beyond = wide(task.workloads) if task.shape_general else None
     if beyond is None or sandbox.gpus is None:
         return
+    limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
     alone = replace(task, workloads=(beyond,), shape_general=False)
-    report = trace(alone, [PlannedTrial(0, 0, "normal")], sandbox.gpus.described.target, sandbox, settings.limits)
+    report = trace(alone, [PlannedTrial(0, 0, "normal")], sandbox.gpus.described.target, sandbox, limits)
     if report.reply is None or "programs" not in report.reply:
         return
     drawn = [{"shape": list(s.shape), "dtype": s.dtype, "low": s.low, "high": s.high} for s in beyond.tensors]
@@ -70,7 +72,7 @@ def run_large(task: Task, tensors: Tensors, undrawn: Tensors, sandbox: Sandbox, 
     values = {f"state.{name}": t for name, t in undrawn.items()} | first | report.tensors
     request = {"kernels": report.reply["kernels"], "programs": report.reply["programs"], "drawn": drawn}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
-    if execution.how not in (How.DONE, How.MEMORY):
+    if execution.how not in (How.DONE, How.MEMORY, How.MALFORMED):  # the last: a grid that no GPU takes, for one
         raise Rejected(FAILURES[execution.how], f"for inputs {_shapes(beyond)}: {execution.why}")
 
 

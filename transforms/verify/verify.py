@@ -65,7 +65,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     if task.by_model:
-        rehearse(task, sandbox, settings)
+        rehearse(task, trials, sandbox, settings)
         if ran.engine is Engine.TRACE:
             run_large(task, tensors, reference.undrawn, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):

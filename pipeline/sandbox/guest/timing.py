@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import torch
 import triton
@@ -48,8 +49,9 @@ def warm() -> None:
     config.compile_threads = 1
     config.strict_static_cuda_launcher = True  # the other launcher would have to be compiled, in C
     config.fx_graph_cache = functorch_config.enable_autograd_cache = False
-    lower.warm()
-    torch.compile(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), backend="eager", dynamic=False)(torch.zeros(1, 2))
+    with mock.patch.object(torch._C, "_ensureCUDADeviceGuardSet"):  # asks CUDA, which no fork would survive
+        lower.warm()
+        torch.compile(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), backend="eager", dynamic=False)(torch.zeros(1, 2))
     torch._dynamo.reset()
 
 

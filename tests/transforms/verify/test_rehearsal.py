@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -59,9 +60,9 @@ def paths_of(job: Job, *further: list[str] | None) -> dict[str, Any]:
 def rehearsed(last: list[str] | None, later: list[list[str]] | None = None) -> None:
     sandbox = Double({"paths": [], "later": []})
     with pytest.raises(Rejected, match="0 paths of"):
-        rehearse(TASK, sandbox, SETTINGS)  # type: ignore[arg-type]
+        rehearse(TASK, plan(TASK), sandbox, SETTINGS)  # type: ignore[arg-type]
     reply = paths_of(sandbox.job, last) | {"later": later or []}
-    rehearse(TASK, Double(reply), SETTINGS)  # type: ignore[arg-type]
+    rehearse(TASK, plan(TASK), Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
 def test_the_way_that_trials_go_may_be_gone_again() -> None:
@@ -98,7 +99,7 @@ def test_what_ends_or_is_too_much_says_nothing(how: How) -> None:
     sandbox = Double(PROGRAMS, how)
     run(sandbox)
     ((request, tensors),) = sandbox.asked
-    assert request["drawn"][0]["shape"][0] * 8 > 1 << 24
+    assert math.prod(request["drawn"][0]["shape"]) > 1 << 24
     assert {"state.weight", "binary.x"} <= set(tensors)
 
 
