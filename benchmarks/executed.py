@@ -1,28 +1,32 @@
 """Verifies candidates on this machine's GPUs, round after round, and writes what came of it.
 
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl                 # the round "first"
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --round again   # does a verdict flip?
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --round guests --engine guest
-    python benchmarks/executed.py --results runs.jsonl --record                                # the figures
+    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl
+    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds first again guests
+    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds one --gpus 0
+    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds all  # all GPUs and cores
+    python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
-A round goes on where it was stopped: a candidate that has a line in it is not verified again. One host process keeps
-up with some six candidates a second, so there are several (`--processes`), each with an executor of its own.
-Rows' scores on mutants, which do not decide about a candidate, are left out.
+The round "again" shows whether a verdict flips; in "guests" all candidates go to GPU guests. A round goes on where it
+was stopped: a candidate that has a line in it is not verified again. One host process keeps up with some six candidates
+a second, so there are several (`--processes`), each with an executor of its own. What does not decide about a candidate
+is left out: its score on mutants, and the search for a counter-example.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
+import os
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from kernelquarry.pipeline.figures import installed, machine, record
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
@@ -49,6 +53,12 @@ class Clock:
         if sandbox.gpus is not None:
             executor = sandbox.gpus
             self._execute, executor.run = executor.run, self._executor  # type: ignore[method-assign]
+
+    def stop(self, sandbox: Sandbox) -> None:
+        """Count no further."""
+        sandbox.run = self._run  # type: ignore[method-assign]
+        if sandbox.gpus is not None:
+            sandbox.gpus.run = self._execute  # type: ignore[method-assign]
 
     def _guest(self, job: Job) -> Report:
         started = time.monotonic()
@@ -92,36 +102,66 @@ def verified(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -
 
 
 def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
-    """One process's share of a round, appended to the results line by line."""
-    done = {line["id"] for line in lines(args.results) if line["round"] == args.round}
-    left = [c for c in candidates(args.candidates, args.number) if c.id not in done][number :: args.processes]
-    targets = tuple(args.targets.split(",")) if args.targets else ()
-    settings = VerifySettings(targets=targets, mutants=0, engine=Engine(args.engine) if args.engine else None)
+    """One process's share of all rounds, appended to the results line by line."""
     gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
-    gpus = gpus[number % len(gpus) :][:1] if args.processes > 1 else gpus
-    counts: Counter[str] = Counter()
+    gpus = gpus[number % len(gpus) :][:1] if gpus and args.processes > 1 else gpus
     with (
         Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox,
         ThreadPoolExecutor(workers) as threads,
         args.results.open("a", buffering=1) as stream,
     ):
-        list(threads.map(lambda c: verified(c, sandbox, settings), left[:workers]))  # warm processes start
-        clock, host_s = Clock(sandbox), time.process_time()
-        barrier.wait(600)
-        gpu = sandbox.gpus.described.name if sandbox.gpus else "no GPU"
-        about = {"machine": machine(gpu), "versions": installed(), "targets": len(targets), "begin": time.time()}
-        stream.write(json.dumps({"round": args.round, **about}) + "\n")
-        deadline = time.monotonic() + args.seconds
-        work = (threads.submit(verified, c, sandbox, settings) for c in left)
-        ahead = [next(work) for _ in left[: 2 * workers]]
-        while ahead:
-            line = ahead.pop(0).result()
-            counts[line["verdict"]] += 1
-            stream.write(json.dumps({"round": args.round, **line}) + "\n")
-            if time.monotonic() < deadline and (following := next(work, None)) is not None:
-                ahead.append(following)
-        host_s = (time.process_time() - host_s) / max(1, counts.total())
-        print(f"process {number}: {dict(counts)}; {clock.told()}; host {host_s:.3f} s busy", flush=True)
+        sandbox.start(("reference", "trace", "execute", *(("compile",) if args.targets else ())))
+        for name in args.rounds:
+            done = {line["id"] for line in lines(args.results) if line["round"] == name}
+            barrier.wait(600)  # all have read what was done
+            left = [c for c in candidates(args.candidates, args.number) if c.id not in done][number :: args.processes]
+            work = Round(name, args, sandbox, threads)
+            list(threads.map(work.verified, left[:workers]))  # what is made at the first use is there
+            barrier.wait(600)
+            work.run(left, stream)
+            print(f"process {number}, {name}: {work.told()}", flush=True)
+
+
+class Round:
+    """One process's share of a round."""
+
+    def __init__(self, name: str, args: argparse.Namespace, sandbox: Sandbox, threads: ThreadPoolExecutor) -> None:
+        self._name, self._sandbox, self._threads = name, sandbox, threads
+        self._gpus = len(choose_gpus(args.gpus))
+        self._seconds, self._ahead = args.seconds, 2 * max(1, args.workers // args.processes)
+        self._settings = VerifySettings(
+            targets=tuple(filter(None, args.targets.split(","))),
+            shows=False,
+            mutants=0,
+            engine=Engine.GUEST if name == "guests" else None,
+        )
+        self._counts: Counter[str] = Counter()
+
+    def verified(self, candidate: Candidate) -> Line:
+        return verified(candidate, self._sandbox, self._settings)
+
+    def run(self, left: list[Candidate], stream: TextIO) -> None:
+        """In the order in which they end; as many wait as keep all workers busy."""
+        self._clock, self._host_s = Clock(self._sandbox), time.process_time()
+        gpu = self._sandbox.gpus.described.name if self._sandbox.gpus else "no GPU"
+        about = {"machine": machine(gpu), "versions": installed(), "targets": len(self._settings.targets)}
+        about |= {"cores": len(os.sched_getaffinity(0)), "gpus": self._gpus}
+        stream.write(json.dumps({"round": self._name, **about, "begin": time.time()}) + "\n")
+        deadline = time.monotonic() + self._seconds
+        work = (self._threads.submit(self.verified, candidate) for candidate in left)
+        waiting = set(itertools.islice(work, self._ahead))
+        while waiting:
+            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for line in (future.result() for future in ended):
+                self._counts[line["verdict"]] += 1
+                stream.write(json.dumps({"round": self._name, **line}) + "\n")
+            if time.monotonic() < deadline:
+                waiting |= set(itertools.islice(work, len(ended)))
+        self._clock.stop(self._sandbox)
+
+    def told(self) -> str:
+        host_s = (time.process_time() - self._host_s) / max(1, self._counts.total())
+        return f"{dict(self._counts)}; {self._clock.told()}; host {host_s:.3f} s busy"
 
 
 def lines(path: Path) -> Iterator[Line]:
@@ -163,10 +203,20 @@ def rounds(path: Path) -> dict[str, dict[str, Line]]:
 
 def figures(path: Path) -> None:
     found = rounds(path)
+    if "first" in found:
+        first_figures(path, found)
+    if {"one", "all"} <= found.keys():
+        one, every = (next(iter(found[name].values())) for name in ("one", "all"))
+        slow, fast = rate(path, "one")[0], rate(path, "all")[0]
+        told = [
+            f"{n:.2f} a second on {of['gpus']} GPUs and {of['cores']} cores" for n, of in ((slow, one), (fast, every))
+        ]
+        share = 100 * fast / slow * one["gpus"] / every["gpus"]
+        write("verdict.gpu_scaling", share, every, ", ".join(told))
 
-    def write(figure: str, value: float, of: Line, note: str) -> None:
-        print(figure, record(figure, value, COMMAND, note, of["machine"], of["versions"]).value, note)
 
+def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
+    """Of the round "first", and of what others say beside it."""
     first = list(found["first"].values())
     kept = [line for line in first if line["verdict"] == "kept"]
     traced = [line for line in kept if line["engine"] == Engine.TRACE]
@@ -180,9 +230,9 @@ def figures(path: Path) -> None:
     note = f"{KERNELBENCH} a second, measured apart on such a machine"
     write("verdict.trace_rate.over_kernelbench", per_second / KERNELBENCH, first[0], note)
     if "guests" in found:
-        guests = list(found["guests"].values())
+        guests = next(iter(found["guests"].values()))
         per_second, number = rate(path, "guests")
-        write("verdict.guest_rate", per_second, guests[0], f"over {number} candidates")
+        write("verdict.guest_rate", per_second, guests, f"over {number} candidates")
     for figure, other in (("verdict.flips", "again"), ("verdict.trace_vs_guest", "guests")):
         both = found["first"].keys() & found.get(other, {}).keys()
         differ = [id for id in both if found["first"][id]["verdict"] != found[other][id]["verdict"]]
@@ -193,17 +243,20 @@ def figures(path: Path) -> None:
             write(figure, value, next(iter(found[other].values())), f"of {len(both)}")
 
 
+def write(figure: str, value: float, of: Line, note: str) -> None:
+    print(figure, record(figure, value, COMMAND, note, of["machine"], of["versions"]).value, note)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("candidates", type=Path, nargs="?", help="a folder of the stage tidy")
     parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--round", default="first")
+    parser.add_argument("--rounds", nargs="+", default=["first"])
     parser.add_argument("--number", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=3600.0, help="begin no more after that")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="of a round, after which no more is begun")
     parser.add_argument("--workers", type=int, default=16, help="guests at once")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--gpus", default="all")
-    parser.add_argument("--engine", choices=[engine.value for engine in Engine])
     parser.add_argument("--targets", default="")
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()

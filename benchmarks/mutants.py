@@ -209,7 +209,7 @@ def main() -> None:
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
     targets = VerifySettings().targets if arguments.compile else ()
-    settings = VerifySettings(targets=targets, limits=Limits(wall_s=600, cpu_s=30))
+    settings = VerifySettings(targets=targets, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
     gpus = choose_gpus(arguments.gpus)
     sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
     code = fingerprint(_CODE, ("torch", "triton", "numpy"), bool(gpus))[:16]

@@ -99,3 +99,10 @@ class GpuDriver(CompileOnlyDriver):
 
     def get_device_interface(self) -> Any:
         return torch.cuda
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        """For Inductor, which tries several configurations of some kernels; Triton's own takes as much."""
+        return torch.empty(64 << 20, dtype=torch.int32, device=Launcher.cuda.memory)
+
+    def clear_cache(self, cache: torch.Tensor) -> None:
+        cache.zero_()
