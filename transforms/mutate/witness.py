@@ -10,7 +10,7 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.evidence import Rejected, reply_of
+from kernelquarry.transforms.verify.evidence import Refused, Rejected, reply_of
 from kernelquarry.transforms.verify.reference import Reference
 from kernelquarry.transforms.verify.task import describe, plan
 from kernelquarry.transforms.verify.verify import judge_task
@@ -99,7 +99,7 @@ def _look(batch: Batch, mutant: str, sandbox: Sandbox, settings: VerifySettings)
     try:
         judge = _Judge(batch, sandbox, settings)
         original = judge.rejection(batch.task.triton_code)
-    except Rejected:  # the reference itself
+    except (Rejected, Refused):  # the reference itself
         return _first(several, mutant, sandbox, settings)
     if original is not None:
         return _first(several, mutant, sandbox, settings)
