@@ -117,7 +117,7 @@ def main() -> None:
     print(*bad, sep="\n")
     if not wanted:
         note = f"{len(cases)} cases in {len(GROUPS)} groups{left}"
-        record("verdict.evil_accepted", len(bad), "python benchmarks/evil.py", note, where)
+        record(f"verdict.evil_accepted{'.gpu' if gpus else ''}", len(bad), "python benchmarks/evil.py", note, where)
 
 
 if __name__ == "__main__":

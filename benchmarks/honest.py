@@ -54,7 +54,7 @@ def main() -> None:
     if not names:
         command, ran = "python benchmarks/honest.py", "executed" if gpus else "interpreted"
         note = f"of {len(cases)}, {ran} and compiled for {len(VerifySettings().targets)} targets"
-        record("verdict.false_rejects.honest", len(rejected), command, note, where)
+        record(f"verdict.false_rejects.honest{'.gpu' if gpus else ''}", len(rejected), command, note, where)
         if gpus:
             share = 100 * engines.count(Engine.TRACE) / len(cases)
             record("verdict.trace_share.honest", share, command, f"of {len(cases)}", where)

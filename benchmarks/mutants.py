@@ -21,10 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 from rich.table import Table
 
-from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.figures import machine, record
 from kernelquarry.pipeline.manifest import fingerprint
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
@@ -180,17 +181,20 @@ def show(summary: dict[str, Any]) -> None:
                 console.print(text, markup=False, highlight=False)
 
 
-def write_figures(summary: dict[str, Any], command: str, ran: str) -> None:
+def write_figures(summary: dict[str, Any], command: str, gpu: str, number: int) -> None:
+    """`gpu`: name of the one that executed them, "" if they were interpreted."""
+    figure, where = f"verdict.mutants_killed{'.gpu' if gpu else ''}", machine(gpu or "no GPU")
     lines = {line["class"]: line for line in summary["classes"]}
     for name, suffix in (("all", ""), (Fault.PRECISION.value, ".precision")):
         line = lines[name]
         wrong = line["killed"] + line["missed"]
-        note = f"{line['killed']} of {wrong}; 95 %: {line['low']:.2f} to {line['high']:.2f}; {ran}"
-        record(f"verdict.mutants_killed{suffix}", line["rate"] or 0.0, command, note=note)
+        note = f"{line['killed']} of {wrong}; 95 %: {line['low']:.2f} to {line['high']:.2f}"
+        record(f"{figure}{suffix}", line["rate"] or 0.0, command, note, where)
     whole = lines["all"]
     tried = whole["killed"] + whole["missed"] + whole["equivalent"]
     note = f"{whole['equivalent']} without a witness; {whole['stillborn']} more ran on no input at all"
-    record("verdict.mutants_killed.mutants", tried, command, note=note)
+    note += f"; ended before the {number:,}th" if tried < number else ""
+    record(f"{figure}.mutants", tried, command, note, where)
 
 
 def main() -> None:
@@ -236,8 +240,9 @@ def main() -> None:
     arguments.out.with_suffix(".summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     if arguments.record:
         command = f"python benchmarks/mutants.py --mutants {arguments.mutants} --seed {arguments.seed}"
-        ran = "executed" if gpus else "interpreted"
-        write_figures(summary, command + (" --compile" if targets else "") + " --record", ran)
+        command += (" --compile" if targets else "") + (" --gpus all" if gpus else "") + " --record"
+        gpu = torch.cuda.get_device_name(gpus[0]) if gpus else ""
+        write_figures(summary, command, gpu, arguments.mutants)
 
 
 if __name__ == "__main__":
