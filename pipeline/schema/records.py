@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from .provenance import Environment, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 

@@ -16,7 +16,7 @@ from kernelquarry.pipeline.dataset import Build, write_dataset
 from kernelquarry.pipeline.funnel import StageCounts
 from kernelquarry.pipeline.rejected import Rejected
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Pair
 
 BUILD = Build(corpus="tiny", sources={"layers-1.0.whl": "0" * 64})
 FUNNEL = [
@@ -78,7 +78,7 @@ def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None
     del files["manifest.json"]
     assert manifest["files"] == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     assert manifest["rows"] == {"train": 5, "test": 4}
-    assert manifest["schema_version"] == 1
+    assert manifest["schema_version"] == SCHEMA_VERSION
     assert manifest["build"]["sources"] == {"layers-1.0.whl": "0" * 64}
     assert manifest["funnel"][0]["dropped"] == {"no_workload": 9}
     assert manifest["environments"][0]["device"] == "cpu-interpreter"

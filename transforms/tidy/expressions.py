@@ -96,7 +96,7 @@ class Expressions:
         (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
         known = combined([known_a, known_b])
         if isinstance(op, ast.Div) and not known.is_float:
-            known = combined([known_a, known_b], "float32")
+            return self._ratio(left, right)
         if known.is_float and isinstance(op, ast.Mult) and forms.is_one(a):
             return b, known_b
         if known.is_float and isinstance(op, ast.Mult | ast.Div) and forms.is_one(b):
@@ -106,6 +106,12 @@ class Expressions:
             if value.constant is not None:
                 return ast.Constant(value.constant), known
         return ast.BinOp(a, op, b), known
+
+    def _ratio(self, left: ast.expr, right: ast.expr) -> tuple[ast.expr, Value]:
+        """Of integers, rounded as it should be: a GPU's quick division gives less than 1 for 33 / 33, and what follows
+        may be rounded down to an index."""
+        floats = [self._cast(side, parsed("tl.float32")) for side in (left, right)]
+        return call("tl.div_rn", *(new for new, _ in floats)), combined([known for _, known in floats], "float32")
 
     def _extreme(self, function: str, left: ast.expr, right: ast.expr) -> tuple[ast.expr, Value]:
         (a, known_a), (b, known_b) = self.expression(left), self.expression(right)

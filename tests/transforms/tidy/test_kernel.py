@@ -56,6 +56,20 @@ POINTWISE_CASES = {
             "tl.store(out_ptr + offset, x.to(tl.int64).to(tl.float32), mask=mask)",
         ],
     ),
+    "a ratio of sizes is rounded as it should be": (
+        """
+        tmp0 = (ks0 / ks1).to(tl.float32)
+        tmp1 = (x0).to(tl.float32) * tmp0
+        tmp2 = tmp1.to(tl.int64)
+        tmp3 = tl.load(in_ptr0 + (tmp2), xmask)
+        tl.store(out_ptr0 + (x0), tmp3, xmask)
+        """,
+        [
+            "value = offset.to(tl.float32) * tl.div_rn(size.to(tl.float32), ks1.to(tl.float32))",
+            "x = tl.load(x_ptr + value.to(tl.int64), mask=mask)",
+            "tl.store(out_ptr + offset, x, mask=mask)",
+        ],
+    ),
     "a factor of one": (
         """
         tmp0 = tl.load(in_ptr0 + (x0), xmask)

@@ -73,5 +73,5 @@ def check_verdict(verified: Verified) -> None:
     candidate, verdict = verified.candidate, verified.verdict
     assert set(verdict.launched_kernels) == set(candidate.kernels)
     claimed = range(len(candidate.probed.workloads)) if candidate.shape_general else range(1)
-    assert {trial.workload for trial in verdict.trials} == set(claimed)
+    assert set(claimed) <= {trial.workload for trial in verdict.trials}
     assert verdict.deterministic
