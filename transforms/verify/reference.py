@@ -97,6 +97,14 @@ class Reference:
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
 
+    def written(self, kept: Sequence[int]) -> float:
+        """The share of the bytes of what the first call computed that is wrong without the kernels; `kept` is not."""
+        run = self._runs[0]["eager"]
+        sizes = [value.numel() * value.element_size() for value in run.values]
+        own = [index for index in range(len(sizes)) if index >= len(run.shares) or not run.shares[index]]
+        total = sum(sizes[index] for index in own)
+        return sum(sizes[index] for index in own if index not in kept) / total if total else 1.0
+
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
         planned = self._trials[index]
         if difference := contract(self._runs[index]["eager"], observed, planned.strided):

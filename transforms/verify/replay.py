@@ -31,7 +31,7 @@ class Replayed:
         """
         if self.now is None:
             return (self.rejected,)
-        claims = ("targets", "launches", "launched_kernels", "ghost_changed", "impostors")
+        claims = ("targets", "launches", "launched_kernels", "written", "impostors")
         found = [name for name in claims if getattr(self.stored, name) != getattr(self.now, name)]
         if self.stored.deterministic and not self.now.deterministic:
             found.append("deterministic")

@@ -59,7 +59,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
             trials = [trial for index, trial in enumerate(trials) if index not in refused.trials]
     results, deterministic = reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
-    launches, kernels = check_kernels(task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
+    kept = reference.ghost_keeps(ran.reply, ran.tensors)
+    launches, kernels = check_kernels(task, ran.reply, kept)
     if settings.targets:
         code = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
@@ -80,7 +81,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         launches=len(launches),
         launched_kernels=kernels,
         deterministic=deterministic,
-        ghost_changed=True,
+        written=reference.written(kept),
         impostors=tried,
         mutants=mutants,
         survivors=survivors,

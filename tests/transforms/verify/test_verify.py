@@ -13,7 +13,7 @@ from factories import make_pair
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Candidate, Pair, Tier, Verified
+from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, Tier, Verified
 from kernelquarry.transforms.screen.screen import flatten
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
@@ -228,3 +228,16 @@ def test_mistakes_that_no_check_can_see_are_named(softmax: Candidate, sandbox: S
     verdict = outcome.record.verdict
     assert verdict.survivors and all(text.startswith("line ") for text in verdict.survivors)
     assert len(verdict.survivors) < verdict.mutants
+
+
+def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candidate, sandbox: Sandbox) -> None:
+    """Beside it there is an output that an operator outside of the kernels computes."""
+    assert row.verdict.written == 1.0
+    reference = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    both = with_reference(softmax, f"{reference}return torch.softmax(x, dim=-1), torch.sin(x).double()[:, ::2]\n")
+    code = softmax.triton_code.replace("return out", "return out, torch.sin(x).double()[:, ::2]")
+    mixed = replace(both, triton_code=code, purity=Purity.MIXED, extern_ops=("aten.sin", "aten._to_copy"))
+    outcome = verify(mixed, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    rows, columns = softmax.probed.workloads[0].tensors[0].shape
+    assert outcome.record.verdict.written == pytest.approx(columns * 4 / (columns * 4 + -(-columns // 2) * 8))
