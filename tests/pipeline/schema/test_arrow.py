@@ -18,7 +18,16 @@ from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_
 from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Lowered, Module, Pair, Probed, Rejection, SourceFile, Verified
+from kernelquarry.pipeline.schema.records import (
+    SCHEMA_VERSION,
+    Lowered,
+    Module,
+    Pair,
+    Probed,
+    Rejection,
+    SourceFile,
+    Verified,
+)
 from tests.factories import make_example
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
@@ -141,9 +150,9 @@ def test_another_record_is_refused(tmp_path) -> None:
 def test_another_schema_version_is_refused(tmp_path, monkeypatch) -> None:
     write_shard(tmp_path / "a.parquet", SAMPLE, Loss)
     monkeypatch.setattr(arrow, "SCHEMA_VERSION", 99)
-    with pytest.raises(SchemaError, match="schema version 1, this release reads 99"):
+    with pytest.raises(SchemaError, match=f"schema version {SCHEMA_VERSION}, this release reads 99"):
         read_records(tmp_path / "a.parquet", Loss)
-    with pytest.raises(SchemaError, match="schema version 1, this release reads 99"):
+    with pytest.raises(SchemaError, match=f"schema version {SCHEMA_VERSION}, this release reads 99"):
         arrow.count_records(tmp_path / "a.parquet", Loss)
 
 

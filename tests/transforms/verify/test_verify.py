@@ -239,5 +239,5 @@ def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candida
     mixed = replace(both, triton_code=code, purity=Purity.MIXED, extern_ops=("aten.sin", "aten._to_copy"))
     outcome = verify(mixed, sandbox, replace(SETTINGS, targets=()))
     assert isinstance(outcome, Kept), outcome
-    rows, columns = softmax.probed.workloads[0].tensors[0].shape
+    _, columns = softmax.probed.workloads[0].tensors[0].shape
     assert outcome.record.verdict.written == pytest.approx(columns * 4 / (columns * 4 + -(-columns // 2) * 8))
