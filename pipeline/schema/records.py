@@ -191,7 +191,7 @@ class Verdict:
     launches: int  # kernel launches seen in one forward of workload 0
     launched_kernels: tuple[str, ...]
     deterministic: bool  # a repeated run gave the same bytes
-    written: float  # share of the bytes of outputs, but for views of inputs and state, that is wrong without the kernels
+    written: float  # share of the bytes of outputs that is wrong without the kernels; views of inputs do not count
     impostors: tuple[str, ...]  # impostors that were tried and failed, as they must
     mutants: int  # of this kernel, with one mistake each, that went through the same checks
     survivors: tuple[str, ...]  # mistakes that no check noticed, or that are none
