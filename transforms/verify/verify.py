@@ -21,6 +21,7 @@ from kernelquarry.pipeline.schema.records import (
 from .counterexample import Call, counter_examples
 from .environment import environment
 from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
+from .interpreting import check_interpreted
 from .reference import Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
@@ -65,6 +66,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         code = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
         job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
+    if ran.engine is not Engine.INTERPRETER:
+        check_interpreted(task, trials, tensors, reference, sandbox, settings)
     if task.by_model:
         rehearse(task, trials, sandbox, settings)
         if ran.engine is Engine.TRACE:

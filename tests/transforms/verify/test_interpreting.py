@@ -1,0 +1,54 @@
+"""What the interpreter says of a candidate that a GPU found right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from corpus import HERE, load_case
+
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.transforms.verify.evidence import Rejected
+from kernelquarry.transforms.verify.interpreting import check_interpreted
+from kernelquarry.transforms.verify.reference import Reference
+from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
+
+SETTINGS = VerifySettings(targets=())
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as opened:
+        yield opened
+
+
+def check(kind: str, name: str, sandbox: Sandbox) -> None:
+    task = Task.of_candidate(load_case(HERE / kind / name).candidate)
+    trials = plan(task)[:1]
+    tensors = draw(task, trials)
+    reference = Reference(task, trials, tensors, sandbox, SETTINGS)
+    check_interpreted(task, trials, tensors, reference, sandbox, SETTINGS)
+
+
+@pytest.mark.parametrize("name", ["softmax", "attention_flash", "mixed_linear"])
+def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> None:
+    check("honest", name, sandbox)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "evidence"),
+    [
+        ("one_too_many", Reason.DOES_NOT_RUN, "outside"),
+        ("zeros", Reason.NOT_DETERMINISTIC, "in step"),
+    ],
+)
+def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+    with pytest.raises(Rejected) as raised:
+        check("evil", name, sandbox)
+    assert raised.value.reason is reason and evidence in raised.value.evidence
+
+
+def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
+    check("evil", "exits", sandbox)
+    check("evil", "does_not_import", sandbox)
