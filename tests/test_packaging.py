@@ -80,24 +80,29 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
 # the lock
 
 
-def locked() -> list[tuple[Requirement, int]]:
-    """Each requirement of the lock, and how many hashes it has."""
-    lines = (ROOT / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+LOCKS = {"dev": "requirements.lock", "train": "requirements-train.lock"}
+
+
+def locked(extra: str) -> list[tuple[Requirement, int]]:
+    """Each requirement of the lock of an extra, and how many hashes it has."""
+    lines = (ROOT / LOCKS[extra]).read_text().replace("\\\n", " ").splitlines()
     entries = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return [(Requirement(entry.split("--hash")[0]), entry.count("--hash=sha256:")) for entry in entries]
 
 
-def test_every_locked_package_is_pinned_and_has_hashes() -> None:
-    for requirement, hashes in locked():
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_locked_package_is_pinned_and_has_hashes(extra: str) -> None:
+    for requirement, hashes in locked(extra):
         assert re.fullmatch(r"==[^*,]+", str(requirement.specifier)), requirement
         assert hashes, requirement
 
 
-def test_the_lock_holds_what_the_project_asks_for() -> None:
+@pytest.mark.parametrize("extra", LOCKS)
+def test_the_lock_holds_what_the_project_asks_for(extra: str) -> None:
     project = PROJECT["project"]
-    asked = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["dev"]])
+    asked = map(Requirement, [*project["dependencies"], *project["optional-dependencies"][extra]])
     pins: dict[str, list[str]] = {}
-    for requirement, _ in locked():
+    for requirement, _ in locked(extra):
         pins.setdefault(canonicalize_name(requirement.name), []).append(str(requirement.specifier)[2:])
     for requirement in asked:
         if requirement.name == "torch":
@@ -106,9 +111,15 @@ def test_the_lock_holds_what_the_project_asks_for() -> None:
         assert versions and all(version in requirement.specifier for version in versions), requirement
 
 
-def test_torch_is_not_locked() -> None:
+def test_what_is_in_both_locks_is_the_same() -> None:
+    dev, train = ({(r.name, str(r.marker)): str(r.specifier) for r, _ in locked(extra)} for extra in LOCKS)
+    assert all(dev[key] == train[key] for key in dev.keys() & train.keys())
+
+
+@pytest.mark.parametrize("extra", LOCKS)
+def test_torch_is_not_locked(extra: str) -> None:
     """Its CPU and CUDA builds share a version and not a hash. What it needs itself is locked, its CUDA excepted."""
-    names = {canonicalize_name(requirement.name) for requirement, _ in locked()}
+    names = {canonicalize_name(requirement.name) for requirement, _ in locked(extra)}
     assert not {name for name in names if name == "torch" or name.startswith("nvidia-")}
     assert {canonicalize_name(name) for name in PROJECT["dependency-groups"]["torch"]} <= names
 

@@ -1,0 +1,67 @@
+"""What a model is asked, and how its answer is read: one set of templates for the dataset, distillation, training and
+evaluation, so that a model is scored on the prompt that it was trained on.
+
+    system.md.j2    who the model is
+    write.md.j2     a module, to be written anew: `python_code`
+    answer.md.j2    the answer: `triton_code`, and what was thought before it
+    repair.md.j2    what was wrong with an answer: `reason`, `evidence`
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, TypedDict
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_FENCED = re.compile(r"^```(?:python|py|triton)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"^.*?</think>", re.DOTALL)
+
+
+class Message(TypedDict):
+    """One turn of a chat, as chat templates and endpoints take it."""
+
+    role: str  # "system", "user" or "assistant"
+    content: str
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_prompt(name: str, **values: Any) -> str:
+    """The template `<name>.md.j2` with `values`; a value that is missing is an error."""
+    return _environment().get_template(f"{name}.md.j2").render(**values)
+
+
+def ask(python_code: str) -> list[Message]:
+    """The chat in which a model is asked for the kernel of a module."""
+    return [
+        {"role": "system", "content": render_prompt("system")},
+        {"role": "user", "content": render_prompt("write", python_code=python_code)},
+    ]
+
+
+def answer(triton_code: str, thinking: str = "") -> Message:
+    """A model's turn that gives `triton_code`."""
+    return {"role": "assistant", "content": render_prompt("answer", triton_code=triton_code, thinking=thinking)}
+
+
+def repair(reason: str, evidence: str) -> Message:
+    """The turn after an answer that was rejected, for the code and evidence of its reason."""
+    return {"role": "user", "content": render_prompt("repair", reason=reason, evidence=evidence)}
+
+
+def read_answer(text: str) -> str:
+    """The source in a model's answer: its last complete block of code, what was thought before left out; "" if none."""
+    blocks = _FENCED.findall(_THOUGHT.sub("", text, count=1))
+    return blocks[-1] if blocks else ""

@@ -1,0 +1,49 @@
+"""What a model is asked, and what is read from its answers."""
+
+from __future__ import annotations
+
+import jinja2
+import pytest
+
+from kernelquarry.pipeline.prompts import answer, ask, read_answer, render_prompt, repair
+
+
+def test_the_module_is_in_what_is_asked() -> None:
+    system, user = ask("class Model:\n    pass\n")
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert "```python\nclass Model:\n    pass\n```" in user["content"]
+    assert "ModelNew" in user["content"]
+
+
+@pytest.mark.parametrize("thinking", ["", "first ```python\nx = 0\n``` then\nmore"])
+def test_what_was_answered_is_read_back(thinking: str) -> None:
+    code = 'x = "{{ no }}"\n\n\ny = 2\n'
+    turn = answer(code, thinking)
+    assert turn["role"] == "assistant"
+    assert turn["content"].startswith("<think>") is bool(thinking)
+    assert read_answer(turn["content"]) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("no code", ""),
+        ("```python\ncut off", ""),
+        ("```\na = 1\n```", "a = 1\n"),
+        ("```triton\na = 1\n```\nor\n```Python\nb = 2\n```\ndone", "b = 2\n"),
+        ("```python\na = 1\n```\n</think>\nnothing", ""),
+        ("    ```python\nx\n    ```", ""),
+    ],
+)
+def test_the_last_complete_block_is_the_answer(text: str, code: str) -> None:
+    assert read_answer(text) == code
+
+
+def test_a_rejection_is_told() -> None:
+    told = repair("wrong_values", "3e-2 off")["content"]
+    assert "wrong_values" in told and "3e-2 off" in told
+
+
+def test_a_missing_value_is_an_error() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        render_prompt("write")
