@@ -22,6 +22,7 @@ class Reason(Enum):
     TOO_LARGE = ("too_large", "read", "the file is larger than the limit")
     UNDECODABLE = ("undecodable", "read", "the file is not text in its declared encoding")
     LICENCE_NOT_PERMISSIVE = ("licence_not_permissive", "read", "no permissive licence covers the file")
+    OPTED_OUT = ("opted_out", "read", "its repository, package or author is on the opt-out list")
 
     # scan: one unit is a file
     NO_MODULE = ("no_module", "scan", "the file defines no class that derives from nn.Module")

@@ -1,0 +1,128 @@
+"""People who do not want their code in a dataset, and which files and rows that means.
+
+One list serves the build, which reads nothing of theirs, and a published dataset, from which their rows are withdrawn.
+It is text, one entry a line, `#` starts a comment:
+
+    repository  owner/name
+    repository  owner/*             every repository of an owner
+    package     some-package        a distribution of a package index
+    author      Jane Doe            named in `__author__`, `@author` or a copyright line, or the owner of the repository
+    author      jane@example.org    an address anywhere in the file
+
+Case does not matter. A package's name matches however its words are joined (`Some_Package`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.provenance import SourceRef
+from kernelquarry.pipeline.schema.reasons import Reason
+
+from .objection import Objection
+
+KINDS = ("repository", "package", "author")
+_NAMING = re.compile(r"^.*(?:__author__|@author|\bauthors?\b\s*[:=]|copyright|\(c\)).*$", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class OptOut:
+    """Entries of a list, lower case."""
+
+    repositories: frozenset[str] = frozenset()
+    packages: frozenset[str] = frozenset()
+    authors: frozenset[str] = frozenset()
+
+    def __or__(self, other: OptOut) -> OptOut:
+        return OptOut(
+            self.repositories | other.repositories, self.packages | other.packages, self.authors | other.authors
+        )
+
+    def lines(self) -> list[str]:
+        """The list in its own format, sorted: equal lists have equal lines."""
+        entries = (("repository", self.repositories), ("package", self.packages), ("author", self.authors))
+        return [f"{kind} {name}" for kind, names in entries for name in sorted(names)]
+
+    def __call__(self, source: SourceRef, text: str) -> Objection | None:
+        """Whether a file, or a row made of it, may not be used. `text` is all that is known of its words."""
+        package = source.package.lower()
+        owner, slash, _ = package.partition("/")
+        if slash:
+            for pattern in sorted(self.repositories):
+                if fnmatchcase(package, pattern):
+                    return _objection(f"repository {pattern}")
+            if owner in self.authors:
+                return _objection(f"author {owner}")
+        elif canonical_package(package) in self.packages:
+            return _objection(f"package {canonical_package(package)}")
+        return self._author(text)
+
+    def _author(self, text: str) -> Objection | None:
+        if self._addresses is not None and (found := self._addresses.search(text)):
+            return _objection(f"author {found.group().lower()}")
+        if self._names is not None:
+            for line in _NAMING.finditer(text):
+                if found := self._names.search(line.group()):
+                    return _objection(f"author {found.group().lower()}")
+        return None
+
+    @cached_property
+    def _addresses(self) -> re.Pattern[str] | None:
+        return _any_of(sorted(author for author in self.authors if "@" in author))
+
+    @cached_property
+    def _names(self) -> re.Pattern[str] | None:
+        return _any_of(sorted(author for author in self.authors if "@" not in author))
+
+
+def parse_opt_out(text: str, place: str) -> OptOut:
+    """Raises: UserError: a line is no entry; nobody's wish may get lost in a typing error."""
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.partition("#")[0].split(maxsplit=1)
+        if not entry:
+            continue
+        if len(entry) != 2 or entry[0] not in KINDS or (entry[0] == "repository" and "/" not in entry[1]):
+            raise UserError(
+                f"{place}, line {number}: expected `repository owner/name`, `package name` or `author name`, "
+                f"got `{line.strip()}`"
+            )
+        kind, name = entry[0], " ".join(entry[1].lower().split())
+        found[kind].add(canonical_package(name) if kind == "package" else name)
+    return OptOut(frozenset(found["repository"]), frozenset(found["package"]), frozenset(found["author"]))
+
+
+def read_opt_out(path: Path | None = None) -> OptOut:
+    """The list that the project ships, with the one in `path`. Raises: UserError: it is not there, or no such list."""
+    shipped = parse_opt_out(
+        resources.files("kernelquarry.pipeline").joinpath("corpora", "opt-out.txt").read_text(), "opt-out.txt"
+    )
+    if path is None:
+        return shipped
+    try:
+        return shipped | parse_opt_out(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise UserError(f"{path}: {why}: give the opt-out list as a text file") from None
+
+
+def canonical_package(name: str) -> str:
+    """As package indexes compare names (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _any_of(names: list[str]) -> re.Pattern[str] | None:
+    if not names:
+        return None
+    joined = "|".join(r"\s+".join(map(re.escape, name.split())) for name in names)
+    return re.compile(rf"(?<![\w.-])(?:{joined})(?![\w-])", re.IGNORECASE)
+
+
+def _objection(evidence: str) -> Objection:
+    return Objection(Reason.OPTED_OUT, evidence)
