@@ -3,9 +3,12 @@
     python benchmarks/mutants.py                              # 2,000 mutants of out/tiny/dataset, 2 at a time
     python benchmarks/mutants.py --mutants 150 --rows 10      # a first look
     python benchmarks/mutants.py --record                     # also writes the figures, as `make bench` does
+    python benchmarks/mutants.py --gpus all --workers 20 --processes 4 --judge    # on a GPU: the verdicts alone
+    python benchmarks/mutants.py --finish --record            # then anywhere: witnesses against those that passed
 
 Results are appended to `--out` as JSON lines, and those that are there are not made again, as long as the
-verifier is the same code. The summary lies beside them, with the suffix `.summary.json`.
+verifier is the same code. The summary lies beside them, with the suffix `.summary.json`. The search for a witness
+interprets kernels, which takes longer than all verdicts; `--judge` leaves it to a later `--finish` of the same file.
 """
 
 from __future__ import annotations
@@ -13,26 +16,27 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
+import multiprocessing.connection
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from rich.table import Table
 
-from kernelquarry.pipeline.figures import machine, record
+from kernelquarry.pipeline.figures import installed, machine, record
 from kernelquarry.pipeline.manifest import fingerprint
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
-from kernelquarry.transforms.mutate.witness import Fate, try_mutant
+from kernelquarry.transforms.mutate.witness import Fate, Finding, judge_mutant, search, try_mutant
 from kernelquarry.transforms.verify import VerifySettings
 
 _CODE = ("transforms.verify", "transforms.mutate", "pipeline.sandbox")
@@ -57,6 +61,8 @@ class Result:
     witness: dict[str, str] | None
     diff: str  # of survivors
     seconds: float
+    machine: str  # that judged it
+    versions: dict[str, str]
 
 
 def wilson(good: int, total: int) -> tuple[float, float]:
@@ -80,46 +86,111 @@ def read_results(path: Path) -> dict[str, Result]:
     return found
 
 
-def attempt(pair: Pair, mutant: Mutant, key: str, sandbox: Sandbox, settings: VerifySettings) -> Result:
-    started = time.monotonic()
-    finding = try_mutant(pair, mutant, sandbox, settings)
-    return Result(
-        key=key,
-        pair=pair.id,
-        operator=mutant.operator,
-        fault=mutant.fault.value,
-        line=mutant.line,
-        what=mutant.what,
-        fate=finding.fate.value,
-        reason=finding.reason,
-        evidence=finding.evidence,
-        witness=asdict(finding.witness) if finding.witness else None,
-        diff=diff(pair, mutant) if finding.fate in (Fate.MISSED, Fate.EQUIVALENT) else "",
-        seconds=round(time.monotonic() - started, 3),
-    )
+Way = Callable[[Pair, Mutant, Sandbox, VerifySettings], Finding]
 
 
-def measure(
-    work: Sequence[tuple[str, Pair, Mutant]], path: Path, sandboxed: SandboxSettings, settings: VerifySettings
-) -> Iterator[Result]:
-    """The result of each piece of work, in the order in which they end, each appended to the file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+@dataclass(frozen=True)
+class Work:
+    """A mutant to treat, and what was found about it before, if it was judged."""
+
+    key: str
+    pair: Pair
+    mutant: Mutant
+    before: Result | None = None
+
+    def done(self, way: Way, sandbox: Sandbox, settings: VerifySettings) -> Result:
+        started = time.monotonic()
+        finding = way(self.pair, self.mutant, sandbox, settings)
+        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
+        return Result(
+            key=self.key,
+            pair=self.pair.id,
+            operator=self.mutant.operator,
+            fault=self.mutant.fault.value,
+            line=self.mutant.line,
+            what=self.mutant.what,
+            fate=finding.fate.value,
+            reason=finding.reason,
+            evidence=finding.evidence,
+            witness=asdict(finding.witness) if finding.witness else None,
+            diff=diff(self.pair, self.mutant) if finding.fate in (Fate.MISSED, Fate.EQUIVALENT) else "",
+            seconds=round(time.monotonic() - started, 3),
+            machine=self.before.machine if self.before else where,
+            versions=self.before.versions if self.before else installed(),
+        )
+
+
+class Progress:
+    """How far the processes are, read from what they have written."""
+
+    def __init__(self, keys: set[str], path: Path) -> None:
+        self._keys, self._path, self._started = keys, path, time.monotonic()
+        self._before = self._ended()
+
+    def _ended(self) -> Counter[str]:
+        return Counter(result.fate for key, result in read_results(self._path).items() if key in self._keys)
+
+    def tell(self) -> None:
+        fates = self._ended() - self._before
+        rate = fates.total() / (time.monotonic() - self._started)
+        left = (len(self._keys) - fates.total()) / rate / 60 if rate else math.inf
+        counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
+        line = f"{fates.total()}/{len(self._keys)}  {rate:.2f}/s  {left:.0f} min left  {counts}"
+        console.print(line, highlight=False)
+
+
+def share(work: Sequence[Work], path: Path, way: Way, sandboxed: SandboxSettings, settings: VerifySettings) -> None:
+    """One process's part: each result is appended to the file when it is there, in one write."""
     with (
-        path.open("a") as stream,
+        path.open("ab", buffering=0) as stream,
         Sandbox(sandboxed) as sandbox,
         ThreadPoolExecutor(sandboxed.workers) as threads,
     ):
-        if stream.tell() and not path.read_text().endswith("\n"):
-            stream.write("\n")  # the last run was cut off
-        futures = [threads.submit(attempt, pair, mutant, key, sandbox, settings) for key, pair, mutant in work]
+        futures = [threads.submit(piece.done, way, sandbox, settings) for piece in work]
         try:
             for future in as_completed(futures):
-                result = future.result()
-                stream.write(json.dumps(asdict(result)) + "\n")
-                stream.flush()
-                yield result
+                stream.write((json.dumps(asdict(future.result())) + "\n").encode())
         finally:
             threads.shutdown(cancel_futures=True)
+
+
+def measure(
+    work: Sequence[Work],
+    path: Path,
+    way: Way,
+    sandboxed: SandboxSettings,
+    settings: VerifySettings,
+    processes: int,
+    seconds: float,
+) -> None:
+    """All work, by several processes; ends with what is there after `seconds`.
+
+    Raises:
+        SystemExit: a process failed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
+        with path.open("a") as stream:
+            stream.write("\n")  # the last run was cut off
+    part = replace(sandboxed, workers=max(1, sandboxed.workers // processes))
+    context = multiprocessing.get_context("spawn")
+    shares = [
+        context.Process(target=share, args=(work[number::processes], path, way, part, settings))
+        for number in range(processes)
+    ]
+    for process in shares:
+        process.start()
+    progress, end = Progress({piece.key for piece in work}, path), time.monotonic() + seconds
+    while any(process.is_alive() for process in shares) and time.monotonic() < end:
+        multiprocessing.connection.wait([process.sentinel for process in shares if process.is_alive()], timeout=20)
+        progress.tell()
+    late = [process for process in shares if process.is_alive()]
+    for process in late:
+        process.terminate()
+    for process in shares:
+        process.join()
+    if failed := [process.exitcode for process in shares if process.exitcode and process not in late]:
+        raise SystemExit(f"a process ended with {failed[0]}, see above; what was done is in {path}")
 
 
 def class_table(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -147,6 +218,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     return {
         "mutants": len(results),
         "rows": len({result.pair for result in results}),
+        "fates": dict(Counter(result.fate for result in results)),
         "classes": class_table(results),
         "operators": {
             name: dict(sorted(Counter(result.fate for result in results if result.operator == name).items()))
@@ -162,7 +234,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
 
 def show(summary: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("class", "killed", "missed", "equivalent", "stillborn", "killed of wrong ones", "95 %"):
+    for name in ("class", "killed", "missed", "equivalent", "stillborn", "passed", "killed of wrong ones", "95 %"):
         table.add_column(name, justify="left" if name == "class" else "right")
     for line in summary["classes"]:
         rate = "-" if line["rate"] is None else f"{line['rate']:.1f} %"
@@ -181,20 +253,26 @@ def show(summary: dict[str, Any]) -> None:
                 console.print(text, markup=False, highlight=False)
 
 
-def write_figures(summary: dict[str, Any], command: str, gpu: str, number: int) -> None:
-    """`gpu`: name of the one that executed them, "" if they were interpreted."""
-    figure, where = f"verdict.mutants_killed{'.gpu' if gpu else ''}", machine(gpu or "no GPU")
+def write_figures(summary: dict[str, Any], command: str, judged: Result, number: int) -> None:
+    """`judged`: any of the results, which says where they were judged.
+
+    Raises:
+        SystemExit: some passed, and no witness was sought.
+    """
+    if passed := summary["fates"].get(Fate.PASSED, 0):
+        raise SystemExit(f"{passed} mutants passed and wait for a witness: run with --finish first")
+    figure = "verdict.mutants_killed" + ("" if judged.machine.endswith("no GPU") else ".gpu")
     lines = {line["class"]: line for line in summary["classes"]}
     for name, suffix in (("all", ""), (Fault.PRECISION.value, ".precision")):
         line = lines[name]
         wrong = line["killed"] + line["missed"]
         note = f"{line['killed']} of {wrong}; 95 %: {line['low']:.2f} to {line['high']:.2f}"
-        record(f"{figure}{suffix}", line["rate"] or 0.0, command, note, where)
+        record(f"{figure}{suffix}", line["rate"] or 0.0, command, note, judged.machine, judged.versions)
     whole = lines["all"]
     tried = whole["killed"] + whole["missed"] + whole["equivalent"]
     note = f"{whole['equivalent']} without a witness; {whole['stillborn']} more ran on no input at all"
     note += f"; ended before the {number:,}th" if tried < number else ""
-    record(f"{figure}.mutants", tried, command, note, where)
+    record(f"{figure}.mutants", tried, command, note, judged.machine, judged.versions)
 
 
 def main() -> None:
@@ -205,44 +283,45 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--gpus", default="none", help="all, none, or numbers: mutants are executed on these")
-    parser.add_argument("--seconds", type=float, help="end after that, with what is there")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after that, with what is there")
     parser.add_argument("--compile", action="store_true", help="also compile each for the targets of its row")
     parser.add_argument("--record", action="store_true", help="write the figures")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.jsonl"))
+    parser.add_argument("--judge", action="store_true", help="leave the search for witnesses to --finish")
+    parser.add_argument("--finish", action="store_true", help="search witnesses against those in --out that passed")
+    parser.add_argument("--processes", type=int, default=1, help="that share the workers; one judges 2 a second")
     arguments = parser.parse_args()
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
     targets = VerifySettings().targets if arguments.compile else ()
     settings = VerifySettings(targets=targets, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
     gpus = choose_gpus(arguments.gpus)
-    sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
-    code = fingerprint(_CODE, ("torch", "triton", "numpy"), bool(gpus))[:16]
     spare = arguments.mutants // 10  # for those that are stillborn
-    chosen = choose(list(rows.values()), arguments.mutants + spare, arguments.seed)
-    keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen}
-    done = {key: result for key, result in read_results(arguments.out).items() if key in keys}
-    work = [(key, rows[mutant.pair], mutant) for key, mutant in keys.items() if key not in done]
-    console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(done)} tried before")
+    chosen = {mutant.id: mutant for mutant in choose(list(rows.values()), arguments.mutants + spare, arguments.seed)}
+    before = read_results(arguments.out)
+    if arguments.finish:
+        keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
+        todo = [key for key in keys if before[key].fate == Fate.PASSED]
+    else:
+        code = fingerprint(_CODE, ("torch", "triton", "numpy"), bool(gpus))[:16]
+        keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen.values()}
+        todo = [key for key in keys if key not in before]
+    work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]
+    console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(keys) - len(todo)} need nothing more")
 
-    started = time.monotonic()
-    for ended, result in enumerate(measure(work, arguments.out, sandboxed, settings), 1):
-        done[result.key] = result
-        if ended % 10 == 0 or ended == len(work):
-            fates = Counter(found.fate for found in done.values())
-            rate = ended / (time.monotonic() - started)
-            counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate)
-            left = (len(work) - ended) / rate / 60
-            console.print(f"{len(done)}/{len(keys)}  {rate:.2f}/s  {left:.0f} min left  {counts}", highlight=False)
-        if arguments.seconds and time.monotonic() - started > arguments.seconds:
-            break
-    summary = summarise([done[key] for key in keys if key in done])
+    way = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
+    sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
+    measure(work, arguments.out, way, sandboxed, settings, arguments.processes, arguments.seconds)
+    found = read_results(arguments.out)
+    summary = summarise([found[key] for key in keys if key in found])
     show(summary)
     arguments.out.with_suffix(".summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     if arguments.record:
+        judged = next(iter(found.values()))
+        on_gpu = not judged.machine.endswith("no GPU")
         command = f"python benchmarks/mutants.py --mutants {arguments.mutants} --seed {arguments.seed}"
-        command += (" --compile" if targets else "") + (" --gpus all" if gpus else "") + " --record"
-        gpu = torch.cuda.get_device_name(gpus[0]) if gpus else ""
-        write_figures(summary, command, gpu, arguments.mutants)
+        command += (" --compile" if targets else "") + (" --gpus all" if on_gpu else "") + " --record"
+        write_figures(summary, command, judged, arguments.mutants)
 
 
 if __name__ == "__main__":

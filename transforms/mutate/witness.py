@@ -28,6 +28,7 @@ class Fate(StrEnum):
     MISSED = "missed"  # it passed, and a witness shows that it is wrong
     EQUIVALENT = "equivalent"  # it passed, and no witness was found
     STILLBORN = "stillborn"  # it runs on no input at all, which any test would notice
+    PASSED = "passed"  # no witness was sought yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,13 @@ def try_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySet
     Raises:
         Rejected: the row itself is not verified, so its mutants mean nothing.
     """
-    original = Task.of_row(pair)
-    task = replace(original, triton_code=mutant.code)
+    finding = judge_mutant(pair, mutant, sandbox, settings)
+    return search(pair, mutant, sandbox, settings) if finding.fate is Fate.PASSED else finding
+
+
+def judge_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySettings) -> Finding:
+    """The first half of `try_mutant`: killed, stillborn or passed."""
+    task = replace(Task.of_row(pair), triton_code=mutant.code)
     try:
         judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
@@ -62,7 +68,12 @@ def try_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySet
             raise
         fate = Fate.STILLBORN if _is_stillborn(task, rejected, sandbox, settings) else Fate.KILLED
         return Finding(fate, rejected.reason.value, rejected.evidence)
-    witness = find_witness(original, mutant.code, sandbox, settings)
+    return Finding(Fate.PASSED)
+
+
+def search(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySettings) -> Finding:
+    """The second half, for one that passed: missed or equivalent. Kernels are interpreted, with a GPU or without."""
+    witness = find_witness(Task.of_row(pair), mutant.code, sandbox, settings)
     return Finding(Fate.EQUIVALENT if witness is None else Fate.MISSED, witness=witness)
 
 
