@@ -103,7 +103,7 @@ JUDGING = tuple(
     f"pipeline.sandbox.{module}"
     for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
 )
-VERIFYING = (*RUNNING, *JUDGING, "transforms.sizes", "transforms.mutate")
+VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.sizes", "transforms.mutate")
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 STAGES: tuple[Stage, ...] = (

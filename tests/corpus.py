@@ -7,6 +7,7 @@
     evidence       evil only: a part of the evidence
     group          evil only: one of `GROUPS`
     source         evil only: the published hack or class of faults that it is modelled on
+    lint           evil only: the rule of the linter that must find it; not there if its source alone does not show it
     needs          "gpu": only an executor on a GPU can show it; it is counted, and not run without one
     kernels, extern_ops, shape_general, deterministic    what it says of itself, where that is not the usual
 """
@@ -57,6 +58,7 @@ class Case:
     group: str
     source: str
     needs: str
+    lint: str
 
 
 def load_cases(kind: str, needs: str = "") -> list[Case]:
@@ -77,6 +79,7 @@ def load_case(folder: Path) -> Case:
         group=expect.get("group", ""),
         source=expect.get("source", ""),
         needs=expect.get("needs", ""),
+        lint=expect.get("lint", ""),
     )
 
 

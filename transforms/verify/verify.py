@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from kernelquarry.filters.lint import forbidden
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
@@ -26,7 +27,6 @@ from .reference import Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
 from .score import score
-from .source import forbidden
 from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, without
 
 

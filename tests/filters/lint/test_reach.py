@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from corpus import HERE
 
-from kernelquarry.transforms.verify.source import forbidden
+from kernelquarry.filters.lint import forbidden
 
 HONEST = sorted(path for path in (HERE / "honest").glob("*/candidate.py"))
 

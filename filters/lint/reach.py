@@ -13,6 +13,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from .finding import Rule
+from .source import Source, root
+
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
     "operator typing warnings torch torch.nn torch.nn.functional torch.nn.init torch.nn.parameter torch.nn.utils "
@@ -46,38 +49,33 @@ _DEFINED = frozenset(
 _BY_NAME = ("getattr", "hasattr", "setattr")
 
 
-def forbidden(code: str) -> str:
-    """The first thing in `code` that a candidate may not use, with its line; "" if there is none."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        return f"does not parse: {error}"
-    found = sorted((getattr(node, "lineno", 0), what) for node, what in _Reader(tree).all())
-    return f"line {found[0][0]}: {found[0][1]}" if found else ""
+Found = tuple[ast.AST, Rule, str]
+
+
+def reaches(source: Source) -> Iterator[Found]:
+    """What a candidate may not use: where, which rule, and the code."""
+    yield from _Reader(source).all()
 
 
 class _Reader:
-    def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
-        self._nodes = list(ast.walk(tree))
-        self._parents = {child: node for node in self._nodes for child in ast.iter_child_nodes(node)}
-        self._imports = [node for node in self._nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    def __init__(self, source: Source) -> None:
+        self._tree, self._nodes, self._parents = source.tree, source.nodes, source.parents
+        self._imports, self._kernels = source.imports, source.kernels
         self._modules, self._shared = self._imported()
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        self._kernels = {node.name: node for node in self._nodes if isinstance(node, ast.FunctionDef) and _is_jit(node)}
 
-    def all(self) -> Iterator[tuple[ast.AST, str]]:
+    def all(self) -> Iterator[Found]:
         yield from self._imports_off_the_list()
         yield from self._kernels_twice()
         for node in self._nodes:
             if isinstance(node, ast.Attribute):
-                yield from ((node, what) for what in self._attribute(node))
+                yield from ((node, rule, what) for rule, what in self._attribute(node))
             elif isinstance(node, ast.Name):
-                yield from ((node, what) for what in self._name(node))
+                yield from ((node, rule, what) for rule, what in self._name(node))
             elif isinstance(node, ast.FunctionDef) and _is_dunder(node.name) and node.name not in _DEFINED:
-                yield node, f"defines {node.name}"
+                yield node, Rule.SPECIAL_METHOD, f"defines {node.name}"
             elif isinstance(node, ast.Call):
-                yield from ((node, what) for what in self._call(node))
+                yield from ((node, rule, what) for rule, what in self._call(node))
 
     def _imported(self) -> tuple[set[str], dict[str, str]]:
         """Names that stand for modules, and all names that stand for what others share, with where they are from."""
@@ -92,23 +90,23 @@ class _Reader:
                 if isinstance(node, ast.Import) or whole in _IMPORTS:
                     modules.add(name)
         for statement in self._nodes:
-            if isinstance(statement, ast.Assign) and _root(statement.value) in shared:
+            if isinstance(statement, ast.Assign) and root(statement.value) in shared:
                 copied = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-                shared |= dict.fromkeys(copied, shared[_root(statement.value)])
+                shared |= dict.fromkeys(copied, shared[root(statement.value)])
         return modules, shared
 
-    def _imports_off_the_list(self) -> Iterator[tuple[ast.AST, str]]:
+    def _imports_off_the_list(self) -> Iterator[Found]:
         for node in self._imports:
             names = [alias.name for alias in node.names]
             wanted = names if isinstance(node, ast.Import) else [node.module or "."]
-            yield from ((node, f"imports {name}") for name in wanted if name not in _IMPORTS)
+            yield from ((node, Rule.IMPORT, f"imports {name}") for name in wanted if name not in _IMPORTS)
             if isinstance(node, ast.ImportFrom) and node.module != "__future__":
                 whole = {name for name in names if f"{node.module}.{name}" in _IMPORTS}
                 origin = _origin(node.module or "")
                 hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
-                yield from ((node, f"imports {name}") for name in hidden)
+                yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
-    def _kernels_twice(self) -> Iterator[tuple[ast.AST, str]]:
+    def _kernels_twice(self) -> Iterator[Found]:
         """A kernel that is not the only one of its name, or not there in every run."""
         top = [node for node in self._tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
         bound = [node.name for node in top] + [
@@ -116,48 +114,48 @@ class _Reader:
         ]
         for name, kernel in self._kernels.items():
             if kernel not in top or bound.count(name) > 1:
-                yield kernel, f"defines the kernel {name} under a condition or twice"
+                yield kernel, Rule.KERNEL_TOUCHED, f"defines the kernel {name} under a condition or twice"
 
-    def _attribute(self, node: ast.Attribute) -> Iterator[str]:
-        root = _root(node)
-        if _is_hidden(node.attr, self._shared.get(root, "")) and not _is_own(node):
-            yield ast.unparse(node)
-        if node.attr in _METHODS and root not in self._shared:
-            yield ast.unparse(node)
+    def _attribute(self, node: ast.Attribute) -> Iterator[tuple[Rule, str]]:
+        owner = root(node)
+        if _is_hidden(node.attr, self._shared.get(owner, "")) and not _is_own(node):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if node.attr in _METHODS and owner not in self._shared:
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
         if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):
-            yield f"sets {ast.unparse(node)}"
+            yield Rule.SETS_SHARED, f"sets {ast.unparse(node)}"
         if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
-            yield f"looks into the kernel: {ast.unparse(node)}"
+            yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(node)}"
 
     def _may_set(self, node: ast.Attribute) -> bool:
         """On `self`, or on an object that was made here."""
-        root = _root(node)
-        return root in ("self", "ctx") or (root in self._made and root not in self._shared)
+        owner = root(node)
+        return owner in ("self", "ctx") or (owner in self._made and owner not in self._shared)
 
-    def _name(self, node: ast.Name) -> Iterator[str]:
+    def _name(self, node: ast.Name) -> Iterator[tuple[Rule, str]]:
         parent = self._parents[node]
         if isinstance(node.ctx, ast.Load):
             if node.id in _BUILTINS or (node.id.startswith("__") and node.id != "__name__"):
-                yield node.id
+                yield Rule.HIDDEN_NAME, node.id
             called = isinstance(parent, ast.Call) and parent.func is node
             if node.id in _BY_NAME and not called:
-                yield node.id
+                yield Rule.BY_NAME, node.id
             if node.id in self._modules and not isinstance(parent, ast.Attribute):
-                yield f"passes the module {node.id} on"
-            if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not _root(parent.func):
-                yield f"passes the kernel {node.id} on"
+                yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
+            if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not root(parent.func):
+                yield Rule.KERNEL_TOUCHED, f"passes the kernel {node.id} on"
 
-    def _call(self, node: ast.Call) -> Iterator[str]:
+    def _call(self, node: ast.Call) -> Iterator[tuple[Rule, str]]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _BY_NAME:
             text = _start(node.args[1]) if len(node.args) > 1 else ""
-            owner = _root(node.args[0]) if node.args else ""
+            owner = root(node.args[0]) if node.args else ""
             if not text or _is_hidden(text, "") or owner in self._shared or owner in self._kernels:
-                yield ast.unparse(node)
+                yield Rule.BY_NAME, ast.unparse(node)
         if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
-            yield ast.unparse(node)
-        if name in ("isinstance", "str", "repr") and node.args and _root(node.args[0]) in self._kernels:
-            yield ast.unparse(node)
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if name in ("isinstance", "str", "repr") and node.args and root(node.args[0]) in self._kernels:
+            yield Rule.KERNEL_TOUCHED, ast.unparse(node)
 
 
 def _origin(module: str) -> str:
@@ -170,22 +168,11 @@ def _is_hidden(attribute: str, origin: str) -> bool:
     return attribute.startswith("_") or attribute in _GATEWAYS or attribute in _WITHHELD[origin]
 
 
-def _root(node: ast.AST) -> str:
-    """`torch` of `torch.nn.functional`; "" if it does not start at a name."""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def _start(node: ast.AST) -> str:
     """What a name that is put together starts with, as far as it is written down."""
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0]
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _is_jit(node: ast.FunctionDef) -> bool:
-    return any(ast.unparse(decorator).partition("(")[0].split(".")[-1] == "jit" for decorator in node.decorator_list)
 
 
 def _is_dunder(name: str) -> bool:

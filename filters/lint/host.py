@@ -1,0 +1,159 @@
+"""The Python around the kernels, and what of it holds tensors."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Collection, Iterator
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+from .names import TYPES, VIEWING
+from .source import Source, root
+
+Function = ast.FunctionDef
+
+_CALLED = frozenset({"forward", "__call__"})
+_UNASKED = frozenset("__init__ reset_parameters init_weights extra_repr backward".split())  # not part of a forward
+
+
+class Host:
+    """The Python around the kernels: what runs when the file is imported, and when forward is called."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        functions = [node for node in source.nodes if isinstance(node, Function)]
+        host = [node for node in functions if not self._in_kernel(node)]
+        self._functions = self._reached(host)
+        self._skipped = {id(node) for node in functions} - {id(node) for node in self._functions}
+        self.nodes = list(self._walk(source.tree))
+        named = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        self.launched = source.kernels.keys() & named
+        self.helpers = self._named_in_kernels()
+        self.layers, self._state = self._attributes()
+        self._tensors: dict[int, set[str]] = {id(node): self._tensors_of(node) for node in self._functions}
+
+    def is_tensor(self, node: ast.AST) -> bool:
+        """Whether the source itself shows that `node` is a tensor."""
+        if isinstance(node, ast.Name):
+            return node.id in self._tensors.get(self.function(node), ())
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                return node.attr in self._state
+            return node.attr in VIEWING and self.is_tensor(node.value)
+        if isinstance(node, ast.Subscript):
+            return self.is_tensor(node.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return node.func.attr in VIEWING and self.is_tensor(node.func.value)
+        return False
+
+    def _walk(self, node: ast.AST) -> Iterator[ast.AST]:
+        for child in ast.iter_child_nodes(node):
+            if id(child) not in self._skipped and child not in getattr(node, "decorator_list", ()):
+                yield child
+                yield from self._walk(child)
+
+    def _in_kernel(self, node: ast.AST) -> bool:
+        kernels = self._source.kernels.values()
+        while node is not self._source.tree:
+            if node in kernels:
+                return True
+            node = self._source.parents[node]
+        return False
+
+    def _reached(self, host: list[Function]) -> list[Function]:
+        """What runs when the file is imported or the entry's forward is called, found by names alone."""
+        classes = {node.name: node for node in self._source.nodes if isinstance(node, ast.ClassDef)}
+        entry, reached = classes.get(CANDIDATE_ENTRY_POINT), list[Function]()
+        methods = {name: _last_of_each_name(node, host) for name, node in classes.items()}
+        waiting: list[ast.AST] = [
+            node for node in self._source.tree.body if not isinstance(node, (Function, ast.ClassDef))
+        ]
+        while entry is not None:
+            waiting += [m for m in methods.pop(entry.name, []) if m.name in _CALLED]
+            entry = next((classes[root(base)] for base in entry.bases if root(base) in methods), None)
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, Function):
+                if node in reached or node in self._source.kernels.values():
+                    continue
+                reached.append(node)
+            for inner in ast.walk(node):
+                name = _name_of(inner)
+                if name not in _CALLED | _UNASKED:
+                    waiting += [f for f in host if f.name == name and f not in reached]
+                waiting += [m for m in methods.get(name, []) if m.name not in _UNASKED and m not in reached]
+                if isinstance(inner, ast.Call) and self._calls_a_layer(inner, host, classes):
+                    waiting += [m for members in methods.values() for m in members if m.name in _CALLED]
+        return reached
+
+    def _calls_a_layer(self, node: ast.Call, host: list[Function], classes: Collection[str]) -> bool:
+        """Whether what is called could be an instance of a class of the file."""
+        if self._source.path(node.func) or isinstance(node.func, ast.Subscript):
+            return isinstance(node.func, ast.Subscript) and root(node.func) == "self"
+        name = _name_of(node.func)
+        known = {f.name for f in host} | set(classes) | self._source.kernels.keys() | vars(builtins).keys()
+        if isinstance(node.func, ast.Attribute):
+            return root(node.func) == "self" and name not in known
+        return bool(name) and name not in known
+
+    def function(self, node: ast.AST) -> int:
+        """The function that `node` is in; 0 if it is in none."""
+        while node in self._source.parents:
+            node = self._source.parents[node]
+            if isinstance(node, Function):
+                return id(node)
+        return 0
+
+    def _named_in_kernels(self) -> set[str]:
+        named = set()
+        for kernel in self._source.kernels.values():
+            named |= {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)} - {kernel.name}
+        return named
+
+    def _attributes(self) -> tuple[dict[str, str], set[str]]:
+        """Attributes of `self` that hold layers of torch.nn, with their classes; those that hold its state."""
+        layers: dict[str, str] = {}
+        state: set[str] = set()
+        for node in self._source.nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                path = self._source.path(node.value.func)
+                name = path.rsplit(".", 1)[-1]
+                for target in node.targets:
+                    if isinstance(target, ast.Attribute) and root(target) == "self" and path.startswith("torch.nn."):
+                        if name in ("Parameter", "Buffer"):
+                            state.add(target.attr)
+                        elif name[:1].isupper() and name not in TYPES:
+                            layers[target.attr] = name
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                name, first = node.func.attr, node.args[0]
+                if name in ("register_buffer", "register_parameter") and isinstance(first, ast.Constant):
+                    state.add(str(first.value))
+        return layers, state
+
+    def _tensors_of(self, function: Function) -> set[str]:
+        """Arguments that are used as tensors, and names that hold fresh ones."""
+        arguments = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args)}
+        found: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in arguments:
+                if node.attr in ("shape", "stride", "numel", "is_contiguous", "contiguous", "element_size"):
+                    found.add(node.value.id)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                path = self._source.path(node.value.func)
+                if path.startswith(("torch.empty", "torch.zeros", "torch.ones", "torch.full")):
+                    found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return found - {"self", "ctx"}
+
+
+def _name_of(node: ast.AST) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _last_of_each_name(node: ast.ClassDef, host: list[Function]) -> list[Function]:
+    """The methods of a class; one that is defined again is gone."""
+    return list(
+        {member.name: member for member in node.body if isinstance(member, Function) and member in host}.values()
+    )

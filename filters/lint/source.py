@@ -1,0 +1,56 @@
+"""A candidate's source, parsed once for all rules."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from kernelquarry.pipeline.schema.syntax import parse
+
+
+class Source:
+    """The tree of a source, with what every rule asks of it.
+
+    Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does.
+    """
+
+    def __init__(self, code: str) -> None:
+        self.tree = parse(code)
+        self.nodes = list(ast.walk(self.tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        self.imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        self.kernels = {node.name: node for node in self.nodes if isinstance(node, ast.FunctionDef) and is_jit(node)}
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """Name -> full path of what an import binds it to."""
+        paths: dict[str, str] = {}
+        for node in self.imports:
+            for alias in node.names:
+                if isinstance(node, ast.ImportFrom):
+                    paths[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                elif alias.asname:
+                    paths[alias.asname] = alias.name
+                else:
+                    paths[alias.name.split(".")[0]] = alias.name.split(".")[0]
+        return paths
+
+    def path(self, node: ast.AST) -> str:
+        """`torch.nn.functional.relu` for `F.relu`; "" for what does not start at an imported name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        start = self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
+        return ".".join((start, *reversed(parts))) if start else ""
+
+
+def is_jit(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(decorator).partition("(")[0].split(".")[-1] == "jit" for decorator in node.decorator_list)
+
+
+def root(node: ast.AST) -> str:
+    """`torch` of `torch.nn.functional`; "" if it does not start at a name."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,113 @@
+"""The linter on both corpora, and each rule about work on a source of its own."""
+
+from __future__ import annotations
+
+import pytest
+from corpus import Case, load_cases
+
+from kernelquarry.filters.lint import Rule, launched_kernels, lint
+
+HONEST = load_cases("honest")
+STATIC = [case for case in load_cases("evil") if case.lint]
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+import torch.nn.functional as F
+from torch import nn
+
+@triton.jit
+def double(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + index, 2 * tl.load(x_ptr + index, mask=index < size), mask=index < size)
+"""
+MODEL = """
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3) * 2)
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        size = x.numel() * 1
+        double[(triton.cdiv(size, 128),)](x.contiguous(), out, size, BLOCK=128)
+        {body}
+        return out
+"""
+
+
+def rules(code: str, extern_ops: tuple[str, ...] = ()) -> set[Rule]:
+    return {finding.rule for finding in lint(code, extern_ops)}
+
+
+@pytest.mark.parametrize("case", HONEST, ids=lambda case: case.name)
+def test_an_honest_kernel_has_no_findings(case: Case) -> None:
+    assert lint(case.candidate.triton_code, case.candidate.extern_ops) == ()
+    assert launched_kernels(case.candidate.triton_code)
+
+
+@pytest.mark.parametrize("case", STATIC, ids=lambda case: case.name)
+def test_a_hack_that_the_source_shows_is_found(case: Case) -> None:
+    assert Rule(case.lint) in rules(case.candidate.triton_code, case.candidate.extern_ops)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "pass",
+        "out = out.view(-1).view(x.shape)",
+        "scale = x.shape[-1] ** -0.5",
+        "weight = self.linear.weight.t()",
+        "extra = torch.zeros((2, x.shape[0] + 1), device=x.device)",
+        "assert x.is_contiguous(), 'contiguous'",
+    ],
+)
+def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
+    assert rules(KERNEL + MODEL.format(body=body)) == set()
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ("out = torch.relu(out)", Rule.TORCH_COMPUTE),
+        ("out = F.relu(out)", Rule.TORCH_COMPUTE),
+        ("out = out.relu_()", Rule.TORCH_COMPUTE),
+        ("out = self.linear(out)", Rule.TORCH_COMPUTE),
+        ("out = out @ self.weight", Rule.TORCH_COMPUTE),
+        ("out = out + 1", Rule.TORCH_COMPUTE),
+        ("out = -x", Rule.TORCH_COMPUTE),
+        ("out = 2 * self.weight", Rule.TORCH_COMPUTE),
+        ("out = torch.linalg.norm(out)", Rule.TORCH_COMPUTE),
+        ("scale = x.mean()", Rule.TORCH_COMPUTE),
+        ("scale = x.view(-1)[0].item()", Rule.VALUES_LEAVE),
+        ("self.register_forward_hook(print)", Rule.DEFERRED),
+    ],
+)
+def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
+    assert rule in rules(KERNEL + MODEL.format(body=body))
+
+
+def test_a_mixed_candidate_may_use_what_it_declares() -> None:
+    code = KERNEL + MODEL.format(body="out = F.linear(out, self.weight)\n        out = self.linear(out)")
+    assert rules(code, ("aten.addmm",)) == set()
+    assert rules(code, ("aten.convolution",)) == {Rule.TORCH_COMPUTE}
+
+
+def test_a_launch_may_not_be_guarded() -> None:
+    body = "try:\n            double[(1,)](x, out, size, BLOCK=128)\n        except RuntimeError:\n            pass"
+    assert rules(KERNEL + MODEL.format(body=body)) == {Rule.GUARDED}
+
+
+def test_kernels_and_the_entry_must_be_there() -> None:
+    model = MODEL.format(body="pass")
+    assert rules(KERNEL + model.replace("ModelNew", "Model")) == {Rule.NO_ENTRY}
+    assert Rule.NO_KERNEL in rules("import torch\nfrom torch import nn\n" + model)
+    assert rules(KERNEL + KERNEL.replace("double", "triple") + model) == {Rule.NOT_LAUNCHED}
+
+
+def test_a_source_that_does_not_parse_is_one_finding() -> None:
+    assert rules("def (") == {Rule.UNPARSABLE}
+    assert rules("(" * 5000) == {Rule.UNPARSABLE}
+    assert launched_kernels("def (") == ()
