@@ -98,7 +98,7 @@ def build(run: Run, watch: Watch) -> Built:
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
     write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, Build(corpus.name, corpus.digests()))
-    return Built(dataset, report, manifest.rows, manifest.funnel, ran)
+    return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran)
 
 
 def lost(run: Run) -> Iterator[Loss]:

@@ -2,8 +2,7 @@
 
 README.md                               the card; its header tells `datasets` where the splits are
 manifest.json                           digests, counts, versions: what was built, from what
-data/pairs/train-00000-of-00001.parquet
-data/rejected/train-00000-of-00001.parquet    what verify dropped, if it did
+data/pairs/train-00000-of-00001.parquet    a folder a config that has rows, see `configs`
 """
 
 from __future__ import annotations
@@ -17,13 +16,14 @@ from pathlib import Path
 from kernelquarry.transforms.write import write_rows
 
 from .card import render_card
+from .configs import CONFIGS, Published, derived
 from .funnel import StageCounts
 from .manifest import digest
 from .rejected import Rejected
 from .schema.errors import UserError
 from .schema.files import replace_file
-from .schema.records import SCHEMA_VERSION, Pair, Rejection
-from .summary import summarise
+from .schema.records import SCHEMA_VERSION, Pair
+from .summary import summarise, tally
 
 CARD, MANIFEST = "README.md", "manifest.json"
 
@@ -43,8 +43,7 @@ class DatasetManifest:
     release: str  # of kernelquarry
     schema_version: int
     build: Build
-    rows: dict[str, int]  # split -> number of pairs
-    rejected_rows: dict[str, int]  # split -> number of rejections
+    rows: dict[str, dict[str, int]]  # config -> split -> number
     rejected: StageCounts  # candidates that verify dropped: kept are published, dropped are withheld by a filter
     funnel: tuple[StageCounts, ...]
     environments: tuple[dict[str, str], ...]  # that verdicts were reached on
@@ -57,15 +56,19 @@ def write_dataset(
     rejected: Rejected,
     funnel: Sequence[StageCounts],
     build: Build,
+    others: Mapping[str, Sequence[Published]] = {},
 ) -> DatasetManifest:
     """Write the folder and return its manifest, which is written last. The same arguments give the same bytes.
+
+    `others` are rows by config, of configs that neither follow from the pairs nor are `rejected`.
 
     Raises: UserError if there is no pair, since no reader loads a dataset of nothing; ValueError if a row
     has no split.
     """
     if not pairs:
         raise UserError(f"{folder}: no pair was kept, so there is no dataset to write: the funnel tells why")
-    configs = {"pairs": write_rows(folder, Pair, pairs), "rejected": write_rows(folder, Rejection, rejected.rows)}
+    rows = {**derived(pairs), **others, "pairs": pairs, "rejected": rejected.rows}
+    configs = {each.name: write_rows(folder, each.folder, each.record, rows.get(each.name, ())) for each in CONFIGS}
     summary = summarise(pairs)
     _write_text(folder / CARD, render_card(summary, funnel, configs, rejected, build.corpus))
     shards = [path for config in configs.values() for paths in config.values() for path in paths]
@@ -74,8 +77,7 @@ def write_dataset(
         release=importlib.metadata.version("kernelquarry"),
         schema_version=SCHEMA_VERSION,
         build=build,
-        rows=dict(summary.splits),
-        rejected_rows=dict(rejected.splits),
+        rows={name: dict(tally(row.split for row in rows[name])) for name, shards in configs.items() if shards},
         rejected=rejected.counts,
         funnel=tuple(funnel),
         environments=tuple(asdict(environment) for environment in summary.environments),

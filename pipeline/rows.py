@@ -1,4 +1,4 @@
-"""Reads the rows of a dataset folder back as records."""
+"""Reads the rows of a dataset folder back as records, also those of an earlier schema version."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from kernelquarry.transforms.write import FOLDERS
-
-from .schema.arrow import read_records
+from .configs import config
 from .schema.errors import UserError
+from .schema.migrations import read_published
 from .schema.records import Pair, Rejection
 
-R = TypeVar("R", Pair, Rejection)
+R = TypeVar("R")
 
 
 def read_rows(dataset: Path) -> Iterator[Pair]:
     """Every row of the dataset's `pairs`, shard by shard. Raises: UserError, SchemaError."""
-    if not _shards(dataset, Pair):
+    if not shards(dataset, "pairs"):
         raise UserError(f"{dataset} holds no dataset: make one with `kernelquarry dataset`, or name one with --dataset")
-    yield from _read(dataset, Pair)
+    yield from read_config(dataset, "pairs", Pair)
 
 
 def read_rejections(dataset: Path) -> Iterator[Rejection]:
     """Every row of its `rejected`, which may have none. Raises: SchemaError."""
-    return _read(dataset, Rejection)
+    return read_config(dataset, "rejected", Rejection)
+
+
+def read_config(dataset: Path, name: str, kind: type[R]) -> Iterator[R]:
+    """Every row of one config, none if it is left out. Raises: SchemaError."""
+    for shard in shards(dataset, name):
+        yield from read_published(shard, kind)
+
+
+def shards(dataset: Path, name: str) -> list[Path]:
+    """Of one config, in their order."""
+    return sorted((dataset / config(name).folder).glob("*.parquet"))
 
 
 def find_row(dataset: Path, start: str) -> Pair | Rejection:
@@ -39,12 +49,3 @@ def find_row(dataset: Path, start: str) -> Pair | Rejection:
         if found:
             raise UserError(f"{len(found)} rows match {start}: {', '.join(row.id for row in found[:5])}, ...")
     raise UserError(f"{dataset} has no row {start}: ids look like pair_0123456789abcdef or rej_0123456789abcdef")
-
-
-def _shards(dataset: Path, kind: type) -> list[Path]:
-    return sorted((dataset / FOLDERS[kind]).glob("*.parquet"))
-
-
-def _read(dataset: Path, kind: type[R]) -> Iterator[R]:
-    for shard in _shards(dataset, kind):
-        yield from read_records(shard, kind)

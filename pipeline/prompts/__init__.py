@@ -5,6 +5,7 @@ evaluation, so that a model is scored on the prompt that it was trained on.
     write.md.j2     a module, to be written anew: `python_code`
     answer.md.j2    the answer: `triton_code`, and what was thought before it
     repair.md.j2    what was wrong with an answer: `reason`, `evidence`
+    plan.md.j2      what a row's columns tell before its kernel is written: `pair`
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any, TypedDict
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from kernelquarry.pipeline.schema.ids import sha256
+
+_FOLDER = Path(__file__).parent
 _FENCED = re.compile(r"^```(?:python|py|triton)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 _THOUGHT = re.compile(r"^.*?</think>", re.DOTALL)
 
@@ -30,7 +34,7 @@ class Message(TypedDict):
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(_FOLDER),
         undefined=StrictUndefined,
         autoescape=False,
         trim_blocks=True,
@@ -41,6 +45,12 @@ def _environment() -> Environment:
 def render_prompt(name: str, **values: Any) -> str:
     """The template `<name>.md.j2` with `values`; a value that is missing is an error."""
     return _environment().get_template(f"{name}.md.j2").render(**values)
+
+
+@cache
+def prompt_id(name: str) -> str:
+    """`write@0123456789abcdef`: the name of a template and the digest of its text, for a row to say what made it."""
+    return f"{name}@{sha256((_FOLDER / f'{name}.md.j2').read_bytes())[:16]}"
 
 
 def ask(python_code: str) -> list[Message]:

@@ -32,7 +32,7 @@ from .records import SCHEMA_VERSION
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-ROWS_PER_GROUP = 1000  # tens of MB of code: a viewer reads one group for one page of rows
+ROWS_PER_GROUP = 250  # about 7 MB of code, 0.6 MB packed: docs/stages/write.md says why
 
 _RECORD = b"kernelquarry.record"
 _VERSION = b"kernelquarry.schema_version"
@@ -75,6 +75,12 @@ def to_plain(record: Any) -> dict[str, Any]:
     return plain
 
 
+def from_plain(row: dict[str, Any], cls: type[T]) -> T:
+    """The inverse of `to_plain`. Columns that the record does not have are left out."""
+    record: T = _decoder(cls)(row)
+    return record
+
+
 def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:
     encode = _encoder(cls)
     return pa.Table.from_pylist([encode(record) for record in records], schema=schema_of(cls))
@@ -83,7 +89,8 @@ def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:
 def from_table(table: pa.Table, cls: type[T], place: Path | str = "table") -> Iterator[T]:
     """The records of a table. Raises: SchemaError, before the first record, if the table holds others."""
     _check_schema(table.schema, cls, place)
-    return _decode_batches(table.to_batches(max_chunksize=ROWS_PER_GROUP), cls)
+    batches = table.to_batches(max_chunksize=ROWS_PER_GROUP)
+    return map(_decoder(cls), (row for batch in batches for row in batch.to_pylist()))
 
 
 def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
@@ -102,12 +109,20 @@ def read_records(path: Path, cls: type[T]) -> Iterator[T]:
     Raises: SchemaError at once if the file is truncated, or of another record or schema version; while
     iterating if its pages are damaged. FileNotFoundError if there is no file.
     """
-    try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-    except pa.ArrowInvalid as error:
-        raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
+    file = _open(path)
     _check_schema(file.schema_arrow, cls, path)
-    return _read_batches(file, path, cls)
+    return map(_decoder(cls), _read_plain(file, path))
+
+
+def read_plain(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a shard of any version, as `to_plain` gives them. Raises: SchemaError, as `read_records`."""
+    return _read_plain(_open(path), path)
+
+
+def check_record(path: Path, cls: type) -> int:
+    """The schema version of a shard. Raises: SchemaError if it holds other records."""
+    with _open(path) as file:
+        return _check_record(file.schema_arrow, cls, path)
 
 
 def count_records(path: Path, cls: type) -> int:
@@ -123,28 +138,36 @@ def count_records(path: Path, cls: type) -> int:
 _REMAKE = "Delete it and run the stage that writes it again"
 
 
-def _read_batches(file: pq.ParquetFile, path: Path, cls: type[T]) -> Iterator[T]:
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, page_checksum_verification=True)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
+
+
+def _read_plain(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
     with file:
         try:
-            yield from _decode_batches(file.iter_batches(batch_size=ROWS_PER_GROUP), cls)
+            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP):
+                yield from batch.to_pylist()
         except (pa.ArrowInvalid, OSError) as error:  # damaged pages: Arrow's name for it depends on the codec
             raise SchemaError(path, f"damaged data ({_line(error)})", _REMAKE) from error
 
 
-def _decode_batches(batches: Iterable[pa.RecordBatch], cls: type[T]) -> Iterator[T]:
-    decode = _decoder(cls)
-    for batch in batches:
-        yield from map(decode, batch.to_pylist())
-
-
-def _check_schema(schema: pa.Schema, cls: type, place: Path | str) -> None:
+def _check_record(schema: pa.Schema, cls: type, place: Path | str) -> int:
+    """The schema version."""
     metadata = schema.metadata or {}
     if _RECORD not in metadata or _VERSION not in metadata:
         raise SchemaError(place, "it was not written by kernelquarry", f"Give a shard of {cls.__name__} records")
     record, version = metadata[_RECORD].decode(), metadata[_VERSION].decode()
     if record != cls.__name__:
         raise SchemaError(place, f"it holds {record} records", f"Give a shard of {cls.__name__} records")
-    if version != str(SCHEMA_VERSION):
+    return int(version)
+
+
+def _check_schema(schema: pa.Schema, cls: type, place: Path | str) -> None:
+    version = _check_record(schema, cls, place)
+    if version != SCHEMA_VERSION:
         raise SchemaError(
             place,
             f"it has schema version {version}, this release reads {SCHEMA_VERSION}",

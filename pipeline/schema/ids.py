@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 _HEX = 16  # 64 bits: a billion records collide with a probability under 3 %
@@ -33,3 +34,8 @@ def rejection_id(python_code: str, triton_code: str) -> str:
 def cluster_id(members: list[str]) -> str:
     """Named after its smallest member, so that it does not change when the order does."""
     return f"clu_{sha256(min(members))[:_HEX]}"
+
+
+def chat_id(config: str, turns: Sequence[tuple[str, str]]) -> str:
+    """Of a row for training: `sft_...`, `rl_...`, named after its config. A turn is a role and what it says."""
+    return f"{config}_{sha256(canonical(turns))[:_HEX]}"

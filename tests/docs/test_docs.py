@@ -10,14 +10,15 @@ import pytest
 
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.secrets import PATTERNS
+from kernelquarry.pipeline.configs import CONFIGS
 from kernelquarry.pipeline.pages import PAGES, render_reasons
+from kernelquarry.pipeline.schema.chats import Message
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
     CounterExample,
     Pair,
-    Rejection,
     Row,
     StateSpec,
     TensorSpec,
@@ -29,9 +30,9 @@ from kernelquarry.pipeline.schema.records import (
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
-ROWS = (Pair, Rejection)
+ROWS = tuple(config.record for config in CONFIGS)
 CHECKS = (Verdict, Trial, Timing, Timed, CounterExample, Environment)
-PARTS = (Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
+PARTS = (Message, Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
 RECORDS = (*ROWS, *PARTS, Loss)
 
 
@@ -44,8 +45,15 @@ def sections(page: str) -> dict[str, str]:
 @pytest.mark.parametrize("record", RECORDS)
 def test_every_column_is_described_in_its_order(record: type) -> None:
     described = re.findall(r"^\| `(\w+)` \| \S", sections("schema.md")[record.__name__], flags=re.MULTILINE)
-    shared = fields(Row) if record is Rejection else ()  # described with Pair
+    shared = fields(Row) if issubclass(record, Row) and record is not Pair else ()  # described with Pair
     assert described == [field.name for field in fields(record)][len(shared) :]
+
+
+def test_every_config_is_described() -> None:
+    lines = (DOCS / "schema.md").read_text().splitlines()
+    for config in CONFIGS:
+        kind = config.record.__name__
+        assert f"| `{config.name}` | [{kind}](#{kind.lower()}) | {config.what} |" in lines
 
 
 @pytest.mark.parametrize("page", PAGES)

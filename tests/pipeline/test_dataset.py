@@ -77,7 +77,7 @@ def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None
     files = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*") if path.is_file()}
     del files["manifest.json"]
     assert manifest["files"] == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    assert manifest["rows"] == {"train": 5, "test": 4}
+    assert manifest["rows"]["pairs"] == {"train": 5, "test": 4}
     assert manifest["schema_version"] == SCHEMA_VERSION
     assert manifest["build"]["sources"] == {"layers-1.0.whl": "0" * 64}
     assert manifest["funnel"][0]["dropped"] == {"no_workload": 9}
@@ -100,16 +100,15 @@ def test_the_card_gives_figures_and_a_header(tmp_path: Path) -> None:
     header, text = card_header(tmp_path), (tmp_path / "README.md").read_text()
     assert header["license"] == ["apache-2.0", "bsd-3-clause", "mit"]
     assert header["size_categories"] == ["n<1K"]
-    assert header["configs"] == [
-        {
-            "config_name": "pairs",
-            "default": True,
-            "data_files": [
-                {"split": "train", "path": "data/pairs/train-*.parquet"},
-                {"split": "test", "path": "data/pairs/test-*.parquet"},
-            ],
-        }
-    ]
+    assert header["configs"][0] == {
+        "config_name": "pairs",
+        "default": True,
+        "data_files": [
+            {"split": "train", "path": "data/pairs/train-*.parquet"},
+            {"split": "test", "path": "data/pairs/test-*.parquet"},
+        ],
+    }
+    assert [config["config_name"] for config in header["configs"]] == ["pairs", "sft", "rl"]
     for line in (
         "| pure Triton | 80.0 % |",
         "| in train | 10 |",

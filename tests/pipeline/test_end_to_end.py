@@ -67,7 +67,7 @@ def test_counts_conserve_at_every_stage(built: Built) -> None:
     published = json.loads((built.root / "dataset" / "manifest.json").read_text())
     (verify,) = (count for manifest in built.manifests() for count in manifest.counts if count.stage == "verify")
     assert published["rejected"]["entered"] == verify.total_dropped
-    assert sum(published["rows"].values()) == before
+    assert sum(published["rows"]["pairs"].values()) == before
 
 
 def test_what_is_lost_has_its_reason(built: Built) -> None:

@@ -142,7 +142,7 @@ def test_the_config_loads_with_every_value(tmp_path: Path) -> None:
 
 def test_pairs_stay_the_default(tmp_path: Path) -> None:
     write(tmp_path, Rejected((make_rejection(),)))
-    first, second = header(tmp_path)["configs"]
+    first, *_, second = header(tmp_path)["configs"]
     assert (first["config_name"], first["default"]) == ("pairs", True)
     assert second == {
         "config_name": "rejected",
@@ -158,10 +158,10 @@ def test_the_card_names_their_licences_too(tmp_path: Path) -> None:
 def test_none_rejected_no_config(tmp_path: Path) -> None:
     write(tmp_path, Rejected((make_rejection(),)))
     manifest = write(tmp_path, Rejected())
-    assert [config["config_name"] for config in header(tmp_path)["configs"]] == ["pairs"]
+    assert "rejected" not in [config["config_name"] for config in header(tmp_path)["configs"]]
     assert "rejected" not in (tmp_path / "README.md").read_text()
     assert not list((tmp_path / "data").rglob("rejected/*"))
-    assert manifest["rejected_rows"] == {} and manifest["rejected"]["entered"] == 0
+    assert "rejected" not in manifest["rows"] and manifest["rejected"]["entered"] == 0
 
 
 def test_the_manifest_and_the_card_count_them(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_the_manifest_and_the_card_count_them(tmp_path: Path) -> None:
     manifest = write(tmp_path, reject(found, losses(found[:3] + found[4:])))
     counts = manifest["rejected"]
     assert (counts["entered"], counts["kept"], counts["dropped"]) == (4, 3, {"secret": 1})
-    assert sum(manifest["rejected_rows"].values()) == 3
-    assert sum(name.startswith("data/rejected/") for name in manifest["files"]) == len(manifest["rejected_rows"])
+    assert sum(manifest["rows"]["rejected"].values()) == 3
+    assert sum(name.startswith("data/rejected/") for name in manifest["files"]) == len(manifest["rows"]["rejected"])
     text = (tmp_path / "README.md").read_text()
     assert "| wrong_values | 3 | an output is further from the oracle than allowed |" in text.splitlines()
 

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kernelquarry.pipeline.schema.arrow import write_shard
-from kernelquarry.pipeline.schema.records import Pair, Rejection
 from kernelquarry.transforms.split import SPLITS
 
-R = TypeVar("R", Pair, Rejection)
-
-FOLDERS: dict[type, Path] = {Pair: Path("data/pairs"), Rejection: Path("data/rejected")}  # inside the dataset
 ROWS_PER_SHARD = 10_000  # some hundred MB of text
 
 
+class Splitted(Protocol):
+    """A row that knows where it goes."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def split(self) -> str: ...
+
+
+R = TypeVar("R", bound=Splitted)
+
+
 def write_rows(
-    dataset: Path, kind: type[R], rows: Iterable[R], rows_per_shard: int = ROWS_PER_SHARD
+    dataset: Path, folder: Path, kind: type[R], rows: Iterable[R], rows_per_shard: int = ROWS_PER_SHARD
 ) -> dict[str, list[Path]]:
-    """Write `data/<config>/<split>-<n>-of-<total>.parquet` and remove the shards of an earlier build.
+    """Write `<folder>/<split>-<n>-of-<total>.parquet` below `dataset` and remove the shards of an earlier build.
 
     A split without rows has no shard: `datasets` refuses one. Returns the shards by split, relative to `dataset`.
 
@@ -31,16 +39,20 @@ def write_rows(
         if row.split not in by_split:
             raise ValueError(f"{row.id} has the split {row.split!r}: split before writing")
         by_split[row.split].append(row)
-    filled = {split: found for split, found in by_split.items() if found}
-    shards = {split: _write_split(dataset, kind, split, found, rows_per_shard) for split, found in filled.items()}
-    _remove_others(dataset / FOLDERS[kind], shards)
+    shards = {
+        split: _write_split(dataset, folder / split, kind, found, rows_per_shard)
+        for split, found in by_split.items()
+        if found
+    }
+    _remove_others(dataset / folder, shards)
     return shards
 
 
-def _write_split(dataset: Path, kind: type[R], split: str, rows: list[R], rows_per_shard: int) -> list[Path]:
+def _write_split(dataset: Path, start: Path, kind: type[R], rows: list[R], rows_per_shard: int) -> list[Path]:
+    """Shards whose paths begin with `start`."""
     rows = sorted(rows, key=lambda row: row.id)
     total = ceil(len(rows) / rows_per_shard)
-    paths = [FOLDERS[kind] / f"{split}-{index:05d}-of-{total:05d}.parquet" for index in range(total)]
+    paths = [start.with_name(f"{start.name}-{index:05d}-of-{total:05d}.parquet") for index in range(total)]
     for index, path in enumerate(paths):
         write_shard(dataset / path, rows[index * rows_per_shard : (index + 1) * rows_per_shard], kind)
     return paths

@@ -1,0 +1,64 @@
+"""Rows of every version that was ever published are read as rows of this one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from factories import make_pair
+
+from kernelquarry.pipeline.schema.arrow import SchemaError, to_plain, write_shard
+from kernelquarry.pipeline.schema.chats import Message
+from kernelquarry.pipeline.schema.migrations import MIGRATIONS, read_published
+from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Pair, Purity
+
+
+def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
+    metadata = {b"kernelquarry.record": b"Pair", b"kernelquarry.schema_version": str(version).encode()}
+    pq.write_table(pa.Table.from_pylist(rows).replace_schema_metadata(metadata), path)
+
+
+def version_1(pair: Pair) -> dict[str, Any]:
+    row = to_plain(pair)
+    del row["timings"]
+    for name in ("engine", "written", "mutants", "survivors"):
+        del row["verdict"][name]
+    row["verdict"]["ghost_changed"] = True
+    return {**row, "schema_version": 1}
+
+
+def test_every_earlier_version_has_a_migration() -> None:
+    assert sorted(MIGRATIONS) == list(range(1, SCHEMA_VERSION))
+
+
+def test_version_1(tmp_path: Path) -> None:
+    pure, mixed = make_pair(), make_pair(purity=Purity.MIXED)
+    on_gpu = replace(pure.verdict, environment=replace(pure.verdict.environment, device="NVIDIA H100", driver="570"))
+    executed = make_pair(verdict=on_gpu)
+    write(tmp_path / "old.parquet", [version_1(pair) for pair in (pure, mixed, executed)], 1)
+    first, second, third = read_published(tmp_path / "old.parquet", Pair)
+    verdict = replace(pure.verdict, engine=Engine.INTERPRETER, written=1.0, mutants=0, survivors=())
+    assert first == replace(pure, verdict=verdict, timings=(), schema_version=SCHEMA_VERSION)
+    assert second.verdict.written == 0
+    assert third.verdict.engine is Engine.GUEST
+
+
+def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:
+    write_shard(tmp_path / "new.parquet", [make_pair()], Pair)
+    assert list(read_published(tmp_path / "new.parquet", Pair)) == [make_pair()]
+
+
+def test_a_later_version_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "later.parquet", [to_plain(make_pair())], SCHEMA_VERSION + 1)
+    with pytest.raises(SchemaError, match=f"this release reads {SCHEMA_VERSION}"):
+        read_published(tmp_path / "later.parquet", Pair)
+
+
+def test_another_record_is_refused(tmp_path: Path) -> None:
+    write_shard(tmp_path / "other.parquet", [Message("user", "")], Message)
+    with pytest.raises(SchemaError, match="it holds Message records"):
+        read_published(tmp_path / "other.parquet", Pair)

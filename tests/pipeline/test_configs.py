@@ -1,0 +1,106 @@
+"""Every config's rows follow from the pairs, or from a stage, and load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import datasets
+import pytest
+from factories import make_pair, make_pairs, make_rejection, make_timing
+
+from kernelquarry.pipeline.configs import CONFIGS, config, derived
+from kernelquarry.pipeline.dataset import Build, write_dataset
+from kernelquarry.pipeline.prompts import ask, prompt_id, read_answer
+from kernelquarry.pipeline.rejected import Rejected
+from kernelquarry.pipeline.rows import read_config
+from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import chat_id
+from kernelquarry.pipeline.schema.records import Purity
+
+BUILD = Build(corpus="tiny", sources={})
+
+
+def make_conversation() -> Conversation:
+    pair = make_pairs(1)[0]
+    turns = [("user", "a module"), ("assistant", "no"), ("user", "it does not hold"), ("assistant", "yes")]
+    return Conversation(
+        id=chat_id("multiturn", turns),
+        pair=pair.id,
+        prompts=(prompt_id("write"), prompt_id("repair")),
+        source=pair.source,
+        licence=pair.licence,
+        messages=tuple(Message(*turn) for turn in turns),
+        reasons=("wrong_values", ""),
+        verified=True,
+        generator=pair.generator,
+        cluster=pair.cluster,
+        split=pair.split,
+    )
+
+
+def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
+    pair = make_pairs(1)[0]
+    plain, thinking = derived([replace(pair, shape_general=True)])["sft"]
+    assert isinstance(plain, Example) and isinstance(thinking, Example)
+    asked = [(turn["role"], turn["content"]) for turn in ask(pair.python_code)]
+    for row in (plain, thinking):
+        assert [(message.role, message.content) for message in row.messages[:-1]] == asked
+        assert read_answer(row.messages[-1].content).strip() == pair.triton_code.strip()
+        assert (row.pair, row.cluster, row.split) == (pair.id, pair.cluster, pair.split)
+    assert (plain.thinking, thinking.thinking) == (False, True)
+    thought, _ = thinking.messages[-1].content.split("</think>")
+    assert "`weight` [8]" in thought and "`kernel_0`" in thought
+    assert plain.prompts == (prompt_id("system"), prompt_id("write"), prompt_id("answer"))
+
+
+@pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}])
+def test_a_kernel_that_is_not_what_the_prompt_asks_for_is_no_example(change: dict) -> None:
+    rows = derived([replace(make_pair(split="train"), **change)])
+    assert rows["sft"] == [] and len(rows["rl"]) == 1
+
+
+def test_an_exercise_has_what_a_verifier_needs_and_no_answer() -> None:
+    pair = make_pair(timings=(make_timing(),), split="train")
+    (row,) = derived([pair])["rl"]
+    assert isinstance(row, Exercise)
+    for name in ("python_code", "init_args", "workloads", "state", "timings"):
+        assert getattr(row, name) == getattr(pair, name)
+    assert all(message.role != "assistant" for message in row.prompt)
+    assert pair.triton_code not in row.prompt[-1].content
+
+
+def test_two_kernels_of_one_module_are_one_exercise() -> None:
+    first, second = make_pair(split="train"), make_pair(triton_code="# another\n", split="train")
+    rows = derived([second, first])
+    assert [row.id for row in rows["rl"]] == [row.id for row in derived([first])["rl"]]
+    assert len(rows["sft"]) == 4
+
+
+def test_ids_follow_from_what_is_trained_on() -> None:
+    pair = make_pairs(1)[0]
+    again = [row.id for row in derived([replace(pair, verdict=replace(pair.verdict, launches=7))])["rl"]]
+    other = [row.id for row in derived([replace(pair, python_code="class Model: ...")])["rl"]]
+    assert again == [row.id for row in derived([pair])["rl"]] != other
+
+
+def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
+    pairs = make_pairs(8, ("train", "test"))
+    rejected = Rejected((make_rejection(),))
+    write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, {"multiturn": [make_conversation()]})
+    expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, "multiturn": [make_conversation()]}
+    for each in CONFIGS:
+        loaded = datasets.load_dataset(str(tmp_path / "dataset"), each.name, cache_dir=str(tmp_path / "cache"))
+        assert sorted(row["id"] for split in loaded.values() for row in split) == sorted(
+            row.id for row in expected[each.name]
+        )
+        streamed = datasets.load_dataset(str(tmp_path / "dataset"), each.name, streaming=True)
+        assert next(iter(streamed["train"]))["schema_version"] > 0
+        read = read_config(tmp_path / "dataset", each.name, each.record)
+        assert sorted(read, key=lambda row: row.id) == sorted(expected[each.name], key=lambda row: row.id)
+
+
+def test_a_config_that_is_not_there_is_said() -> None:
+    with pytest.raises(UserError, match="no config is called nothing: there are pairs, sft"):
+        config("nothing")
