@@ -54,7 +54,7 @@ lint: $(VENV)/ready
 	@$(BIN)/lint-imports
 
 types: $(VENV)/ready
-	@mkdir -p .typing/kernelquarry && ln -sfn ../../pipeline ../../transforms ../../filters .typing/kernelquarry/
+	@mkdir -p .typing/kernelquarry && ln -sfn ../../pipeline ../../transforms ../../filters ../../recipes .typing/kernelquarry/
 	@MYPYPATH=.typing $(BIN)/mypy --namespace-packages --explicit-package-bases -p kernelquarry
 
 format: $(VENV)/ready  ## format the code

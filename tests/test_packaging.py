@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("filters", "pipeline", "transforms")
+FOLDERS = ("filters", "pipeline", "recipes", "transforms")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

@@ -1,0 +1,109 @@
+"""From a dataset's pairs to what trainers take: chats for supervised training, prompts for GRPO."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelquarry.pipeline.prompts import Message, answer, ask
+from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.records import Pair
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Pairs that fit into the model's context, and how many do not. None is cut."""
+
+    pairs: tuple[Pair, ...]
+    too_long: int
+    tokens: int  # of those that fit
+
+    def some(self, knob: str) -> tuple[Pair, ...]:
+        """The pairs. Raises: UserError, which names the `knob`, if there are none."""
+        if not self.pairs:
+            raise UserError(f"all {self.too_long} rows are longer than {knob} allows: raise it with --set")
+        return self.pairs
+
+    def __str__(self) -> str:
+        return f"{len(self.pairs)} rows, {self.tokens:,} tokens; {self.too_long} longer than the context left out"
+
+
+def load_pairs(dataset: str) -> list[Pair]:
+    """The pairs of a dataset folder, or of a dataset on the Hub, by id.
+
+    Raises:
+        UserError: there is no such dataset, or it is of another schema.
+    """
+    folder = Path(dataset)
+    if not folder.is_dir():
+        folder = _download(dataset)
+    return sorted(read_rows(folder), key=lambda pair: pair.id)
+
+
+def _download(dataset: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(dataset, repo_type="dataset", allow_patterns="data/pairs/*.parquet"))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        told = str(error).strip().splitlines()[0]
+        raise UserError(f"{dataset}: no dataset folder, and not to be had from the Hub: {told}") from None
+
+
+def split_of(pairs: Iterable[Pair], split: str, limit: int = 0) -> list[Pair]:
+    """The pairs of one split, the first `limit` of them. Raises: UserError if there is none."""
+    chosen = [pair for pair in pairs if pair.split == split]
+    if not chosen:
+        raise UserError(f"the dataset has no rows in its split {split}: build a larger one")
+    return chosen[:limit] if limit else chosen
+
+
+def prompt_of(pair: Pair) -> list[Message]:
+    return ask(pair.python_code)
+
+
+def chat_of(pair: Pair) -> list[Message]:
+    return [*prompt_of(pair), answer(pair.triton_code)]
+
+
+def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
+    """Those whose whole chat has at most `tokens` tokens."""
+    return _fitted(pairs, [_length(tokenizer, chat_of(pair), False) for pair in pairs], tokens)
+
+
+def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
+    """Those whose prompt has at most `tokens` tokens."""
+    return _fitted(pairs, [_length(tokenizer, prompt_of(pair), True) for pair in pairs], tokens)
+
+
+def _length(tokenizer: Any, messages: list[Message], asks: bool) -> int:
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=asks)
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted:
+    kept = [(pair, length) for pair, length in zip(pairs, lengths, strict=True) if length <= limit]
+    fitted = Fitted(tuple(pair for pair, _ in kept), len(pairs) - len(kept), sum(length for _, length in kept))
+    _logger.info("%s", fitted)
+    return fitted
+
+
+def sft_rows(pairs: Iterable[Pair]) -> Any:
+    """A `datasets.Dataset` of chats."""
+    from datasets import Dataset
+
+    return Dataset.from_list([{"messages": chat_of(pair)} for pair in pairs])
+
+
+def grpo_rows(pairs: Iterable[Pair]) -> Any:
+    """A `datasets.Dataset` of prompts, each with the id of its pair, by which the reward finds the module."""
+    from datasets import Dataset
+
+    return Dataset.from_list([{"prompt": prompt_of(pair), "pair": pair.id} for pair in pairs])

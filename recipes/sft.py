@@ -1,0 +1,45 @@
+"""Supervised training on verified pairs, by TRL's trainer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .data import fit_chats, load_pairs, sft_rows, split_of
+from .training import Ask, Trained, arguments, lora_config, train_stage
+
+_HELD_OUT = 64  # rows of the validation split that the loss is looked at on
+
+
+def train(ask: Ask) -> Trained:
+    """Train on the chats of the dataset's train split that fit into the context. Raises: UserError."""
+    recipe = ask.recipe
+
+    def make(model: Any, tokenizer: Any, stage: Path) -> Any:
+        from trl import SFTConfig, SFTTrainer
+
+        pairs = load_pairs(ask.dataset)
+        fitted = fit_chats(split_of(pairs, "train", recipe.rows), tokenizer, recipe.model.context)
+        held_out = [pair for pair in pairs if pair.split == "validation"]
+        seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]
+        section = recipe.sft
+        config = SFTConfig(
+            **arguments(section, recipe.model, stage, section.batch),
+            max_length=recipe.model.context,
+            packing=section.packing,
+            eval_packing=False,
+            assistant_only_loss=True,
+            eval_strategy="steps" if seen else "no",
+            eval_steps=section.save_steps,
+            per_device_eval_batch_size=section.per_device,
+        )
+        return SFTTrainer(
+            model=model,
+            args=config,
+            train_dataset=sft_rows(fitted.some("model.context")),
+            eval_dataset=sft_rows(seen) if seen else None,
+            processing_class=tokenizer,
+            peft_config=lora_config(section),
+        )
+
+    return train_stage("sft", ask, recipe.sft, make)

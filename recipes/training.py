@@ -1,0 +1,166 @@
+"""What supervised training and GRPO share: TRL's arguments, the way around a training, and what may go wrong in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelquarry.pipeline.schema.errors import UserError
+
+from .config import ModelSection, OptimiserSection, Recipe
+from .curves import write_curves
+from .folder import claim, finished, last_checkpoint, save_model
+from .models import load_model, load_tokenizer, resolve
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is to be trained, from what, where, and for how long."""
+
+    recipe: Recipe
+    dataset: str  # folder, or id on the Hub
+    out: Path
+    start: str = ""  # model to begin with in place of the recipe's
+    minutes: float = 0.0  # after which a checkpoint is written and the training stops; 0 is never
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """How far a training is."""
+
+    stage: Path
+    done: bool
+    steps: int
+    seconds: float  # of this call
+
+    @property
+    def model(self) -> Path:
+        return self.stage / "model"
+
+
+def train_stage(name: str, ask: Ask, section: OptimiserSection, make: Callable[[Any, Any, Path], Any]) -> Trained:
+    """Train one stage to its end, or until its time is up; a stage that is done is left alone.
+
+    `make(model, tokenizer, folder)` gives the trainer.
+
+    Raises:
+        UserError: what was asked for cannot be done here.
+    """
+    stage = claim(ask.out, name, ask.recipe, ask.dataset)
+    if finished(stage):
+        _logger.info("%s is done: %s", name, stage / "model")
+        return Trained(stage, True, 0, 0.0)
+    check_device(ask.recipe, section)
+    model_section = ask.recipe.model
+    begun, path = time.monotonic(), ask.start or resolve(model_section.name)
+    tokenizer = load_tokenizer(model_section, path)
+    with suggesting(name):
+        trainer = make(load_model(model_section, path), tokenizer, stage)
+        if ask.minutes:
+            trainer.add_callback(_deadline(begun + 60 * ask.minutes))
+        trainer.train(resume_from_checkpoint=last_checkpoint(stage))
+    state = trainer.state
+    if trainer.accelerator.is_main_process:
+        write_curves(stage, name, state.log_history)
+    done = state.global_step >= state.max_steps
+    if done:
+        save_model(trainer, tokenizer, stage)
+    return Trained(stage, done, state.global_step, time.monotonic() - begun)
+
+
+def check_device(recipe: Recipe, section: OptimiserSection) -> None:
+    """Raises: UserError: the recipe is for GPUs, and there is none."""
+    import torch
+
+    if recipe.needs_gpu and not torch.cuda.is_available():
+        raise UserError("this recipe needs a GPU, and torch finds none: smollm2-135m-cpu runs without")
+
+
+def arguments(section: OptimiserSection, model: ModelSection, stage: Path, sequences: int) -> dict[str, Any]:
+    """Of TRL's configs, those that both trainings have; `sequences` a step, over all devices.
+
+    Raises:
+        UserError: the step cannot be shared by the devices.
+    """
+    import torch
+    from accelerate import PartialState
+
+    cuda, devices = torch.cuda.is_available(), PartialState().num_processes
+    accumulation, rest = divmod(sequences, section.per_device * devices)
+    if rest or not accumulation:
+        told = f"{sequences} sequences a step are no multiple of per_device ({section.per_device}) times {devices}"
+        raise UserError(f"{told} processes: change one of them with --set")
+    return {
+        "output_dir": str(stage),
+        "learning_rate": section.learning_rate,
+        "num_train_epochs": section.epochs,
+        "max_steps": section.steps,
+        "per_device_train_batch_size": section.per_device,
+        "gradient_accumulation_steps": accumulation,
+        "lr_scheduler_type": section.schedule,
+        "warmup_steps": section.warmup,  # below 1, a share of the steps
+        "weight_decay": section.weight_decay,
+        "max_grad_norm": section.clip,
+        "bf16": model.dtype == "bfloat16",
+        "tf32": True if cuda else None,
+        "use_cpu": not cuda,
+        "gradient_checkpointing": section.gradient_checkpointing,
+        "use_liger_kernel": section.liger and cuda and importlib.util.find_spec("liger_kernel") is not None,
+        "torch_compile": section.compile,
+        "save_steps": section.save_steps,
+        "save_total_limit": section.keep_checkpoints,
+        "logging_steps": section.log_steps,
+        "report_to": section.report_to,
+        "seed": section.seed,
+        "disable_tqdm": None,
+    }
+
+
+def lora_config(section: OptimiserSection) -> Any:
+    """PEFT's config, None for all weights."""
+    if section.lora is None:
+        return None
+    from peft import LoraConfig
+
+    lora = section.lora
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=lora.modules,
+        task_type="CAUSAL_LM",
+    )
+
+
+@contextmanager
+def suggesting(stage: str) -> Iterator[None]:
+    """An error of memory becomes a line that names the knobs."""
+    import torch
+
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        told = str(error).splitlines()[0]
+        knobs = f"lower {stage}.per_device or model.context, or set {stage}.gradient_checkpointing=true"
+        raise UserError(f"the GPU's memory is full ({told}): {knobs}; the same command goes on from here") from None
+
+
+def _deadline(end: float) -> Any:
+    from transformers import TrainerCallback
+
+    class Deadline(TrainerCallback):
+        """Saves and stops when the time is up."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if time.monotonic() >= end:
+                control.should_save = control.should_training_stop = True
+
+    return Deadline()

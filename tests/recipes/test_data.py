@@ -1,0 +1,84 @@
+"""From rows to chats, by what fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.recipes.config import ModelSection
+from kernelquarry.recipes.data import chat_of, fit_chats, fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
+from kernelquarry.recipes.models import load_tokenizer
+
+
+def tokenizer_at(path: Path, chat: str = "chatml.jinja") -> object:
+    return load_tokenizer(ModelSection(name=str(path), context=100, chat=chat), str(path))
+
+
+def test_a_chat_asks_with_the_module_and_answers_with_the_kernel(pairs: list[Pair]) -> None:
+    chat = chat_of(pairs[0])
+    assert [message["role"] for message in chat] == ["system", "user", "assistant"]
+    assert pairs[0].python_code in chat[1]["content"] and pairs[0].triton_code in chat[2]["content"]
+
+
+def test_rows_are_read_by_id_and_split(dataset: Path, pairs: list[Pair]) -> None:
+    read = load_pairs(str(dataset))
+    assert read == sorted(pairs, key=lambda pair: pair.id)
+    assert len(split_of(read, "train")) == 8 and len(split_of(read, "train", 3)) == 3
+
+
+def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Path) -> None:
+    tokenizer = tokenizer_at(tiny_model)
+    lengths = sorted(len(tokenizer.apply_chat_template(chat_of(p), tokenize=True)["input_ids"]) for p in pairs)  # type: ignore[attr-defined]
+    fitted = fit_chats(pairs, tokenizer, lengths[4])
+    assert len(fitted.pairs) + fitted.too_long == len(pairs)
+    assert len(fitted.pairs) == sum(length <= lengths[4] for length in lengths)
+    assert fitted.tokens == sum(length for length in lengths if length <= lengths[4])
+    assert "longer than the context left out" in str(fitted)
+
+
+def test_prompts_fit_where_chats_do_not(pairs: list[Pair], tiny_model: Path) -> None:
+    tokenizer = tokenizer_at(tiny_model)
+    assert not fit_chats(pairs, tokenizer, 1500).pairs
+    assert len(fit_prompts(pairs, tokenizer, 1500).pairs) == len(pairs)
+    with pytest.raises(UserError, match=r"all 12 rows are longer than model\.context allows"):
+        fit_chats(pairs, tokenizer, 10).some("model.context")
+
+
+def test_a_prompt_knows_its_pair(pairs: list[Pair]) -> None:
+    (row,) = grpo_rows(pairs[:1])
+    assert row == {"prompt": prompt_of(pairs[0]), "pair": pairs[0].id}
+
+
+def test_only_the_answer_is_learnt(pairs: list[Pair], tiny_model: Path) -> None:
+    for chat in ("chatml.jinja", "turns.jinja"):
+        tokenizer = tokenizer_at(tiny_model, chat)
+        told = tokenizer.apply_chat_template(  # type: ignore[attr-defined]
+            chat_of(pairs[0]), return_dict=True, return_assistant_tokens_mask=True
+        )
+        learnt = [t for t, mask in zip(told["input_ids"], told["assistant_masks"], strict=True) if mask]
+        assert tokenizer.decode(learnt) == chat_of(pairs[0])[2]["content"] + "<|im_end|>"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("folder", ["nothing", "empty"])
+def test_a_dataset_that_is_none_is_told(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=folder):
+        load_pairs(str(tmp_path / folder))
+
+
+def test_a_split_without_rows_is_told(pairs: list[Pair]) -> None:
+    with pytest.raises(UserError, match="no rows in its split test"):
+        split_of([pair for pair in pairs if pair.split == "train"], "test")
+
+
+def test_a_tokenizer_without_a_chat_template_is_told(tiny_model: Path) -> None:
+    with pytest.raises(UserError, match=r"no chat template: name one with model\.chat"):
+        tokenizer_at(tiny_model, chat="")
+
+
+def test_a_model_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no tokenizer"):
+        tokenizer_at(tmp_path)

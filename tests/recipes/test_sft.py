@@ -1,0 +1,96 @@
+"""Supervised training, for real, on a model of a few thousand weights."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.recipes.config import load_recipe
+from kernelquarry.recipes.curves import series
+from kernelquarry.recipes.folder import last_checkpoint
+from kernelquarry.recipes.sft import train
+from kernelquarry.recipes.training import Ask
+
+
+def history(stage: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (stage / "curves.jsonl").read_text().splitlines()]
+
+
+def test_the_loss_falls_and_a_model_is_left(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    ask = Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out")
+    trained = train(ask)
+    assert trained.done and trained.steps == 6
+    losses = [value for _, value in series(history(trained.stage), "loss")]
+    assert len(losses) == 6 and losses[-1] < losses[0] - 0.3
+    assert series(history(trained.stage), "eval_loss")
+    assert (trained.stage / "curves.png").read_bytes().startswith(b"\x89PNG")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    assert AutoModelForCausalLM.from_pretrained(trained.model).num_parameters() > 1000
+    assert "generation" in AutoTokenizer.from_pretrained(trained.model).chat_template
+    assert train(ask).steps == 0  # nothing is left to do
+
+
+def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_file)
+    stopped = train(Ask(recipe, str(dataset), tmp_path / "out", minutes=1e-9))
+    assert not stopped.done and stopped.steps == 1 and not stopped.model.exists()
+    half = stopped.stage / "checkpoint-4"  # as a kill in the middle of writing leaves it
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"cut off")
+    whole, ask = train(Ask(recipe, str(dataset), tmp_path / "whole")), Ask(recipe, str(dataset), tmp_path / "out")
+    resumed = train(ask)
+    assert resumed.done and resumed.steps == 6
+    losses = [dict(series(history(t.stage), "loss")) for t in (whole, resumed)]
+    assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
+
+
+def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tmp_path: Path) -> None:
+    for step, text in ((2, "{}"), (4, '{"glob'), (10, None)):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        if text is not None:
+            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(text)
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
+    assert last_checkpoint(tmp_path / "none") is None
+
+
+def test_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    changes = ("sft.lora.rank=2", "sft.lora.alpha=4", "sft.steps=1", "sft.packing=false")
+    trained = train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+    assert not list(trained.model.glob("adapter*"))
+    assert (trained.model / "model.safetensors").is_file()
+
+
+def test_another_recipe_does_not_go_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    train(Ask(load_recipe(recipe_file, ("sft.steps=1",)), str(dataset), tmp_path / "out"))
+    with pytest.raises(UserError, match=r"recipe\.sft\.steps \(1, not 6\)"):
+        train(Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (("needs_gpu=true",), "needs a GPU"),
+        (("sft.batch=3", "sft.per_device=2"), "no multiple of per_device"),
+        (("model.context=20",), r"rows are longer than model\.context allows"),
+        (("model.name=package:no_such_package",), "no package with a model"),
+        (("model.name=/no/such/model",), "no tokenizer"),
+    ],
+)
+def test_what_cannot_be_trained_is_told(
+    dataset: Path, recipe_file: str, tmp_path: Path, changes: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UserError, match=told):
+        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+
+
+def test_a_full_memory_names_the_knobs() -> None:
+    import torch
+
+    from kernelquarry.recipes.training import suggesting
+
+    with pytest.raises(UserError, match=r"lower sft\.per_device"), suggesting("sft"):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")
