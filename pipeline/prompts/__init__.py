@@ -10,7 +10,6 @@ evaluation, so that a model is scored on the prompt that it was trained on.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,9 +18,21 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kernelquarry.pipeline.schema.ids import sha256
 
+from .answers import Answer, parse_answer
+
+__all__ = [
+    "Answer",
+    "Message",
+    "answer",
+    "ask",
+    "parse_answer",
+    "prompt_id",
+    "read_answer",
+    "render_prompt",
+    "repair",
+]
+
 _FOLDER = Path(__file__).parent
-_FENCED = re.compile(r"^```(?:python|py|triton)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL | re.IGNORECASE)
-_THOUGHT = re.compile(r"^.*?</think>", re.DOTALL)
 
 
 class Message(TypedDict):
@@ -72,6 +83,5 @@ def repair(reason: str, evidence: str) -> Message:
 
 
 def read_answer(text: str) -> str:
-    """The source in a model's answer: its last complete block of code, what was thought before left out; "" if none."""
-    blocks = _FENCED.findall(_THOUGHT.sub("", text, count=1))
-    return blocks[-1] if blocks else ""
+    """The source in a model's answer, what was thought before it left out; "" if there is none that is whole."""
+    return parse_answer(text).code

@@ -32,7 +32,7 @@ def test_what_was_answered_is_read_back(thinking: str) -> None:
         ("```\na = 1\n```", "a = 1\n"),
         ("```triton\na = 1\n```\nor\n```Python\nb = 2\n```\ndone", "b = 2\n"),
         ("```python\na = 1\n```\n</think>\nnothing", ""),
-        ("    ```python\nx\n    ```", ""),
+        ("    ```python\nx\n    ```", "x\n"),
     ],
 )
 def test_the_last_complete_block_is_the_answer(text: str, code: str) -> None:
