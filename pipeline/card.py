@@ -1,15 +1,20 @@
-"""The dataset card: what is in it, how it was built, what it proves and what it does not."""
+"""The dataset's pages: the card, for people; the error rates of the verifier; and metadata, for machines."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
+from .configs import CONFIGS
+from .croissant import render_croissant
 from .funnel import StageCounts, explain
 from .rejected import Rejected
-from .render import render
+from .render import TEMPLATES, render
 from .summary import Summary
 
 # Licence names that the Hub knows; everything else is "other" there and spelled out in the card.
@@ -19,19 +24,21 @@ _HUB_LICENCES = frozenset(
         "unlicense", "wtfpl", "zlib",
     }
 )  # fmt: skip
+Configs: TypeAlias = Mapping[str, Mapping[str, Sequence[Path]]]  # config -> split -> shards
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
 def render_card(
     summary: Summary,
     funnel: Sequence[StageCounts],
-    configs: Mapping[str, Mapping[str, Sequence[Path]]],
+    configs: Configs,
+    rows: Mapping[str, Mapping[str, int]],
     rejected: Rejected,
     corpus: str,
 ) -> str:
     """The card as Markdown with the Hub's YAML header. It holds no date: the same build gives the same bytes.
 
-    `configs`: shards by config and split, the default config first; one without shards is left out.
+    `configs`: shards by config and split, the default config first; `rows`: their number.
     """
     return render(
         "card.md.j2",
@@ -39,12 +46,50 @@ def render_card(
         splits=dict(summary.splits),
         funnel=funnel,
         corpus=corpus,
-        release=importlib.metadata.version("kernelquarry"),
+        citation=_citation(summary, corpus),
         licences=_hub_licences([*dict(summary.licences), *(row.licence.spdx for row in rejected.rows)]),
         size=next((name for limit, name in _SIZES if summary.pairs < limit), "1M<n<10M"),
-        configs={name: _patterns(shards) for name, shards in configs.items() if shards},
+        configs={name: _patterns(shards) for name, shards in configs.items()},
+        whats={each.name: each.what for each in CONFIGS},
+        rows=rows,
         rejected=rejected,
         explain=explain,
+    )
+
+
+def render_verifier() -> str:
+    """The error rates of the verifier, as measured last."""
+    return render(
+        "verifier.md.j2", figures=json.loads((TEMPLATES / "error_rates.json").read_text()), release=_release()
+    )
+
+
+def render_metadata(summary: Summary, configs: Configs, digests: Mapping[str, str], corpus: str) -> str:
+    """The dataset in the Croissant format."""
+    return render_croissant(
+        name=f"kernelquarry-{re.sub(r'[^a-z0-9]+', '-', corpus.lower()).strip('-')}",
+        description=f"{summary.pairs:,} PyTorch modules, each paired with a Triton kernel that was checked to compute "
+        "the same thing. Every row carries the evidence of that check, and one command replays it.",
+        version=_release(),
+        citation=_citation(summary, corpus),
+        licences=[name for name, _ in summary.licences],
+        responsible=tomllib.loads((TEMPLATES / "responsible.toml").read_text()),
+        configs=configs,
+        digests=digests,
+    )
+
+
+def _release() -> str:
+    return importlib.metadata.version("kernelquarry")
+
+
+def _citation(summary: Summary, corpus: str) -> str:
+    return (
+        "@software{kernelquarry,\n"
+        "  title   = {KernelQuarry: datasets of PyTorch modules paired with verified Triton kernels},\n"
+        f"  version = {{{_release()}}},\n"
+        f"  note    = {{Corpus {corpus}, {summary.pairs} pairs}}\n"
+        "}"
     )
 
 

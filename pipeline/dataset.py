@@ -1,13 +1,14 @@
-"""The published folder: shards, a card that readers and loaders understand, and a manifest of both.
+"""The published folder: shards, a card that readers and loaders understand, and a manifest of all.
 
 README.md                               the card; its header tells `datasets` where the splits are
-manifest.json                           digests, counts, versions: what was built, from what
+VERIFIER.md                             measured error rates of what checked the rows
+croissant.json                          the same for machines, with every column
+manifest.json                           digests, counts, settings, versions: what was built, from what, with what
 data/pairs/train-00000-of-00001.parquet    a folder a config that has rows, see `configs`
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,17 +16,18 @@ from pathlib import Path
 
 from kernelquarry.transforms.write import write_rows
 
-from .card import render_card
+from .card import render_card, render_metadata, render_verifier
 from .configs import CONFIGS, Published, derived
 from .funnel import StageCounts
 from .manifest import digest
+from .origin import Origin, origin
 from .rejected import Rejected
 from .schema.errors import UserError
 from .schema.files import replace_file
 from .schema.records import SCHEMA_VERSION, Pair
 from .summary import summarise, tally
 
-CARD, MANIFEST = "README.md", "manifest.json"
+CARD, VERIFIER, CROISSANT, MANIFEST = "README.md", "VERIFIER.md", "croissant.json", "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,9 @@ class Build:
 class DatasetManifest:
     """Of a published folder. Holds no date and no path, so that the same build gives the same bytes."""
 
-    release: str  # of kernelquarry
     schema_version: int
     build: Build
+    origin: Origin
     rows: dict[str, dict[str, int]]  # config -> split -> number
     rejected: StageCounts  # candidates that verify dropped: kept are published, dropped are withheld by a filter
     funnel: tuple[StageCounts, ...]
@@ -68,20 +70,28 @@ def write_dataset(
     if not pairs:
         raise UserError(f"{folder}: no pair was kept, so there is no dataset to write: the funnel tells why")
     rows = {**derived(pairs), **others, "pairs": pairs, "rejected": rejected.rows}
-    configs = {each.name: write_rows(folder, each.folder, each.record, rows.get(each.name, ())) for each in CONFIGS}
+    written = {each.name: write_rows(folder, each.folder, each.record, rows.get(each.name, ())) for each in CONFIGS}
+    configs = {name: shards for name, shards in written.items() if shards}
+    counts = {name: dict(tally(row.split for row in rows[name])) for name in configs}
+    shards = [path.as_posix() for config in configs.values() for paths in config.values() for path in paths]
+    files = {name: digest(folder / name) for name in shards}
     summary = summarise(pairs)
-    _write_text(folder / CARD, render_card(summary, funnel, configs, rejected, build.corpus))
-    shards = [path for config in configs.values() for paths in config.values() for path in paths]
-    files = sorted([CARD, *(path.as_posix() for path in shards)])
+    pages = {
+        CARD: render_card(summary, funnel, configs, counts, rejected, build.corpus),
+        VERIFIER: render_verifier(),
+        CROISSANT: render_metadata(summary, configs, files, build.corpus),
+    }
+    for name, text in pages.items():
+        _write_text(folder / name, text)
     manifest = DatasetManifest(
-        release=importlib.metadata.version("kernelquarry"),
         schema_version=SCHEMA_VERSION,
         build=build,
-        rows={name: dict(tally(row.split for row in rows[name])) for name, shards in configs.items() if shards},
+        origin=origin(),
+        rows=counts,
         rejected=rejected.counts,
         funnel=tuple(funnel),
         environments=tuple(asdict(environment) for environment in summary.environments),
-        files={name: digest(folder / name) for name in files},
+        files=dict(sorted((files | {name: digest(folder / name) for name in pages}).items())),
     )
     _write_text(folder / MANIFEST, json.dumps(asdict(manifest), indent=1, sort_keys=True) + "\n")
     return manifest

@@ -1,13 +1,18 @@
-"""Pages of `docs/` that are made from the code and from what was measured; `make docs` writes them."""
+"""Pages, and data of the package, that are made from other pages, the code and what was measured, by `make docs`."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from itertools import groupby
+from typing import Any
 
+from .columns import read_page
 from .figures import ROOT, goals, measured
 from .schema.reasons import Reason
 
 _STAGES = {"guest": "Any stage that runs a guest"}
+_ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil_accepted", "verdict.flips")
 _REASONS = """\
 # Reasons
 
@@ -55,7 +60,28 @@ def render_results() -> str:
     return "".join([_RESULTS, *rows, *(["\n## Notes\n\n", *notes] if notes else [])])
 
 
-PAGES = {"docs/reasons.md": render_reasons, "docs/results/README.md": render_results}
+def render_columns() -> str:
+    """What `docs/schema.md` says of every column, for the package to carry."""
+    return _json(read_page((ROOT / "docs" / "schema.md").read_text()))
+
+
+def render_error_rates() -> str:
+    """The latest measurements of the verifier's mistakes, for the package to carry."""
+    latest = {figure.id: figure for figure in measured()}
+    chosen = [goal for goal in goals().values() if goal.id.startswith(_ERROR_RATES) and goal.id in latest]
+    return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "docs/reasons.md": render_reasons,
+    "docs/results/README.md": render_results,
+    "pipeline/templates/columns.json": render_columns,
+    "pipeline/templates/error_rates.json": render_error_rates,
+}
 
 if __name__ == "__main__":
     for path, render in PAGES.items():

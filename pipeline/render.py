@@ -7,13 +7,13 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-_FOLDER = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, **values: Any) -> str:
     """The template with `values`; what goes into HTML is escaped, and a value that is missing is an error."""
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=template.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
