@@ -14,6 +14,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .evidence import Refused, Rejected, refused_in, reply_of
+from .reference import Reference
 from .task import PlannedTrial, Task, VerifySettings
 
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
@@ -32,14 +33,7 @@ class Untraceable(Exception):
     """What the candidate does depends on values, or needs operators that no program has."""
 
 
-def execute(
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    undrawn: Tensors,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> tuple[dict[str, Any], Tensors]:
+def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[dict[str, Any], Tensors]:
     """The trials, a repetition and a ghost, told as the guest `interpret` tells them; see `run_candidate`.
 
     Raises:
@@ -47,7 +41,8 @@ def execute(
         Rejected: it does not run to the end.
     """
     assert sandbox.gpus is not None
-    report = trace(task, trials, sandbox.gpus.described.target, sandbox, settings.limits)
+    trials = reference.trials
+    report = trace(reference.task, trials, sandbox.gpus.described.target, sandbox, settings.limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     if "load_error" in reply:
         return reply, {}
@@ -67,7 +62,8 @@ def execute(
     runs = [_run(calls.index((trial.workload, trial.strided)), index, trial) for index, trial in enumerate(trials)]
     runs += [runs[0] | {"poison": "huge"}, runs[0] | {"launching": False}]
     states = {trial.state for trial in trials}
-    values = {f"state.{key}.{name}": value for key in states for name, value in undrawn.items()} | tensors
+    values = {f"state.{key}.{name}": value for key in states for name, value in reference.undrawn.items()}
+    values |= reference.tensors
     values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
     request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
     execution = sandbox.gpus.run(request, values, settings.limits.wall_s)

@@ -14,20 +14,16 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .evidence import Rejected
 from .reference import Reference
-from .task import PlannedTrial, Task, VerifySettings, describe
+from .task import VerifySettings, describe
 
 
 def call_once(
-    codes: Sequence[str],
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    sandbox: Sandbox,
-    settings: VerifySettings,
+    codes: Sequence[str], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
     """What the guest `mutants` says of each source, nothing of any if it has no proper reply, and the tensors."""
-    request = describe(task, trials[:1]) | {"codes": list(codes), "entry_point": CANDIDATE_ENTRY_POINT}
-    wanted = {name: tensor for name, tensor in tensors.items() if name.startswith(("input.0.", "state."))}
+    request = describe(reference.task, reference.trials[:1])
+    request |= {"codes": list(codes), "entry_point": CANDIDATE_ENTRY_POINT}
+    wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(("input.0.", "state."))}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
     runs = (report.reply or {}).get("runs")
     if not isinstance(runs, list) or len(runs) != len(codes) or not all(isinstance(run, dict) for run in runs):
@@ -45,21 +41,14 @@ def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: i
         return False
 
 
-def check_interpreted(
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    reference: Reference,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> None:
+def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
     where programs run in step, too. What the interpreter cannot run says nothing.
 
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
-    runs, found = call_once([task.triton_code], task, trials, tensors, sandbox, settings)
+    runs, found = call_once([reference.task.triton_code], reference, sandbox, settings)
     if fails(reference, runs[0], found, 0):
         raised = str(runs[0].get("raised", ""))
         if raised:

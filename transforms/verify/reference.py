@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
@@ -19,7 +21,11 @@ _NUDGED = ("nudged0", "nudged1")
 
 
 class Reference:
-    """The reference's answers, and the comparison of a candidate's with them."""
+    """The reference's answers, and the comparison of a candidate's with them.
+
+    `task`, `trials` and their `tensors`, as `draw` gives them, are what it was asked; `undrawn` are the entries of the
+    state that no trial draws, as its constructor left them.
+    """
 
     def __init__(
         self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
@@ -29,7 +35,7 @@ class Reference:
         request = describe(task, trials) | source
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
-        self._task, self._trials, self._tensors = task, trials, tensors
+        self.task, self.trials, self.tensors = task, trials, tensors
         try:
             if refused := refused_in(reply):
                 raise Refused(refused)
@@ -46,23 +52,29 @@ class Reference:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
 
+    def beside(self, code: str) -> Reference:
+        """The same answers, for a candidate with another source."""
+        other = copy(self)
+        other.task = replace(self.task, triton_code=code)
+        return other
+
     def check_finite(self) -> None:
         """Raises: Rejected: too little of the trials is finite to say anything."""
         finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
-        if 0 not in finite or len(finite) < min(2, len(self._trials)):
-            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self._trials)}")
+        if 0 not in finite or len(finite) < min(2, len(self.trials)):
+            raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self.trials)}")
 
     def check_decided(self) -> None:
         """Raises: Rejected: a trial is not looked at, since honest runs disagree on what is finite there."""
-        if len(self._counted) < len(self._trials):
-            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self._trials)} are decided")
+        if len(self._counted) < len(self.trials):
+            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self.trials)} are decided")
 
     def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(self._task, trial, shapes))
+        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(self.task, trial, shapes))
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""
@@ -70,7 +82,7 @@ class Reference:
         stand_ins = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
         if "other" in self._runs[0]:
             stand_ins["other_parameters"] = self._runs[0]["other"]
-        inputs = [self._tensors[f"input.0.{i}"] for i in range(len(self._task.workloads[0].tensors))]
+        inputs = [self.tensors[f"input.0.{i}"] for i in range(len(self.task.workloads[0].tensors))]
         answers = impostors(eager, inputs, stand_ins)
         for name, values in answers.items():
             measure = self._yardsticks[0].measure(values)
@@ -91,8 +103,8 @@ class Reference:
             repeat = read_observation(reply.get("repeat"), tensors, "repeat")
         except (MalformedReply, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-        if len(runs) != len(self._trials):
-            raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self._trials)} trials")
+        if len(runs) != len(self.trials):
+            raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self.trials)} trials")
         results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
@@ -106,7 +118,7 @@ class Reference:
         return sum(sizes[index] for index in own if index not in kept) / total if total else 1.0
 
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
-        planned = self._trials[index]
+        planned = self.trials[index]
         if difference := contract(self._runs[index]["eager"], observed, planned.strided):
             raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
         measure = self._yardsticks[index].measure(observed.values)
@@ -124,7 +136,7 @@ class Reference:
 
     def is_right(self, index: int, observed: Observation) -> bool:
         """Whether trial `index` would pass with it."""
-        if contract(self._runs[index]["eager"], observed, self._trials[index].strided):
+        if contract(self._runs[index]["eager"], observed, self.trials[index].strided):
             return False
         return self._yardsticks[index].measure(observed.values).passes
 

@@ -7,29 +7,29 @@ to be on the GPU at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
-from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 from kernelquarry.transforms.sizes import large, wide
 
 from .evidence import Rejected, reply_of
 from .execution import FAILURES, trace
-from .task import PlannedTrial, Task, VerifySettings
+from .reference import Reference
+from .task import PlannedTrial, VerifySettings
 
 _REPEATS = 200
 _LARGE_S = 10.0  # for tracing, and then for kernels that take milliseconds if they end at all
 
 
-def rehearse(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> None:
+def rehearse(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial."""
-    workloads = [task.calls[index] for index in sorted({trial.workload for trial in trials})]
+    task = reference.task
+    workloads = [task.calls[index] for index in sorted({trial.workload for trial in reference.trials})]
     beyond = large(task.workloads) if task.shape_general else None
     calls = [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]]
     request = {
@@ -53,12 +53,13 @@ def rehearse(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, setti
         raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
 
 
-def run_large(task: Task, tensors: Tensors, undrawn: Tensors, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Raises `Rejected` if the candidate's kernels fault, or do not end, for a large input; see `run_candidate`.
+def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises `Rejected` if the candidate's kernels fault, or do not end, for a large input.
 
     Of what they compute nothing is looked at. What cannot be traced there, or asks for more than a GPU gives, is not
     run.
     """
+    task, tensors = reference.task, reference.tensors
     beyond = wide(task.workloads) if task.shape_general else None
     if beyond is None or sandbox.gpus is None:
         return
@@ -69,7 +70,7 @@ def run_large(task: Task, tensors: Tensors, undrawn: Tensors, sandbox: Sandbox, 
         return
     drawn = [{"shape": list(s.shape), "dtype": s.dtype, "low": s.low, "high": s.high} for s in beyond.tensors]
     first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
-    values = {f"state.{name}": t for name, t in undrawn.items()} | first | report.tensors
+    values = {f"state.{name}": t for name, t in reference.undrawn.items()} | first | report.tensors
     request = {"kernels": report.reply["kernels"], "programs": report.reply["programs"], "drawn": drawn}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
     if execution.how not in (How.DONE, How.MEMORY, How.MALFORMED):  # the last: a grid that no GPU takes, for one

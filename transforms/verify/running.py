@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,8 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
 from .evidence import Refused, Rejected, refused_in, reply_of
 from .execution import Untraceable, execute
-from .task import PlannedTrial, Task, VerifySettings, describe
+from .reference import Reference
+from .task import VerifySettings, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +25,22 @@ class Ran:
     engine: Engine
 
 
-def run_candidate(
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    undrawn: Tensors,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> Ran:
-    """The trials, a repetition and a ghost of the first.
-
-    Args:
-        tensors: of the trials, as `draw` gives them.
-        undrawn: entries of the state that no trial draws, as the reference's constructor left them.
+def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> Ran:
+    """The trials of the reference, a repetition and a ghost of the first.
 
     Raises:
         Refused: it raises on trials on which it may.
         Rejected: it did not run to the end.
     """
-    request = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+    tensors = reference.tensors
+    request = describe(reference.task, reference.trials)
+    request |= {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
         return _in_guest(Job("interpret", request, tensors, alone), Engine.INTERPRETER, sandbox)
     if settings.engine is not Engine.GUEST:
         try:
-            return Ran(*execute(task, trials, tensors, undrawn, sandbox, settings), Engine.TRACE)
+            return Ran(*execute(reference, sandbox, settings), Engine.TRACE)
         except Untraceable as why:
             if settings.engine is Engine.TRACE:
                 raise Rejected(Reason.UNTRACEABLE, str(why)) from why

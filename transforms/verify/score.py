@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.transforms.mutate import choose_sure
 
 from .evidence import Refused, Rejected, check_kernels
 from .interpreting import call_once, fails
 from .reference import Reference
 from .running import run_candidate
-from .task import PlannedTrial, Task, VerifySettings
+from .task import VerifySettings
 
 
-def score(
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    reference: Reference,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> tuple[int, tuple[str, ...]]:
+def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[int, tuple[str, ...]]:
     """How many mutants were tried, and which of them pass. Those that run on no input are not counted.
 
     All are called on the first trial, in one guest; what passes there goes through all trials.
     """
-    mutants = choose_sure(task, settings.mutants)
+    mutants = choose_sure(reference.task, settings.mutants)
     if not mutants:
         return 0, ()
-    codes = [mutant.code for mutant in mutants]
-    runs, found = call_once(codes, task, trials, tensors, sandbox, settings)
+    runs, found = call_once([mutant.code for mutant in mutants], reference, sandbox, settings)
     tried, passed = 0, []
     for number, (mutant, run) in enumerate(zip(mutants, runs, strict=True)):
         if "raised" in run and not run.get("outside"):
@@ -40,24 +28,17 @@ def score(
         tried += 1
         if fails(reference, run, found, number):
             continue
-        if _passes(replace(task, triton_code=mutant.code), trials, tensors, reference, sandbox, settings):
+        if _passes(reference.beside(mutant.code), sandbox, settings):
             passed.append(f"line {mutant.line}: {mutant.what}")
     return tried, tuple(passed)
 
 
-def _passes(
-    task: Task,
-    trials: Sequence[PlannedTrial],
-    tensors: Tensors,
-    reference: Reference,
-    sandbox: Sandbox,
-    settings: VerifySettings,
-) -> bool:
+def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
     try:
-        ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+        ran = run_candidate(reference, sandbox, settings)
         reference.compare(ran.reply, ran.tensors)
         reference.check_later(ran.tensors)
-        check_kernels(task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
+        check_kernels(reference.task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
     except (Rejected, Refused):
         return False
     return True

@@ -7,7 +7,6 @@ from functools import partial
 
 from kernelquarry.filters.lint import forbidden
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
@@ -50,31 +49,31 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         Rejected: it is not verified, and why.
     """
     while True:
-        trials, tensors, reference = _referred(task, trials, sandbox, settings)
+        reference = _referred(task, trials, sandbox, settings)
         reference.check_finite()
         tried = reference.check_impostors()
         try:
-            ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+            ran = run_candidate(reference, sandbox, settings)
             break
         except Refused as refused:
-            trials = [trial for index, trial in enumerate(trials) if index not in refused.trials]
+            trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
     results, deterministic = reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
     kept = reference.ghost_keeps(ran.reply, ran.tensors)
     launches, kernels = check_kernels(task, ran.reply, kept)
     if settings.targets:
-        code = describe(task, trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-        job = Job("compile", code | {"targets": list(settings.targets)}, tensors, settings.limits)
+        code = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+        job = Job("compile", code | {"targets": list(settings.targets)}, reference.tensors, settings.limits)
         check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
     if ran.engine is not Engine.INTERPRETER:
-        check_interpreted(task, trials, tensors, reference, sandbox, settings)
+        check_interpreted(reference, sandbox, settings)
     if task.by_model:
-        rehearse(task, trials, sandbox, settings)
+        rehearse(reference, sandbox, settings)
         if ran.engine is Engine.TRACE:
-            run_large(task, tensors, reference.undrawn, sandbox, settings)
+            run_large(reference, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
-    mutants, survivors = score(task, trials, tensors, reference, sandbox, settings)
+    mutants, survivors = score(reference, sandbox, settings)
     ran_in = Tier.INTERPRETED if ran.engine is Engine.INTERPRETER else Tier.EXECUTED
     return Verdict(
         tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
@@ -99,11 +98,10 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
         Rejected: it fails there, or nothing can be said about it.
     """
     task, trials = call.task, (call.trial,)
-    tensors = draw(task, trials)
     try:
-        reference = Reference(task, trials, tensors, sandbox, settings)
+        reference = Reference(task, trials, draw(task, trials), sandbox, settings)
         reference.check_decided()
-        ran = run_candidate(task, trials, tensors, reference.undrawn, sandbox, settings)
+        ran = run_candidate(reference, sandbox, settings)
     except Refused as refused:
         raise Rejected(Reason.ORACLE_FAILED, "raises, as it may") from refused
     reference.compare(ran.reply, ran.tensors)
@@ -111,13 +109,10 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
     check_kernels(task, ran.reply, [])
 
 
-def _referred(
-    task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings
-) -> tuple[Sequence[PlannedTrial], Tensors, Reference]:
-    """The trials with their tensors and what the reference makes of them, others in place of those it raises on."""
+def _referred(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Reference:
+    """What the reference makes of the trials, others in place of those it raises on."""
     while True:
-        tensors = draw(task, trials)
         try:
-            return trials, tensors, Reference(task, trials, tensors, sandbox, settings)
+            return Reference(task, trials, draw(task, trials), sandbox, settings)
         except Refused as refused:
             trials = without(task, trials, refused.trials)

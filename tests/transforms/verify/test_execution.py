@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,8 +80,8 @@ def traced(program: dict[str, Any] | None = None, **fields: Any) -> Report:
 def executed(
     guest: Report, fault: str = "", undrawn: Any = None, trials: tuple[PlannedTrial, ...] = TRIALS
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    tensors, sandbox = draw(TASK, trials), Here(guest, fault)
-    return execute(TASK, trials, tensors, undrawn or {}, sandbox, VerifySettings())  # type: ignore[arg-type]
+    reference = SimpleNamespace(task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {})
+    return execute(reference, Here(guest, fault), VerifySettings())  # type: ignore[arg-type]
 
 
 def told(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

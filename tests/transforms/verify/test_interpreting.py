@@ -26,9 +26,7 @@ def sandbox() -> Iterator[Sandbox]:
 def check(kind: str, name: str, sandbox: Sandbox) -> None:
     task = Task.of_candidate(load_case(HERE / kind / name).candidate)
     trials = plan(task)[:1]
-    tensors = draw(task, trials)
-    reference = Reference(task, trials, tensors, sandbox, SETTINGS)
-    check_interpreted(task, trials, tensors, reference, sandbox, SETTINGS)
+    check_interpreted(Reference(task, trials, draw(task, trials), sandbox, SETTINGS), sandbox, SETTINGS)
 
 
 @pytest.mark.parametrize("name", ["softmax", "attention_flash", "mixed_linear"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,6 +52,12 @@ class Double:
         return Execution(self.how, {}, {}, "why", 0.0)
 
 
+def reference(task: Task = TASK) -> Any:
+    """What is asked of a reference, without its answers."""
+    trials = plan(task)
+    return SimpleNamespace(task=task, trials=trials, tensors=draw(task, trials), undrawn={})
+
+
 def paths_of(job: Job, *further: list[str] | None) -> dict[str, Any]:
     calls = job.request["calls"]
     assert calls[-1]["inputs"][0]["shape"][0] * 8 > 1 << 24, "the last call is large"
@@ -60,9 +67,9 @@ def paths_of(job: Job, *further: list[str] | None) -> dict[str, Any]:
 def rehearsed(last: list[str] | None, later: list[list[str]] | None = None) -> None:
     sandbox = Double({"paths": [], "later": []})
     with pytest.raises(Rejected, match="0 paths of"):
-        rehearse(TASK, plan(TASK), sandbox, SETTINGS)  # type: ignore[arg-type]
+        rehearse(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
     reply = paths_of(sandbox.job, last) | {"later": later or []}
-    rehearse(TASK, plan(TASK), Double(reply), SETTINGS)  # type: ignore[arg-type]
+    rehearse(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
 def test_the_way_that_trials_go_may_be_gone_again() -> None:
@@ -81,7 +88,7 @@ def test_another_way_was_not_tried(last: list[str], later: list[list[str]]) -> N
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:
-    run_large(task, draw(task, plan(task)), {}, sandbox, SETTINGS)  # type: ignore[arg-type]
+    run_large(reference(task), sandbox, SETTINGS)  # type: ignore[arg-type]
 
 
 PROGRAMS = {"kernels": ["kernel"], "programs": ["program"]}
