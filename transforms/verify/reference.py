@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
@@ -14,10 +14,21 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial
 
-from .evidence import Refused, Rejected, refused_in, reply_of
+from .evidence import Launch, Refused, Rejected, check_kernels, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
 _NUDGED = ("nudged0", "nudged1")
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What all trials of a candidate that passes have shown."""
+
+    trials: tuple[Trial, ...]
+    deterministic: bool
+    launches: list[Launch]  # of the first trial
+    kernels: tuple[str, ...]  # that were launched
+    written: float
 
 
 class Reference:
@@ -91,6 +102,14 @@ class Reference:
                 raise Rejected(Reason.IMPOSTOR_PASSES, evidence)
         return tuple(sorted(answers))
 
+    def conclude(self, reply: dict[str, Any], tensors: Tensors) -> Conclusion:
+        """All that is asked of the trials, the repetition and the ghost of a candidate. Raises: Rejected."""
+        trials, deterministic = self.compare(reply, tensors)
+        self.check_later(tensors)
+        kept = self._ghost_keeps(reply, tensors)
+        launches, kernels = check_kernels(self.task, reply, kept)
+        return Conclusion(trials, deterministic, launches, kernels, self._written(kept))
+
     def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
         """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
         if "load_error" in reply:
@@ -109,7 +128,7 @@ class Reference:
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
 
-    def written(self, kept: Sequence[int]) -> float:
+    def _written(self, kept: Sequence[int]) -> float:
         """The share of the bytes of what the first call computed that is wrong without the kernels; `kept` is not."""
         run = self._runs[0]["eager"]
         sizes = [value.numel() * value.element_size() for value in run.values]
@@ -149,7 +168,7 @@ class Reference:
             if not owner and not same_bits(later, first):
                 raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
 
-    def ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
+    def _ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
         """The numbers of the values that are right although no kernel ran, views of inputs or state excepted."""
         ghost, eager = reply.get("ghost"), self._runs[0]["eager"]
         if isinstance(ghost, dict) and "raised" in ghost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.transforms.mutate import choose_sure
 
-from .evidence import Refused, Rejected, check_kernels
+from .evidence import Refused, Rejected
 from .interpreting import call_once, fails
 from .reference import Reference
 from .running import run_candidate
@@ -36,9 +36,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
 def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
     try:
         ran = run_candidate(reference, sandbox, settings)
-        reference.compare(ran.reply, ran.tensors)
-        reference.check_later(ran.tensors)
-        check_kernels(reference.task, ran.reply, reference.ghost_keeps(ran.reply, ran.tensors))
+        reference.conclude(ran.reply, ran.tensors)
     except (Rejected, Refused):
         return False
     return True

@@ -57,14 +57,11 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
             break
         except Refused as refused:
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
-    results, deterministic = reference.compare(ran.reply, ran.tensors)
-    reference.check_later(ran.tensors)
-    kept = reference.ghost_keeps(ran.reply, ran.tensors)
-    launches, kernels = check_kernels(task, ran.reply, kept)
+    shown = reference.conclude(ran.reply, ran.tensors)
     if settings.targets:
         code = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
         job = Job("compile", code | {"targets": list(settings.targets)}, reference.tensors, settings.limits)
-        check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, launches)
+        check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, shown.launches)
     if ran.engine is not Engine.INTERPRETER:
         check_interpreted(reference, sandbox, settings)
     if task.by_model:
@@ -79,11 +76,11 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
         engine=ran.engine,
         targets=settings.targets,
-        trials=results,
-        launches=len(launches),
-        launched_kernels=kernels,
-        deterministic=deterministic,
-        written=reference.written(kept),
+        trials=shown.trials,
+        launches=len(shown.launches),
+        launched_kernels=shown.kernels,
+        deterministic=shown.deterministic,
+        written=shown.written,
         impostors=tried,
         mutants=mutants,
         survivors=survivors,
