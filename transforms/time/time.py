@@ -22,7 +22,7 @@ from kernelquarry.pipeline.schema.records import (
 )
 from kernelquarry.transforms.verify.environment import environment
 from kernelquarry.transforms.verify.execution import trace
-from kernelquarry.transforms.verify.task import PlannedTrial, Task
+from kernelquarry.transforms.verify.task import Call, Task, describe_inputs
 
 from .check import floor_us, read_measured, suspicion
 from .workloads import calls_to_time
@@ -103,9 +103,8 @@ class _Traced:
 
 def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> _Traced | None:
     """None if what the candidate does cannot be told as a program. Raises: NotTimed."""
-    task = replace(Task.of_row(pair), workloads=(workload,), shape_general=False)
-    planned = PlannedTrial(0, 0, "normal")
-    report = trace(task, [planned], gpus.described.target, sandbox, settings.limits)
+    call = Call.of(Task.of_row(pair), workload, 0, "normal")
+    report = trace(call.task, [call.trial], gpus.described.target, sandbox, settings.limits)
     if report.reply is None or "load_error" in report.reply:
         raise NotTimed(report.error if report.reply is None else str(report.reply["load_error"]))
     if "untraceable" in report.reply:
@@ -130,10 +129,7 @@ def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> dict[str
         "init_args": pair.init_args,
         "args": workload.args,
         "kwargs": workload.kwargs,
-        "drawn": [
-            {"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high}
-            for spec in workload.tensors
-        ],
+        "drawn": describe_inputs(workload),
     }
     if traced is None:
         return request | {"candidate": pair.triton_code}

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CounterExample, Workload
 from kernelquarry.transforms.sizes import Size, free_sizes, resized
 
 from .evidence import Rejected
-from .task import PlannedTrial, Task, plan
+from .task import Call, PlannedTrial, Task, plan
 
 # Reasons that a call shows. The others are of the source, of all calls together, or of the module.
 _SHOWN = frozenset({Reason.WRONG_VALUES, Reason.WRONG_CONTRACT, Reason.NOT_DETERMINISTIC, Reason.DOES_NOT_RUN})
 _TRIES = 12  # calls, each in a guest for either side: about two seconds of one core, for rejected candidates alone
 _LEAST = 2  # a size of 1 is broadcast, which compilers treat as another kind of call
 _NOTHING = 0.0  # in place of the values where none is wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a task alone: all that decides what is drawn for it."""
-
-    task: Task  # of one workload
-    trial: PlannedTrial
-
-    @classmethod
-    def of(cls, task: Task, workload: Workload, seed: int, distribution: str) -> Call:
-        return cls(replace(task, workloads=(workload,)), PlannedTrial(0, seed, distribution))
 
 
 Check = Callable[[Call], None]  # raises Rejected where the candidate fails

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .evidence import Refused, Rejected, refused_in, reply_of
 from .reference import Reference
-from .task import PlannedTrial, Task, VerifySettings
+from .task import PlannedTrial, Task, VerifySettings, describe_inputs
 
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
 
@@ -84,7 +84,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
             {
                 "args": workloads[index].args,
                 "kwargs": workloads[index].kwargs,
-                "inputs": [{"shape": list(t.shape), "dtype": t.dtype} for t in workloads[index].tensors],
+                "inputs": describe_inputs(workloads[index]),
                 "strided": strided,
                 "optional": task.may_refuse(index),
             }

@@ -20,7 +20,7 @@ from kernelquarry.transforms.sizes import large, wide
 from .evidence import Rejected, reply_of
 from .execution import FAILURES, trace
 from .reference import Reference
-from .task import PlannedTrial, VerifySettings
+from .task import Call, VerifySettings, describe_inputs
 
 _REPEATS = 200
 _LARGE_S = 10.0  # for tracing, and then for kernels that take milliseconds if they end at all
@@ -64,14 +64,13 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
     if beyond is None or sandbox.gpus is None:
         return
     limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
-    alone = replace(task, workloads=(beyond,), shape_general=False)
-    report = trace(alone, [PlannedTrial(0, 0, "normal")], sandbox.gpus.described.target, sandbox, limits)
+    call = Call.of(task, beyond, 0, "normal")
+    report = trace(call.task, [call.trial], sandbox.gpus.described.target, sandbox, limits)
     if report.reply is None or "programs" not in report.reply:
         return
-    drawn = [{"shape": list(s.shape), "dtype": s.dtype, "low": s.low, "high": s.high} for s in beyond.tensors]
     first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
     values = {f"state.{name}": t for name, t in reference.undrawn.items()} | first | report.tensors
-    request = {"kernels": report.reply["kernels"], "programs": report.reply["programs"], "drawn": drawn}
+    request = {name: report.reply[name] for name in ("kernels", "programs")} | {"drawn": describe_inputs(beyond)}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
     if execution.how not in (How.DONE, How.MEMORY, How.MALFORMED):  # the last: a grid that no GPU takes, for one
         raise Rejected(FAILURES[execution.how], f"for inputs {_shapes(beyond)}: {execution.why}")
@@ -82,5 +81,4 @@ def _shapes(workload: Workload) -> str:
 
 
 def _call(workload: Workload) -> dict[str, Any]:
-    inputs = [{"shape": list(spec.shape), "dtype": spec.dtype} for spec in workload.tensors]
-    return {"args": workload.args, "kwargs": workload.kwargs, "inputs": inputs}
+    return {"args": workload.args, "kwargs": workload.kwargs, "inputs": describe_inputs(workload)}

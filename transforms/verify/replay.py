@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
-from .counterexample import Call
 from .evidence import Rejected
-from .task import Task, VerifySettings, plan, replan
+from .task import Call, Task, VerifySettings, plan, replan
 from .verify import check_call, judge_task
 
 

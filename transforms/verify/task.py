@@ -114,6 +114,18 @@ class PlannedTrial:
         return str(self.seed % STATE_SETS)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a task alone: all that decides what is drawn for it."""
+
+    task: Task  # of one workload
+    trial: PlannedTrial
+
+    @classmethod
+    def of(cls, task: Task, workload: Workload, seed: int, distribution: str) -> Call:
+        return cls(replace(task, workloads=(workload,)), PlannedTrial(0, seed, distribution))
+
+
 def plan(task: Task) -> tuple[PlannedTrial, ...]:
     """Few trials that differ in everything: the interpreter is slow, and each must count.
 
@@ -176,6 +188,12 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
         call |= {"strided": trial.strided, "refusable": refusable}
         described.append(call | {"optional": task.may_refuse(trial.workload)})
     return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": described}
+
+
+def describe_inputs(workload: Workload) -> list[dict[str, Any]]:
+    """What guests and executors are told where they make the tensors of a call themselves."""
+    specs = workload.tensors
+    return [{"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high} for spec in specs]
 
 
 def nudges(task: Task) -> list[int]:

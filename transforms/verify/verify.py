@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
 )
 
-from .counterexample import Call, counter_examples
+from .counterexample import counter_examples
 from .environment import environment
 from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
 from .interpreting import check_interpreted
@@ -26,7 +26,7 @@ from .reference import Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
 from .score import score
-from .task import PlannedTrial, Task, VerifySettings, describe, draw, plan, without
+from .task import Call, PlannedTrial, Task, VerifySettings, describe, draw, plan, without
 
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:

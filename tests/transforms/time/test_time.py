@@ -101,9 +101,9 @@ def test_a_program_is_timed_on_the_large_call() -> None:
     assert (found.floor_us, found.slope_us) == (pytest.approx(10.0), pytest.approx(28.0))
     assert found.environment.device == "a double"
     trace, job = guests.jobs
-    assert trace.request["workloads"][0]["inputs"] == [{"shape": [8192, 8], "dtype": "float32"}]
     assert job.request["program"] == doubled_sum() and "candidate" not in job.request
     assert job.request["drawn"] == [{"shape": [8192, 8], "dtype": "float32", "low": 0, "high": 0}]
+    assert trace.request["workloads"][0]["inputs"] == job.request["drawn"]
     assert job.tensors.keys() == {"binary.hash of add", "binary.hash of scale"}
 
 

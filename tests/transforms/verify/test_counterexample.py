@@ -16,9 +16,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample, TensorSpec, Workload
 from kernelquarry.transforms.verify import Task, VerifySettings, verify
-from kernelquarry.transforms.verify.counterexample import Call, counter_examples
+from kernelquarry.transforms.verify.counterexample import counter_examples
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.task import PlannedTrial
+from kernelquarry.transforms.verify.task import Call, PlannedTrial
 from kernelquarry.transforms.verify.verify import check_call
 
 SETTINGS = VerifySettings(targets=())
