@@ -15,6 +15,11 @@ _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpre
 _LARGE = 1 << 25
 
 
+def count_elements(workload: Workload) -> int:
+    """Of all its tensors together."""
+    return sum(math.prod(spec.shape) for spec in workload.tensors)
+
+
 def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
     """The sizes that differ between the workloads. Dimensions that are alike in all of them are one size, such as a
     batch, and stay alike in what `resized` makes of them."""
@@ -46,7 +51,7 @@ def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
         setting, taken = least, set[Size]()
         for size in left:
             wider = setting | {size: larger[size]}
-            if _elements(resized(workloads, wider)) <= _MOST:
+            if count_elements(resized(workloads, wider)) <= _MOST:
                 setting, taken = wider, taken | {size}
         if not taken:
             break  # each of them alone is too much
@@ -61,7 +66,7 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
     for size in free_sizes(workloads):
         setting = {other: other[-1] for other in free_sizes(workloads)} | {size: 4 * size[-1]}
         calls.append(resized(workloads, setting))
-    return [call for call in calls if _elements(call) <= _MOST]
+    return [call for call in calls if count_elements(call) <= _MOST]
 
 
 def wide(workloads: Sequence[Workload]) -> Workload | None:
@@ -69,7 +74,7 @@ def wide(workloads: Sequence[Workload]) -> Workload | None:
     setting = {size: size[-1] for size in free_sizes(workloads)}
     if not any(setting.values()):
         return None
-    while _elements(resized(workloads, setting)) < _LARGE:
+    while count_elements(resized(workloads, setting)) < _LARGE:
         setting = {size: 2 * n + 1 for size, n in setting.items()}
     return resized(workloads, setting)
 
@@ -81,12 +86,8 @@ def large(workloads: Sequence[Workload]) -> Workload | None:
         return None
     first = _sizes(workloads).get((0, 0))
     size = first if first in free else free[0]
-    one, two = (_elements(resized(workloads, {other: other[-1] for other in free} | {size: n})) for n in (1, 2))
+    one, two = (count_elements(resized(workloads, {other: other[-1] for other in free} | {size: n})) for n in (1, 2))
     return resized(workloads, {other: other[-1] for other in free} | {size: _LARGE // (two - one) + 2})
-
-
-def _elements(workload: Workload) -> int:
-    return sum(math.prod(spec.shape) for spec in workload.tensors)
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from kernelquarry.pipeline.schema.records import Workload
-from kernelquarry.transforms.sizes import Size, free_sizes, resized
+from kernelquarry.transforms.sizes import Size, count_elements, free_sizes, resized
 
 _BATCH = 128  # up to here a batch grows before all else
 _LONG = 4096  # up to here the other sizes do, before the batch grows on
@@ -43,13 +42,9 @@ def _grown(workloads: Sequence[Workload], sizes: Sequence[Size], batch: Sequence
     while True:
         for size in sorted(sizes, key=turn):
             larger = resized(workloads, setting | {size: 2 * setting[size]})
-            if _elements(call) < _elements(larger) <= most:
+            if count_elements(call) < count_elements(larger) <= most:
                 setting[size] *= 2
                 call = larger
                 break
         else:
             return call
-
-
-def _elements(workload: Workload) -> int:
-    return sum(math.prod(spec.shape) for spec in workload.tensors)

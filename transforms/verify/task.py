@@ -203,7 +203,7 @@ def nudges(task: Task) -> list[int]:
     terms that are each off by sqrt(n / 2) roundoffs, where a library's blocked sum stays within few: the second run
     shows what becomes of them. The judge allows `FACTOR` times what it sees, so short sums need no more than one.
     """
-    fan_in = max((_size(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1), default=1)
+    fan_in = max((math.prod(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1), default=1)
     return [1, max(1, round(_SLACK * math.sqrt(fan_in / 2) / FACTOR))]
 
 
@@ -214,15 +214,8 @@ def terms(task: Task, trial: PlannedTrial, outputs: Sequence[Sequence[int]]) -> 
     fan-in of a parameter.
     """
     shapes = [spec.shape for spec in task.calls[trial.workload].tensors]
-    smallest = min((_size(shape) for shape in outputs), default=1)
-    estimates = [_size(shape) // max(1, smallest) for shape in shapes]
+    smallest = min((math.prod(shape) for shape in outputs), default=1)
+    estimates = [math.prod(shape) // max(1, smallest) for shape in shapes]
     estimates += [size for shape in shapes for size in shape]
-    estimates += [_size(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1]
+    estimates += [math.prod(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1]
     return max(1, *estimates, 1)
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
