@@ -90,8 +90,9 @@ class Batch:
     def tensors(self) -> Tensors:
         """As `verify.task.draw` names them."""
         found: Tensors = {}
+        calls = self.task.calls
         for index, (trial, change) in enumerate(zip(self.trials, self.changes, strict=True)):
-            workload = self.task.calls[trial.workload]
+            workload = calls[trial.workload]
             for place, value in enumerate(draw_inputs(workload, trial.distribution, trial.seed)):
                 found[f"input.{index}.{place}"] = _changed(value, change, workload.tensors[place])
         kinds = {spec.name: spec.kind for spec in self.task.state}

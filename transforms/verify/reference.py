@@ -12,7 +12,7 @@ from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, 
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 
 from .evidence import Launch, Refused, Rejected, check_kernels, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
@@ -58,7 +58,9 @@ class Reference:
                 for index, calls in enumerate(reply["trials"])
             ]
             self._runs: list[dict[str, Observation]] = runs
-            self._yardsticks = [self._yardstick(trial, run) for trial, run in zip(trials, runs, strict=True)]
+            workloads = task.calls  # worked out anew each time
+            called = [workloads[trial.workload] for trial in trials]
+            self._yardsticks = [self._yardstick(call, run) for call, run in zip(called, runs, strict=True)]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
@@ -80,12 +82,12 @@ class Reference:
         if len(self._counted) < len(self.trials):
             raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self.trials)} are decided")
 
-    def _yardstick(self, trial: PlannedTrial, run: dict[str, Observation]) -> Yardstick:
+    def _yardstick(self, workload: Workload, run: dict[str, Observation]) -> Yardstick:
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(self.task, trial, shapes))
+        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(workload, self.task.state, shapes))
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""

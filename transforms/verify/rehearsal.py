@@ -29,7 +29,8 @@ _LARGE_S = 10.0  # for tracing, and then for kernels that take milliseconds if t
 def rehearse(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial."""
     task = reference.task
-    workloads = [task.calls[index] for index in sorted({trial.workload for trial in reference.trials})]
+    every = task.calls
+    workloads = [every[index] for index in sorted({trial.workload for trial in reference.trials})]
     beyond = large(task.workloads) if task.shape_general else None
     calls = [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]]
     request = {

@@ -207,15 +207,15 @@ def nudges(task: Task) -> list[int]:
     return [1, max(1, round(_SLACK * math.sqrt(fan_in / 2) / FACTOR))]
 
 
-def terms(task: Task, trial: PlannedTrial, outputs: Sequence[Sequence[int]]) -> int:
+def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]]) -> int:
     """An estimate of how many terms are summed for one element of the outputs, given their shapes.
 
     The largest of: input elements for each output element, the longest dimension of an input, and the
     fan-in of a parameter.
     """
-    shapes = [spec.shape for spec in task.calls[trial.workload].tensors]
+    shapes = [spec.shape for spec in workload.tensors]
     smallest = min((math.prod(shape) for shape in outputs), default=1)
     estimates = [math.prod(shape) // max(1, smallest) for shape in shapes]
     estimates += [size for shape in shapes for size in shape]
-    estimates += [math.prod(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1]
+    estimates += [math.prod(spec.shape[1:]) for spec in state if len(spec.shape) > 1]
     return max(1, *estimates, 1)
