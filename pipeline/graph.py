@@ -53,13 +53,14 @@ def _each(
     code: tuple[str, ...] = (),
     unit: str = "module",
     guests: tuple[str, ...] = (),
+    executes: bool = False,
 ) -> Stage:
     """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
     name = function.__name__
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
-    return Stage(name, takes, gives, ((name, unit),), code, packages, function in (verify, time), work)
+    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work)
 
 
 READ = Stage(
@@ -94,10 +95,7 @@ PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
     f"{GUEST}.{module}"
-    for module in (
-        *("reference", "interpret", "execute", "compile", "trace", "rehearse", "mutants"),
-        *("verifying", "load", "trees"),
-    )
+    for module in "reference interpret execute compile trace rehearse mutants verifying load trees".split()
 )
 JUDGING = tuple(
     f"pipeline.sandbox.{module}"
@@ -114,9 +112,15 @@ STAGES: tuple[Stage, ...] = (
     _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
     _each(
-        Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=("reference", "interpret", "mutants", "compile")
+        Candidate,
+        Verified,
+        verify,
+        Where.GUESTS,
+        VERIFYING,
+        guests=("reference", "interpret", "mutants", "compile"),
+        executes=True,
     ),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
-    _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair"),  # keeps all, and does nothing without a GPU
+    _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
 )
