@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.transforms.mutate import choose_sure
+from kernelquarry.transforms.mutate import choose_likely
 
 from .evidence import Refused, Rejected
 from .interpreting import call_once, fails
@@ -17,7 +17,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
 
     All are called on the first trial, in one guest; what passes there goes through all trials.
     """
-    mutants = choose_sure(reference.task, settings.mutants)
+    mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
         return 0, ()
     runs, found = call_once([mutant.code for mutant in mutants], reference, sandbox, settings)
