@@ -10,12 +10,16 @@ changed, a process that is left, an environment that is not what it was.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import torch
@@ -78,17 +82,19 @@ def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
     return outcome.reason.value, fits
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help="names; all if none is given")
-    parser.add_argument("--gpus", default="all")
-    args = parser.parse_args()
-    wanted, gpus = set(args.cases), choose_gpus(args.gpus)
-    plain, waiting = load_cases("evil"), load_cases("evil", needs="gpu")
-    cases = [case for case in plain + (waiting if gpus else []) if not wanted or case.name in wanted]
+@dataclass(frozen=True)
+class Found:
+    """What became of a share of the cases."""
+
+    reasons: dict[str, Counter[str]]  # by group
+    bad: list[str]
+    where: str
+
+
+def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
+    """Verify these one after the other, in a sandbox of their own, and look at the host after each."""
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     bad: list[str] = []
-    begun = time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="evil-") as scratch,
         Sandbox(SandboxSettings(1, scratch=scratch, gpus=gpus)) as sandbox,
@@ -97,7 +103,6 @@ def main() -> None:
             started = verify(load_case(HERE / "honest" / name).candidate, sandbox, SETTINGS)
             assert isinstance(started, Kept), started  # all warm processes are there now
         before, processes = Host.look(), descendants()
-        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
         for case in cases:
             reason, fits = judge(case, sandbox)
             reasons[case.group][reason] += 1
@@ -109,15 +114,34 @@ def main() -> None:
             if (after := Host.look()) != before:
                 bad.append(f"{case.name}: changed {sorted(after.files ^ before.files)[:4]}, or the environment")
                 before = after
+        return Found(dict(reasons), bad, machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", help="names; all if none is given")
+    parser.add_argument("--gpus", default="all")
+    parser.add_argument("--processes", type=int, default=1, help="that share the cases; each looks at the whole host")
+    args = parser.parse_args()
+    wanted, gpus = set(args.cases), choose_gpus(args.gpus)
+    plain, waiting = load_cases("evil"), load_cases("evil", needs="gpu")
+    cases = [case for case in plain + (waiting if gpus else []) if not wanted or case.name in wanted]
+    begun = time.monotonic()
+    shares = [cases[number :: args.processes] for number in range(args.processes)]
+    with ProcessPoolExecutor(args.processes, multiprocessing.get_context("spawn")) as pool:
+        found = list(pool.map(look_after, shares, repeat(gpus)))
     for group in GROUPS:
-        listed = ", ".join(f"{reason} {count}" for reason, count in reasons[group].most_common())
-        print(f"{group:20} {reasons[group].total():4}  {listed}")
+        counts = sum((share.reasons.get(group, Counter()) for share in found), Counter[str]())
+        listed = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+        print(f"{group:20} {counts.total():4}  {listed}")
     left = "" if gpus else f", {len(waiting)} more need a GPU"
     print(f"{len(cases)} cases in {time.monotonic() - begun:.0f} s{left}")
+    bad = [line for share in found for line in share.bad]
     print(*bad, sep="\n")
     if not wanted:
+        figure = f"verdict.evil_accepted{'.gpu' if gpus else ''}"
         note = f"{len(cases)} cases in {len(GROUPS)} groups{left}"
-        record(f"verdict.evil_accepted{'.gpu' if gpus else ''}", len(bad), "python benchmarks/evil.py", note, where)
+        record(figure, len(bad), "python benchmarks/evil.py", note, found[0].where)
 
 
 if __name__ == "__main__":

@@ -23,11 +23,13 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 sys.path.append(str(ROOT / "tests"))
 from corpus import HERE, Case, load_case, load_cases
 
+SETTINGS = VerifySettings(mutants=0)  # a score on mutants rejects nothing
+
 
 def verify_case(case: Case, sandbox: Sandbox) -> Engine | None:
     """Prints a line; returns what ran it, None if a correct kernel was rejected."""
     started = time.monotonic()
-    outcome = verify(case.candidate, sandbox, VerifySettings())
+    outcome = verify(case.candidate, sandbox, SETTINGS)
     seconds = time.monotonic() - started
     if isinstance(outcome, Kept):
         verdict = outcome.record.verdict
@@ -47,13 +49,14 @@ def main() -> None:
     cases = [load_case(HERE / "honest" / name) for name in names] or load_cases("honest")
     settings = SandboxSettings(workers=args.workers, gpus=gpus)
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.workers) as threads:
+        sandbox.start(("reference", "compile", "interpret", *(("trace", "execute") if gpus else ())))
         engines = list(threads.map(lambda case: verify_case(case, sandbox), cases))
         where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
     rejected = [case.name for case, engine in zip(cases, engines, strict=True) if engine is None]
     print(f"{len(rejected)} of {len(cases)} wrongly rejected", *rejected, sep="\n")
     if not names:
         command, ran = "python benchmarks/honest.py", "executed" if gpus else "interpreted"
-        note = f"of {len(cases)}, {ran} and compiled for {len(VerifySettings().targets)} targets"
+        note = f"of {len(cases)}, {ran} and compiled for {len(SETTINGS.targets)} targets"
         record(f"verdict.false_rejects.honest{'.gpu' if gpus else ''}", len(rejected), command, note, where)
         if gpus:
             share = 100 * engines.count(Engine.TRACE) / len(cases)
