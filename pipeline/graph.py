@@ -86,16 +86,16 @@ DEDUPLICATE = Stage(
     takes=Probed,
     gives=Probed,
     units=(("deduplicate", "module"),),
-    code=("transforms.deduplicate",),
-    packages=("rensa",),
+    code=("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection"),
+    packages=("rensa", "numpy"),
     wiring=DeduplicateModules,
 )
 
-PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees"))
+PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees", "widen"))
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
     f"{GUEST}.{module}"
-    for module in "reference interpret execute compile trace rehearse mutants verifying load trees".split()
+    for module in "reference interpret execute compile trace rehearse mutants verifying load trees widen".split()
 )
 JUDGING = tuple(
     f"pipeline.sandbox.{module}"

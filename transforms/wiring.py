@@ -15,9 +15,8 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
 
 from . import progress
-from .deduplicate.cluster import Components, links
-from .deduplicate.deduplicate import settle
-from .deduplicate.form import Form, form_of
+from .deduplicate.cluster import Place, compare, connect, same_key
+from .deduplicate.deduplicate import Fate, Member, member_of, one_of, outcome_of, place_of, settle
 from .mine import mine_tree
 from .read import Corpus, read_tree
 
@@ -102,66 +101,91 @@ def _place(module: Module) -> str:
 class DeduplicateModules(beam.PTransform):
     """Modules -> an outcome for each: kept with its cluster, or dropped as a copy of the one that stays.
 
-    Sources are compared only with those that share a grouping key, each distinct source once; what must be in
-    one place are the links that were found, not the sources.
+    Sources are compared only with those that share a band, each distinct source once; modules themselves wait until
+    their fate is known. What must be in one place are the links that were found.
     """
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
-        formed = modules | "Form" >> beam.Map(_with_form)
-        errors = formed | "Errors" >> beam.Filter(lambda item: isinstance(item, Errored))
-        members = formed | "Members" >> beam.Filter(lambda item: not isinstance(item, Errored))
+        formed = modules | "Form" >> beam.FlatMap(_formed).with_outputs("errors", main="members")
+        members = formed.members
         sources = (
             members
-            | "By source" >> beam.MapTuple(lambda _, form: (form.exact, form))
+            | "By source" >> beam.Map(lambda member: (member.form.exact, member.form))
             | "Sources" >> beam.GroupByKey()
-            | "One each" >> beam.MapTuple(lambda exact, forms: (exact, next(iter(forms))))
+            | "One each" >> beam.MapTuple(lambda exact, forms: (exact, one_of(forms)))
         )
-        shared = (  # most keys are held by one source alone: those go before whole forms are moved around
-            sources
-            | "By key" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.keys])
-            | "Holders" >> beam.GroupByKey()
-            | "Shared" >> beam.FlatMapTuple(_shared)
-        )
-        component_of = (
-            {"forms": sources, "keys": shared}
-            | "With keys" >> beam.CoGroupByKey()
-            | "Spread"
-            >> beam.FlatMapTuple(lambda _, found: [(key, form) for form in found["forms"] for key in found["keys"]])
-            | "Neighbours" >> beam.GroupByKey()
-            | "Compare" >> beam.FlatMapTuple(lambda _, forms: links(forms))
+        places = (
+            (*_equals(sources), _similar(sources))
+            | "Links" >> beam.Flatten()
             | "All links" >> beam.combiners.ToList()
-            | "Connect" >> beam.Map(_connect)
+            | "Connect" >> beam.Map(connect)
+        )
+        fates = (
+            members
+            | "To cluster" >> beam.Map(_in_cluster, beam.pvalue.AsSingleton(places))
+            | "Clusters" >> beam.GroupByKey()
+            | "Settle" >> beam.FlatMap(_settle, beam.pvalue.AsSingleton(places))
         )
         settled = (
-            members
-            | "To component" >> beam.Map(_in_component, beam.pvalue.AsSingleton(component_of))
-            | "Clusters" >> beam.GroupByKey()
-            | "Settle" >> beam.FlatMapTuple(lambda _, cluster: settle(list(cluster)))
+            {"module": modules | "By id" >> beam.Map(lambda module: (module.id, module)), "fate": fates}
+            | "With fate" >> beam.CoGroupByKey()
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(outcome_of, found["module"], found["fate"]))
         )
-        outcomes = (errors, settled) | beam.Flatten()
+        outcomes = (formed.errors, settled) | beam.Flatten()
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
 
 
-def _with_form(module: Probed) -> tuple[Probed, Form] | Errored:
+def _formed(module: Probed) -> Iterator[Member | beam.pvalue.TaggedOutput]:
     try:
-        return module, form_of(module.python_code)
+        yield member_of(module)
     except (SyntaxError, RecursionError) as error:
-        return Errored(module.id, type(error).__name__, str(error))
+        yield beam.pvalue.TaggedOutput("errors", Errored(module.id, type(error).__name__, str(error)))
 
 
-def _shared(key: str, holders: Iterable[str]) -> list[tuple[str, str]]:
-    """(source, key) for each source, if there are several."""
+def _equals(sources: beam.PCollection) -> tuple[beam.PCollection, beam.PCollection]:
+    """Links between sources that share a key of copies, and between those that share a key of kin."""
+    copies = (
+        sources
+        | "Copy keys" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.copy_keys])
+        | "Copies" >> beam.GroupByKey()
+        | "Link copies" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts), True))
+    )
+    kin = (
+        sources
+        | "Kin keys" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.kin_keys])
+        | "Kin" >> beam.GroupByKey()
+        | "Link kin" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts), False))
+    )
+    return copies, kin
+
+
+def _similar(sources: beam.PCollection) -> beam.PCollection:
+    """Links between sources that share a band and are similar."""
+    shared = (  # most bands are held by one source alone: those go before whole forms are moved around
+        sources
+        | "By band" >> beam.FlatMapTuple(lambda exact, form: [(band, exact) for band in form.bands])
+        | "Holders" >> beam.GroupByKey()
+        | "Shared" >> beam.FlatMapTuple(_shared)
+    )
+    return (
+        {"forms": sources, "bands": shared}
+        | "With bands" >> beam.CoGroupByKey()
+        | "Spread"
+        >> beam.FlatMapTuple(lambda _, found: [(band, form) for form in found["forms"] for band in found["bands"]])
+        | "Neighbours" >> beam.GroupByKey()
+        | "Compare" >> beam.FlatMapTuple(lambda _, forms: compare(forms))
+    )
+
+
+def _shared(band: str, holders: Iterable[str]) -> list[tuple[str, str]]:
+    """(source, band) for each source, if there are several."""
     sources = list(holders)
-    return [(source, key) for source in sources] if len(sources) > 1 else []
+    return [(source, band) for source in sources] if len(sources) > 1 else []
 
 
-def _connect(links: list[tuple[str, str]]) -> dict[str, str]:
-    found = Components({exact for link in links for exact in link})
-    for a, b in links:
-        found.join(a, b)
-    return found.all()
+def _in_cluster(member: Member, places: dict[str, Place]) -> tuple[str, Member]:
+    return place_of(member.form, places).kin, member
 
 
-def _in_component(member: tuple[Probed, Form], component_of: dict[str, str]) -> tuple[str, tuple[Probed, Form]]:
-    exact = member[1].exact
-    return component_of.get(exact, exact), member
+def _settle(cluster: tuple[str, Iterable[Member]], places: dict[str, Place]) -> list[tuple[str, Fate]]:
+    return settle(list(cluster[1]), places)

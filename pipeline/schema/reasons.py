@@ -89,4 +89,5 @@ class Reason(Enum):
     # deduplicate
     DUPLICATE_EXACT = ("duplicate_exact", "deduplicate", "the same code up to formatting and comments as a kept pair")
     DUPLICATE_RENAMED = ("duplicate_renamed", "deduplicate", "the same code up to names as a kept pair")
+    DUPLICATE_BEHAVIOUR = ("duplicate_behaviour", "deduplicate", "the same outputs on shared inputs as a kept pair")
     DUPLICATE_NEAR = ("duplicate_near", "deduplicate", "nearly the same code as a kept pair")

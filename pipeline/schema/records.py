@@ -86,6 +86,8 @@ class Probed:
     outputs: str  # canonical JSON: tree of the outputs of workload 0, {"tensor": i, "shape": [...], "dtype": ...}
     operators: tuple[str, ...]  # aten operators that ran, sorted
     python_code: str  # module.code with get_inputs() and get_init_inputs()
+    graph: str = "[]"  # canonical JSON: a leaf is [what], an operator [name, [what it takes]]; empty if too large
+    behaviour: str = ""  # digest of outputs on inputs that all modules share, "" if they tell nothing
     cluster: str = ""  # ids.cluster_id of what a chain of copies connects it with
 
     @property

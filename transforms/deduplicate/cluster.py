@@ -1,10 +1,20 @@
-"""From copies to clusters of copies."""
+"""From alike to clusters of alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from .form import Form, are_copies
+from .form import KIN, Form, are_copies, similarity
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """Two sources, by their `exact` digests, that are copies, or alike enough that one split must hold both."""
+
+    a: str
+    b: str
+    copies: bool
 
 
 class Components:
@@ -28,18 +38,49 @@ class Components:
         return {node: self.of(node) for node in self._parent}
 
 
-def links(group: Iterable[Form]) -> list[tuple[str, str]]:
-    """Of forms that share a key, enough pairs of copies (by digest) to connect all that copies connect.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which component a source is in, of copies and of kin. Copies are kin."""
+
+    copies: str
+    kin: str
+
+
+def same_key(exacts: Sequence[str], copies: bool) -> list[Link]:
+    """Links between all sources that hold a key which alone makes them copies, or kin."""
+    first, *others = sorted(exacts)
+    return [Link(first, other, copies) for other in others]
+
+
+def compare(group: Iterable[Form]) -> list[Link]:
+    """Of forms that share a band, enough links to connect all that copies connect, and all that kin connect.
 
     What is connected already is not compared again: a thousand copies cost a thousand comparisons.
     """
     remaining = sorted(group, key=lambda form: form.exact)
-    components = Components(form.exact for form in remaining)
+    copies = Components(form.exact for form in remaining)
     found = []
-    while len({components.of(form.exact) for form in remaining}) > 1:
+    while len({copies.of(form.exact) for form in remaining}) > 1:
         first, *remaining = remaining
         for other in remaining:
-            if components.of(first.exact) != components.of(other.exact) and are_copies(first, other):
-                components.join(first.exact, other.exact)
-                found.append((first.exact, other.exact))
+            if copies.of(first.exact) == copies.of(other.exact):
+                continue
+            if are_copies(first, other):
+                copies.join(first.exact, other.exact)
+                found.append(Link(first.exact, other.exact, True))
+            elif similarity(first, other) >= KIN:
+                found.append(Link(first.exact, other.exact, False))
     return found
+
+
+def connect(links: Iterable[Link]) -> dict[str, Place]:
+    """The place of each source that a link names; any other is alone."""
+    links = list(links)
+    nodes = {exact for link in links for exact in (link.a, link.b)}
+    copies, kin = Components(nodes), Components(nodes)
+    for link in links:
+        kin.join(link.a, link.b)
+        if link.copies:
+            copies.join(link.a, link.b)
+    copies_of, kin_of = copies.all(), kin.all()
+    return {node: Place(copies_of[node], kin_of[node]) for node in nodes}

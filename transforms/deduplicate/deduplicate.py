@@ -1,7 +1,7 @@
 """Finds copies, and decides which of them stay.
 
-In steps that a distributed engine can take one by one: each source's `form_of` gives grouping keys; each
-group is compared in full for its `links`; linked forms make `clusters`; each cluster is settled alone
+In steps that a distributed engine can take one by one: each source's `form_of` gives keys; sources that share a key
+are linked, at once or after a comparison in full; links are connected to clusters; each cluster is settled alone
 (`settle`). A form stands for all modules with the same `exact` digest.
 """
 
@@ -9,70 +9,105 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed
+from kernelquarry.transforms.signature import paths_of, signature_of
 
-from .cluster import Components, links
+from .cluster import Link, Place, compare, connect, same_key
 from .form import Form, are_copies, form_of, similarity
+
+Fate = str | Dropped  # the cluster of a module that stays, or why it does not
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What is known of a module where clusters are settled: little, since many are together there."""
+
+    id: str
+    rank: tuple[Any, ...]
+    form: Form
 
 
 def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
     """One outcome a module, sorted by id: `Kept` with its cluster, or `Dropped` with what it copies."""
     outcomes: list[Outcome[Probed]] = []
-    members: defaultdict[str, list[Probed]] = defaultdict(list)  # exact digest -> modules
-    forms: dict[str, Form] = {}
+    known: dict[str, Probed] = {}
+    members: list[Member] = []
     for module in modules:
         try:
-            form = form_of(module.python_code)
+            members.append(member_of(module))
+            known[module.id] = module
         except (SyntaxError, RecursionError) as error:
             outcomes.append(Errored(module.id, type(error).__name__, str(error)))
-            continue
-        forms[form.exact] = form
-        members[form.exact].append(module)
-    together: defaultdict[str, list[tuple[Probed, Form]]] = defaultdict(list)
-    for exact, cluster in clusters(forms).items():
-        together[cluster] += [(module, forms[exact]) for module in members[exact]]
-    for cluster_members in together.values():
-        outcomes += settle(cluster_members)
+    forms: defaultdict[str, list[Form]] = defaultdict(list)
+    for member in members:
+        forms[member.form.exact].append(member.form)
+    places = connect(links(map(one_of, forms.values())))
+    clusters: defaultdict[str, list[Member]] = defaultdict(list)
+    for member in members:
+        clusters[place_of(member.form, places).kin].append(member)
+    for cluster in clusters.values():
+        outcomes += [outcome_of(known[id], fate) for id, fate in settle(cluster, places)]
     return sorted(outcomes, key=_id)
 
 
-def clusters(forms: Mapping[str, Form]) -> dict[str, str]:
-    """Each exact digest -> the smallest one that a chain of copies connects it with."""
-    groups: defaultdict[str, list[Form]] = defaultdict(list)
-    for form in forms.values():
-        for key in form.keys:
-            groups[key].append(form)
-    components = Components(forms)
-    for group in groups.values():
-        for a, b in links(group):
-            components.join(a, b)
-    return components.all()
+def member_of(module: Probed) -> Member:
+    """Raises: SyntaxError if its code does not parse, RecursionError if it is nested too deeply."""
+    signature = signature_of(paths_of(module.graph))
+    return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature))
 
 
-def settle(cluster: Sequence[tuple[Probed, Form]]) -> list[Outcome[Probed]]:
-    """Keep the best modules of a cluster that are no copies of each other, drop those that copy one of them.
+def one_of(forms: Iterable[Form]) -> Form:
+    """That stands for all forms of one source: probing looks at annotations too, so they may differ in evidence."""
+    return max(forms, key=lambda form: (form.behaviour, form.signature))
 
-    A chain of copies may connect what is not alike, so that more than one may stay. They keep the
-    cluster's name, and with it one split.
+
+def links(forms: Iterable[Form]) -> list[Link]:
+    """All that connect forms with different `exact` digests."""
+    copies, kin, bands = (defaultdict[str, list[Form]](list) for _ in range(3))
+    for form in forms:
+        for groups, keys in ((copies, form.copy_keys), (kin, form.kin_keys), (bands, form.bands)):
+            for key in keys:
+                groups[key].append(form)
+    found = [link for group in bands.values() for link in compare(group)]
+    for groups, are in ((copies, True), (kin, False)):
+        for group in groups.values():
+            found += same_key([form.exact for form in group], are)
+    return found
+
+
+def place_of(form: Form, places: Mapping[str, Place]) -> Place:
+    return places.get(form.exact) or Place(form.exact, form.exact)
+
+
+def settle(cluster: Sequence[Member], places: Mapping[str, Place]) -> list[tuple[str, Fate]]:
+    """Keep the best modules of a cluster of kin that are no copies of each other, drop those that copy one of them.
+
+    A chain of copies may connect what is not alike, so that more than one may stay. All that stay have the cluster's
+    name, and with it one split.
     """
-    name = cluster_id([module.id for module, _ in cluster])
-    stay: list[tuple[Probed, Form]] = []
-    outcomes: list[Outcome[Probed]] = []
-    for module, form in sorted(cluster, key=lambda member: rank(member[0])):
-        original = next(((other, like) for other, like in stay if are_copies(form, like)), None)
+    name = cluster_id([member.id for member in cluster])
+    stay: defaultdict[str, list[Member]] = defaultdict(list)  # by component of copies
+    fates: list[tuple[str, Fate]] = []
+    for member in sorted(cluster, key=lambda member: member.rank):
+        rivals = stay[place_of(member.form, places).copies]
+        original = next((other for other in rivals if are_copies(member.form, other.form)), None)
         if original is None:
-            stay.append((module, form))
-            outcomes.append(Kept(replace(module, cluster=name)))
+            rivals.append(member)
+            fates.append((member.id, name))
         else:
-            evidence = f"{original[0].id}, similarity {similarity(form, original[1]):.3f}"
-            outcomes.append(Dropped(module.id, _relation(form, original[1]), evidence))
-    return outcomes
+            evidence = f"{original.id}, similarity {similarity(member.form, original.form):.3f}"
+            fates.append((member.id, Dropped(member.id, _relation(member.form, original.form), evidence)))
+    return fates
+
+
+def outcome_of(module: Probed, fate: Fate) -> Outcome[Probed]:
+    return Kept(replace(module, cluster=fate)) if isinstance(fate, str) else fate
 
 
 def rank(probed: Probed) -> tuple[Any, ...]:
@@ -88,7 +123,9 @@ def rank(probed: Probed) -> tuple[Any, ...]:
 def _relation(a: Form, b: Form) -> Reason:
     if a.exact == b.exact:
         return Reason.DUPLICATE_EXACT
-    return Reason.DUPLICATE_RENAMED if a.renamed == b.renamed else Reason.DUPLICATE_NEAR
+    if a.renamed == b.renamed:
+        return Reason.DUPLICATE_RENAMED
+    return Reason.DUPLICATE_BEHAVIOUR if a.behaviour and a.behaviour == b.behaviour else Reason.DUPLICATE_NEAR
 
 
 def _id(outcome: Outcome[Probed]) -> str:

@@ -6,8 +6,10 @@ import ast
 import io
 import tokenize
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rensa import RMinHash
 
 from kernelquarry.pipeline.schema.ids import sha256
@@ -16,9 +18,10 @@ from . import normal
 
 SHINGLE = 5  # tokens
 # Two sources of Jaccard similarity s share one of 25 bands of 5 rows with probability 1 - (1 - s^5)^25:
-# 0.99995 at the threshold, 0.54 at 0.5, 0.06 at 0.3. Candidates are then compared in full.
+# 0.99995 at 0.8, 0.99 at 0.7, 0.06 at 0.3. Candidates are then compared in full.
 BANDS, ROWS = 25, 5
-THRESHOLD = 0.8
+THRESHOLD = 0.8  # copies
+KIN = 0.7  # one split
 _SEED = 1
 _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
@@ -29,39 +32,71 @@ class Form:
 
     exact: str  # digest of the source up to formatting, comments, docstrings and annotations
     renamed: str  # digest of the source up to names, beyond that
-    shingles: frozenset[int]  # checksums of all runs of SHINGLE tokens
+    blind: str  # digest of the source up to numbers and strings, beyond that
+    behaviour: str  # `Probed.behaviour`
+    signature: str  # digest of its operators' paths
+    shingles: bytes  # checksums of all runs of SHINGLE tokens, uint32, sorted
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """Grouping keys: forms that share none are no copies, but for the misses that BANDS and ROWS allow."""
-        sketch = RMinHash(num_perm=BANDS * ROWS, seed=_SEED)
-        sketch.update([f"{shingle:08x}" for shingle in self.shingles])
-        values = [f"{value:08x}" for value in sketch.digest()]
+    def copy_keys(self) -> tuple[str, ...]:
+        """Two forms that share one of these are copies."""
+        behaviour = (f"behaviour:{self.behaviour}",) if self.behaviour else ()
+        return (f"renamed:{self.renamed}", *behaviour)
+
+    @property
+    def kin_keys(self) -> tuple[str, ...]:
+        """Two forms that share one of these must not be in two splits."""
+        signature = (f"signature:{self.signature}",) if self.signature else ()
+        return (f"blind:{self.blind}", *signature)
+
+    @property
+    def bands(self) -> tuple[str, ...]:
+        """Forms that share none are not similar, but for the misses that BANDS and ROWS allow."""
+        values = [f"{value:08x}" for value in minhash(self.shingles, BANDS * ROWS)]
         bands = ("".join(values[i * ROWS : (i + 1) * ROWS]) for i in range(BANDS))
-        return (f"renamed:{self.renamed}", *(f"band{i}:{band}" for i, band in enumerate(bands)))
+        return tuple(f"band{i}:{band}" for i, band in enumerate(bands))
 
 
-def form_of(python_code: str) -> Form:
+def form_of(python_code: str, behaviour: str = "", signature: str = "") -> Form:
     """Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply."""
     tree = normal.exact(python_code)
     text = ast.unparse(tree)
+    names = normal.renamed(tree)
     return Form(
         exact=sha256(text),
-        renamed=sha256(ast.unparse(normal.renamed(tree))),
-        shingles=frozenset(zlib.crc32(shingle.encode()) for shingle in _shingles(text)),
+        renamed=sha256(ast.unparse(names)),
+        blind=sha256(ast.unparse(normal.blind(names))),
+        behaviour=behaviour,
+        signature=signature,
+        shingles=shingles(tokens(text), SHINGLE),
     )
 
 
 def similarity(a: Form, b: Form) -> float:
     """Jaccard similarity of the shingles, 1 for equal sources."""
-    return len(a.shingles & b.shingles) / len(a.shingles | b.shingles)
+    ones, others = (np.frombuffer(form.shingles, np.uint32) for form in (a, b))
+    shared = len(np.intersect1d(ones, others, assume_unique=True))
+    return float(shared / (len(ones) + len(others) - shared))
 
 
 def are_copies(a: Form, b: Form) -> bool:
-    return a.renamed == b.renamed or similarity(a, b) >= THRESHOLD
+    return bool(set(a.copy_keys) & set(b.copy_keys)) or similarity(a, b) >= THRESHOLD
 
 
-def _shingles(text: str) -> list[str]:
-    tokens = [t.string for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type not in _LAYOUT]
-    windows = range(max(1, len(tokens) - SHINGLE + 1))
-    return [" ".join(tokens[i : i + SHINGLE]) for i in windows]
+def tokens(code: str) -> list[str]:
+    """Python's, without those that only lay the code out."""
+    return [t.string for t in tokenize.generate_tokens(io.StringIO(code).readline) if t.type not in _LAYOUT]
+
+
+def shingles(words: Sequence[str], length: int) -> bytes:
+    """Checksums of all runs of `length` words, or of the one shorter run there is: uint32, sorted, each once."""
+    windows = range(max(1, len(words) - length + 1))
+    checksums = {zlib.crc32(" ".join(words[i : i + length]).encode()) for i in windows}
+    return np.array(sorted(checksums), np.uint32).tobytes()
+
+
+def minhash(packed: bytes, permutations: int) -> list[int]:
+    """The MinHash signature of packed shingles."""
+    sketch = RMinHash(num_perm=permutations, seed=_SEED)
+    sketch.update([f"{shingle:08x}" for shingle in np.frombuffer(packed, np.uint32)])
+    return [int(value) for value in sketch.digest()]

@@ -1,7 +1,8 @@
 """Normal forms of a module's source: two modules are copies when their normal forms are equal.
 
 `exact` forgets formatting, comments, docstrings and annotations; `renamed` forgets, beyond that, the names
-that the source itself gives, and how it imports what it uses. Both forget `get_inputs` and
+that the source itself gives, and how it imports what it uses; `blind` forgets, beyond that, numbers and strings, and so
+sizes. All forget `get_inputs` and
 `get_init_inputs`, which this project wrote.
 """
 
@@ -27,6 +28,11 @@ def renamed(tree: ast.Module) -> ast.Module:
     return _Rename(tree, imports.paths).visit(tree)
 
 
+def blind(tree: ast.Module) -> ast.Module:
+    """The tree of `renamed` with every number and string, and every tuple or list of such, as 0. `tree` is consumed."""
+    return _Blind().visit(tree)
+
+
 class _Strip(ast.NodeTransformer):
     def visit_Module(self, node: ast.Module) -> ast.AST:
         return self._without_docstring(node)
@@ -47,12 +53,44 @@ class _Strip(ast.NodeTransformer):
             return None
         return self.visit(ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node))
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super":
+            node.args = []  # super(Model, self) is super()
+        return node
+
     def _without_docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef) -> ast.AST:
         if ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
         self.generic_visit(node)
         node.body = node.body or [ast.Pass()]
         return node
+
+
+class _Blind(ast.NodeTransformer):
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return node if node.value is None or isinstance(node.value, bool) else ast.Constant(0)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return ast.Constant(0)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return node.operand if _is_blind(node.operand) else node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
+        return self._sequence(node)
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        return self._sequence(node)
+
+    def _sequence(self, node: ast.Tuple | ast.List) -> ast.AST:
+        self.generic_visit(node)
+        return ast.Constant(0) if node.elts and all(map(_is_blind, node.elts)) else node
+
+
+def _is_blind(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
 
 
 class _Imports(ast.NodeTransformer):

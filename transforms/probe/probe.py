@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -46,6 +47,8 @@ class _Found:
     state: tuple[StateSpec, ...]
     outputs: JsonValue
     operators: tuple[str, ...]
+    graph: list[JsonValue]
+    behaviour: str
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
@@ -84,6 +87,8 @@ def probe(
             outputs=canonical(found.outputs),
             operators=tuple(sorted(found.operators)),
             python_code=render(code, found.init_args, workloads[0]),
+            graph=canonical(found.graph),
+            behaviour=found.behaviour,
         )
     )
 
@@ -101,6 +106,10 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
         ValueError: it is not what a guest that works sends.
     """
     found = _REPLY.validate_json(canonical(report.reply), strict=True)
+    if not all(_is_node(node, place) for place, node in enumerate(found.graph)):
+        raise ValueError("a graph with a node that is none")
+    if not re.fullmatch(r"([0-9a-f]{16})?", found.behaviour):
+        raise ValueError(f"a digest {found.behaviour[:40]!r}")
     if not found.workloads or not is_list(found.init_args):
         raise ValueError("no workload, or constructor arguments that are no list")
     for call in found.workloads:
@@ -115,6 +124,16 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
         if sum(prod(spec.shape) for spec in call.tensors) > limits.elements:
             raise ValueError(f"inputs of more than {limits.elements} elements")
     return found
+
+
+def _is_node(node: JsonValue, place: int) -> bool:
+    """A leaf, or an operator that takes what stands before it."""
+    match node:
+        case [str()]:
+            return True
+        case [str(), list(takes)]:
+            return all(type(n) is int and 0 <= n < place for n in takes)
+    return False
 
 
 _DTYPES = frozenset({"float32", "int64", "bool"})

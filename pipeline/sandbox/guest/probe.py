@@ -14,8 +14,11 @@ from torch import Tensor, nn
 
 from .load import load_source
 from .probing import checks, describe
+from .probing.behaviour import behaviour
 from .probing.constructor import Construction, Constructor
 from .probing.forward import hints, starts
+from .probing.graph import Recorder, graph
+from .probing.graph import warm as warm_graph
 from .probing.guess import Guess, draw
 from .probing.parameters import forward_inputs
 from .probing.search import Caller, search, smaller, variations
@@ -30,13 +33,14 @@ def warm() -> None:
     torch.set_num_threads(1)
     with torch.no_grad(), describe.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
+    warm_graph()
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Probes the class `request["entry_point"]` of `request["code"]` within `request["limits"]`.
 
-    Replies with `init_args`, `workloads`, `state`, `outputs` and `operators`, or with `reason` (a code of
-    `Reason`) and `evidence`.
+    Replies with `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph` and `behaviour`, or with `reason`
+    (a code of `Reason`) and `evidence`.
     """
     warnings.simplefilter("ignore")
     file = str(Path.cwd() / f"{_NAME}.py")
@@ -191,12 +195,23 @@ def _described(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
     inputs = draw(guesses[0].specs(), 0)
     with describe.Census() as census:
         tree, found = checks.results(caller, guesses[0], inputs)
-    return {
+    described = {
         "workloads": [_workload(guess) for guess in guesses],
         "state": describe.state_specs(caller.module),
         "outputs": describe.outputs(tree, found),
         "operators": sorted(census.operators),
+        "graph": _graph(caller, guesses[0]),
     }
+    return {**described, "behaviour": behaviour(caller.module, guesses[0], caller.file)}  # last: it changes the module
+
+
+def _graph(caller: Caller, guess: Guess) -> list[Any]:
+    """Of one call; empty if it has no graph to speak of."""
+    inputs = draw(guess.specs(), 0)
+    module = caller.module
+    with Recorder(input=inputs, parameter=[*module.parameters()], buffer=[*module.buffers()]) as recorder:
+        found, failure = attempt(lambda: checks.results(caller, guess, inputs)[1], caller.file)
+    return graph(recorder, found) if found is not None and failure is None else []
 
 
 def _workload(guess: Guess) -> dict[str, Any]:

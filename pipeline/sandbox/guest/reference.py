@@ -12,8 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .verifying import formulas, subject, watch
 from .verifying.formulas import Decomposed
 from .verifying.watch import Watch
-
-_NARROW = frozenset({torch.float32, torch.float16, torch.bfloat16})
+from .widen import InFloat64, wide, widened
 
 
 def warm() -> None:
@@ -63,11 +62,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         if key != trials[0][0]["state"]:
             reply["trials"][0]["other"] = _call(module, states[key], *trials[0], "0.other", results)
     torch.set_default_dtype(torch.float64)
-    module = _widened(_construct(request))
+    module = widened(_construct(request))
     for index, (trial, inputs) in enumerate(trials):
-        wide = [_wide(value) for value in inputs]
+        wider = [wide(value) for value in inputs]
         runs = reply["trials"][index]
-        runs["oracle"] = _call(module, states[trial["state"]], trial, wide, f"{index}.oracle", results, InFloat64())
+        runs["oracle"] = _call(module, states[trial["state"]], trial, wider, f"{index}.oracle", results, InFloat64())
     return reply, results
 
 
@@ -110,39 +109,3 @@ def _nudged(tensor: Tensor, units: int, generator: torch.Generator) -> Tensor:
     for _ in range(units):
         moved = torch.nextafter(moved, towards)
     return torch.where(tensor.isfinite() & (tensor != 0), moved, tensor)
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def _widened(module: nn.Module) -> nn.Module:
-    """Parameters, buffers and tensors in plain attributes (also in lists and dicts of them) as float64."""
-    module.double()
-    for child in module.modules():
-        for name, value in list(vars(child).items()):
-            if not name.startswith("_"):
-                vars(child)[name] = _widened_value(value)
-    return module
-
-
-def _widened_value(value: Any) -> Any:
-    if type(value) is Tensor:
-        return _wide(value)
-    if type(value) in (list, tuple):
-        return type(value)(_widened_value(item) for item in value)
-    if type(value) is dict:
-        return {key: _widened_value(item) for key, item in value.items()}
-    return value
-
-
-class InFloat64(TorchDispatchMode):
-    """A forward that asks for float32, float16 or bfloat16 gets float64."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = {name: self._widen(value) for name, value in (kwargs or {}).items()}
-        result = func(*(self._widen(value) for value in args), **kwargs)
-        return _wide(result) if func is torch.ops.aten.lift_fresh.default else result  # torch.tensor(..., dtype=...)
-
-    def _widen(self, value: Any) -> Any:
-        return torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value

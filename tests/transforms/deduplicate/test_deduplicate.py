@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 import pytest
 from factories import GET_INPUTS, LICENCE, MODULE_CODE, make_module, make_probed, make_workload
 from hypothesis import given, settings
@@ -16,9 +17,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.deduplicate import deduplicate
-from kernelquarry.transforms.deduplicate.cluster import Components, links
+from kernelquarry.transforms.deduplicate.cluster import Components, compare
 from kernelquarry.transforms.deduplicate.deduplicate import rank
-from kernelquarry.transforms.deduplicate.form import THRESHOLD, Form, are_copies, form_of, similarity
+from kernelquarry.transforms.deduplicate.form import KIN, THRESHOLD, Form, are_copies, form_of, similarity
 
 OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
 
@@ -162,10 +163,53 @@ def test_components_are_what_joins_connect(nodes: list[str], data: st.DataObject
     assert components.all() == {node: min(reachable(node, edges)) for node in nodes}
 
 
+def form(name: str, shingles: frozenset[int] = frozenset({1}), **digests: str) -> Form:
+    fields = {"renamed": name, "blind": name, "behaviour": "", "signature": "", **digests}
+    return Form(exact=name, shingles=np.array(sorted(shingles), np.uint32).tobytes(), **fields)
+
+
 @given(st.lists(st.frozensets(st.integers(0, 9), min_size=1), max_size=8, unique=True))
-def test_links_connect_what_copies_connect(sets: list[frozenset[int]]) -> None:
-    forms = {str(i): Form(str(i), str(i), shingles) for i, shingles in enumerate(sets)}
-    every = [(a, b) for a in forms for b in forms if a < b and are_copies(forms[a], forms[b])]
-    found = links(forms.values())
-    assert set(found) <= set(every)
-    assert all(reachable(name, found) == reachable(name, every) for name in forms)
+def test_links_connect_what_copies_and_kin_connect(sets: list[frozenset[int]]) -> None:
+    forms = {str(i): form(str(i), shingles) for i, shingles in enumerate(sets)}
+    pairs = [(a, b) for a in forms for b in forms if a < b]
+    copies = [(a, b) for a, b in pairs if are_copies(forms[a], forms[b])]
+    kin = [(a, b) for a, b in pairs if similarity(forms[a], forms[b]) >= KIN]
+    found = compare(forms.values())
+    assert {(link.a, link.b) for link in found if link.copies} <= set(copies)
+    assert {(link.a, link.b) for link in found} <= set(kin)
+    for edges, links in ((copies, [link for link in found if link.copies]), (kin, found)):
+        joined = [(link.a, link.b) for link in links]
+        assert all(reachable(name, joined) == reachable(name, edges) for name in forms)
+
+
+def test_the_same_behaviour_is_a_copy() -> None:
+    one, same, other = (
+        replace(make(code), behaviour=b) for code, b in ((LONG, "aa"), (OTHER, "aa"), (MODULE_CODE, "bb"))
+    )
+    outcomes = deduplicate([one, same, other])
+    (loss,) = dropped(outcomes)
+    assert loss.reason is Reason.DUPLICATE_BEHAVIOUR and len(kept(outcomes)) == 2
+
+
+GRAPHS = ('[["input"],["aten.relu",[0]]]', '[["input"],["input"],["aten.view",[1]],["aten.clamp_min",[2]]]')
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (make(LONG), make(LONG.replace("+ 1", "+ 17").replace("+ 2", "+ 27"))),
+        (replace(make(LONG), graph=GRAPHS[0]), replace(make(OTHER), graph=GRAPHS[1])),
+    ],
+    ids=["other numbers", "the same operators"],
+)
+def test_kin_stay_together_in_one_cluster(one: Probed, other: Probed) -> None:
+    if similarity(form_of(one.python_code), form_of(other.python_code)) >= THRESHOLD:  # shorter, so that it is not
+        one, other = (
+            make(re.sub(r"        x(?!1 |2 )\d+ = .*\n", "", m.python_code).replace("return x24", "return x2"))
+            for m in (one, other)
+        )
+    outcomes = deduplicate([one, other, make(MODULE_CODE)])
+    stay = kept(outcomes)
+    assert len(stay) == 3
+    clusters = {module.id: module.cluster for module in stay}
+    assert clusters[one.id] == clusters[other.id] and len(set(clusters.values())) == 2

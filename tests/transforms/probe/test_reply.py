@@ -22,6 +22,8 @@ REPLY = {
     "state": [STATE],
     "outputs": {"tensor": 0, "shape": [2, 3], "dtype": "float32"},
     "operators": ["aten.mul", "aten.add"],
+    "graph": [["input"], ["aten.mul", [0, 0]]],
+    "behaviour": "0123456789abcdef",
 }
 
 
@@ -69,6 +71,10 @@ def test_what_a_guest_that_works_replies() -> None:
         ({"workloads": {}}, "workloads"),
         ({"state": [{**STATE, "mean": "0"}]}, "state"),
         ({"operators": [1]}, "operators"),
+        ({"graph": [["aten.mul", [0, 0]]]}, "a graph with a node that is none"),
+        ({"graph": [["input"], ["aten.mul", [-1]]]}, "a graph with a node that is none"),
+        ({"graph": [["input"], ["aten.mul", 0]]}, "a graph with a node that is none"),
+        ({"behaviour": "../../etc"}, "a digest '../../etc'"),
         (call(X, args=[]), "name each tensor once"),
         (call(X, args=[{"tensor": 0}, {"tensor": 0}]), "name each tensor once"),
         (call(X, args=[{"tensor": 1}]), "name each tensor once"),

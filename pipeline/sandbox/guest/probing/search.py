@@ -34,7 +34,7 @@ class Caller:
     """Calls one module under `no_grad`, with tensors drawn from specs."""
 
     def __init__(self, module: nn.Module, file: str) -> None:
-        self.module, self._file = module, file
+        self.module, self.file = module, file
 
     def call(self, guess: Guess) -> tuple[Any, Failure | None]:
         return self.call_with(guess, draw(guess.specs(), 0))
@@ -48,7 +48,7 @@ class Caller:
         args = trees.fill(guess.tree(), tensors)
         start = time.process_time()
         with torch.no_grad():
-            result = attempt(lambda: self.module(*args), self._file)
+            result = attempt(lambda: self.module(*args), self.file)
         took_s = time.process_time() - start
         if took_s > _SLOW_S:
             raise Unfit("too_big", f"one forward took {took_s:.1f} s")

@@ -1,0 +1,101 @@
+"""The operators of one forward and what feeds them: what a module computes, whatever its source looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._decomp import decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_NODES = 1_000  # a graph of more says nothing that its source does not
+# What modules also spell out is written out in full here, so that both spellings give one graph.
+_SPELLED_OUT = frozenset(
+    """
+    _log_softmax _safe_softmax _softmax addbmm addcdiv addcmul addmm baddbmm celu elu gelu glu hardshrink hardsigmoid
+    hardswish hardtanh huber_loss leaky_relu lerp mish mse_loss native_batch_norm _native_batch_norm_legit
+    _native_batch_norm_legit_no_training native_group_norm native_layer_norm _fused_rms_norm prelu _prelu_kernel rsub
+    selu silu smooth_l1_loss soft_margin_loss softplus std std_mean var_mean threshold
+    """.split()
+)
+
+Node = list[Any]  # [what it is] of a leaf, [operator, [numbers of the nodes it takes]] of what is computed
+
+
+class Recorder(TorchDispatchMode):
+    """Records what runs inside. `leaves`: "input", "parameter" or "buffer", and the tensors that are one."""
+
+    def __init__(self, **leaves: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.nodes: list[Node] = []
+        self._number: dict[int, int] = {}  # of a tensor, by its identity
+        self._written: dict[int, int] = {}  # storage -> the last node that changed it
+        self._alive: list[Tensor] = []  # what lives keeps its identity
+        for kind, tensors in leaves.items():
+            for tensor in tensors:
+                self._place(tensor, [kind])
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func._schema.name.removeprefix("aten::").removesuffix("_") in _SPELLED_OUT and func in decomposition_table:
+            with self:
+                result = decomposition_table[func](*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        result = func(*args, **kwargs)
+        takes = [n for t in _tensors((*args, *kwargs.values())) if (n := self.number(t)) is not None]
+        node = [func._schema.name.replace("::", "."), takes]
+        for tensor in _tensors((result,)):
+            self._place(tensor, node)
+            if func._schema.is_mutable:
+                self._written[tensor.untyped_storage().data_ptr()] = len(self.nodes) - 1
+        return result
+
+    def number(self, tensor: Tensor) -> int | None:
+        """Of the node that made the tensor, or that last wrote what it views; None for a constant."""
+        own = self._number.get(id(tensor))
+        written = self._written.get(tensor.untyped_storage().data_ptr())
+        return max((n for n in (own, written) if n is not None), default=None)
+
+    def _place(self, tensor: Tensor, node: Node) -> None:
+        if not self.nodes or self.nodes[-1] is not node:  # the results of one call are one node
+            self.nodes.append(node)
+        self._number[id(tensor)] = len(self.nodes) - 1
+        self._alive.append(tensor)
+
+
+def graph(recorder: Recorder, outputs: Sequence[Tensor]) -> list[Node]:
+    """The nodes that the outputs need, in the order in which they ran; none if they are too many."""
+    needed: set[int] = set()
+    stack = [n for tensor in outputs if (n := recorder.number(tensor)) is not None]
+    while stack:
+        number = stack.pop()
+        if number not in needed:
+            needed.add(number)
+            stack += recorder.nodes[number][1] if len(recorder.nodes[number]) > 1 else []
+    if len(needed) > _NODES:
+        return []
+    place = {number: i for i, number in enumerate(sorted(needed))}
+    return [_moved(recorder.nodes[number], place) for number in place]
+
+
+def _moved(node: Node, place: Mapping[int, int]) -> Node:
+    return [node[0], [place[n] for n in node[1]]] if len(node) > 1 else node
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, tuple | list):
+            found += _tensors(value)
+    return found
+
+
+def warm() -> None:
+    """The first decomposition of a process imports much of PyTorch."""
+    with torch.no_grad(), Recorder():
+        torch.nn.functional.gelu(torch.ones(2))

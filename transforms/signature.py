@@ -1,0 +1,63 @@
+"""The operator signature of a module: what it computes, blind to shapes, constants, names and the order of operands.
+
+Of a probed module's graph, all paths of up to three operators, each as often as it occurs. Operators that only view or
+copy are left out, and spellings of one operator are made one; a parameter or buffer that feeds an operator shows, an
+input does not, so that a module's paths are also found where another's output is its input.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from kernelquarry.filters.triviality import MOVEMENT, base_name
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+
+LONGEST = 3  # operators of a path
+Paths = Counter[str]
+
+_STATE = "state"
+_LAYOUT = MOVEMENT | {"broadcast_in_dim", "expand_copy", "view_copy", "select_copy", "slice_copy"}
+_ONE_NAME = {
+    "bmm": "mm", "mv": "mm", "dot": "mm", "relu": "clamp_min", "maximum": "clamp_min", "hardtanh": "clamp",
+    "relu6": "clamp", "square": "pow", "neg": "scale", "true_divide": "div", "divide": "div", "multiply": "mul",
+    "subtract": "sub", "amax": "max", "amin": "min", "concat": "cat", "concatenate": "cat",
+}  # fmt: skip
+_WITH_A_CONSTANT = {"add": "shift", "sub": "shift", "mul": "scale", "div": "scale"}
+_SEVERAL = {"mean": ("sum", "scale"), "rsqrt": ("sqrt", "reciprocal")}
+
+
+def paths_of(graph: str) -> Paths:
+    """Of a probed module's `graph`; none if it has no operators."""
+    paths: Paths = Counter()
+    ends: list[tuple[tuple[str, ...], ...]] = []  # of each node, the paths that end in it
+    for node in json.loads(graph):
+        if len(node) == 1:
+            ends.append(((_STATE,),) if node[0] in ("parameter", "buffer") else ())
+            continue
+        operator, takes = base_name(node[0]).rstrip("_"), node[1]
+        into = tuple(dict.fromkeys(path for n in takes for path in ends[n]))
+        if operator not in _LAYOUT:
+            for name in _names(operator, takes):
+                into = (*dict.fromkeys((*path[1 - LONGEST :], name) for path in into), (name,))
+                paths.update(">".join(path) for path in into)
+        ends.append(into)
+    return paths
+
+
+def size(paths: Paths) -> int:
+    """The number of operators."""
+    return sum(count for path, count in paths.items() if ">" not in path)
+
+
+def signature_of(paths: Paths) -> str:
+    """A digest, equal for equal paths; "" for none."""
+    return sha256(canonical(sorted(paths.items())))[:16] if paths else ""
+
+
+def _names(operator: str, takes: list[int]) -> tuple[str, ...]:
+    if operator == "mul" and len(takes) == 2 and takes[0] == takes[1]:
+        return ("pow",)
+    if len(takes) == 1 and operator in _WITH_A_CONSTANT:
+        return (_WITH_A_CONSTANT[operator],)
+    return _SEVERAL.get(operator, (_ONE_NAME.get(operator, operator),))
