@@ -37,7 +37,7 @@ $(VENV)/train: $(VENV)/ready requirements-train.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-train.lock
 	@touch $@
 
-dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, or a folder
+dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/sources.md says
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS))
 
 test: $(VENV)/ready $(VENV)/train  ## run the tests

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from kernelquarry.pipeline.schema.provenance import Licence
@@ -97,6 +98,12 @@ def read_licences(files: Mapping[str, str]) -> Licences:
     package = _judge([*_texts(texts.pop("", [])), *_declared(metadata)])
     folders = [(folder, _judge(_texts(found))) for folder, found in texts.items()]
     return Licences(package, tuple(sorted(folders, key=lambda item: (-len(item[0]), item[0]))), tuple(denied))
+
+
+@lru_cache(maxsize=4096)
+def read_claims(claims: tuple[tuple[str, str], ...]) -> Licence | Objection:
+    """What a table says of a file: (column, licence) of each that it names. All must be permissive and understood."""
+    return _judge(_Statement(column, spdx.from_statement(licence), binding=True) for column, licence in claims)
 
 
 def is_statement(path: str) -> bool:

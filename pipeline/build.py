@@ -1,6 +1,7 @@
 """Builds a run directory: each stage that is not done yet, in order.
 
 out/tiny/run.json                          the corpus that it was started with
+         opt-out.txt                       whose code it must not hold, where that was given
          stages/03-probe/kept-*.parquet    records that go on
                          lost.parquet      what was dropped or errored, and why
                          stage.json        manifest, written last
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import apache_beam as beam
 
+from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.transforms.read import Corpus, open_corpus
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
@@ -34,12 +36,14 @@ from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, 
 from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
+from .schema.ids import sha256
 from .schema.loss import Loss
 from .schema.records import Candidate, Pair
 
 log = logging.getLogger(__name__)
 
 RECORDS_PER_SHARD = 1000
+OPT_OUT = "opt-out.txt"
 Watch = Callable[[str, int | None], AbstractContextManager[None]]
 
 
@@ -56,6 +60,12 @@ class Run:
     def corpus(self) -> Corpus:
         """Opened when it is asked for: a run directory may be looked at where its corpus is not. Raises: UserError."""
         return open_corpus(self.source, self.cache)
+
+    @property
+    def opt_out(self) -> OptOut:
+        """Who is left out: the shipped list, with the one that the run was given. Raises: UserError."""
+        given = self.root / OPT_OUT
+        return read_opt_out(given if given.exists() else None)
 
     def directory(self, stage: Stage) -> StageDirectory:
         return StageDirectory(self.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}")
@@ -137,6 +147,13 @@ def claim(root: Path, corpus: str | None) -> str:
     return corpus
 
 
+def leave_out(root: Path, listed: Path) -> None:
+    """Remember whose code the run must not hold. Raises: UserError: the file is no such list."""
+    given = "".join(f"{line}\n" for line in read_opt_out(listed).lines())
+    with replace_file(root / OPT_OUT) as stream:
+        stream.write(given.encode())
+
+
 def counts(run: Run) -> list[StageCounts]:
     """What entered each finished stage, and how it left."""
     manifests = [run.manifest(stage) for stage in STAGES]
@@ -168,7 +185,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
 def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | None]:
     """Digests of what the stage reads, its shards, and how many records they hold."""
     if stage.takes is None:
-        return run.corpus.digests(), [], None
+        return {**run.corpus.digests(), OPT_OUT: sha256("\n".join(run.opt_out.lines()))}, [], None
     before = STAGES[STAGES.index(stage) - 1]
     manifest, again = run.manifest(before), f"run `kernelquarry {before.name} {run.root}` first"
     if manifest is None:
@@ -190,7 +207,7 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
     """The transform that makes (counted stage, outcome) pairs of the stage's inputs."""
     if stage.takes is None:
         assert stage.wiring is not None
-        return stage.wiring(run.corpus)
+        return stage.wiring(run.corpus, run.opt_out, key)
     records = read_shards(shards, stage.takes)
     if stage.work is None:
         assert stage.wiring is not None

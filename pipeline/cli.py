@@ -30,13 +30,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-CorpusArgument = Annotated[str, typer.Argument(help="tiny, default, full, or a folder of Python files.")]
+CorpusArgument = Annotated[
+    str, typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup and more: see docs/sources.md.")
+]
 RunArgument = Annotated[Path, typer.Argument(help="Run directory, as `kernelquarry dataset` makes it.")]
 RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
 DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
+OptOutOption = Annotated[Path | None, typer.Option(help="List of those whose code is left out, see docs/opt-out.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
@@ -53,6 +56,7 @@ def dataset(
     corpus: CorpusArgument = "tiny",
     directory: OutOption = None,
     cache: CacheOption = CACHE,
+    opt_out: OptOutOption = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
@@ -60,7 +64,7 @@ def dataset(
 ) -> None:
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
-    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require))
+    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
     from .build import build
     from .progress import Progress
 
@@ -76,13 +80,14 @@ def add_stage_command(name: str) -> None:
         run_directory: RunArgument,
         corpus: StartOption = None,
         cache: CacheOption = CACHE,
+        opt_out: OptOutOption = None,
         workers: WorkersOption = WORKERS,
         gpus: GpusOption = GPUS,
         require: RequireOption = None,
         verbose: VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require))
+        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
         from .build import run_stage
         from .graph import STAGES
         from .progress import Progress
@@ -195,19 +200,25 @@ def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[s
     return SandboxSettings(workers=workers, gpus=choose_gpus(gpus), require=tuple(require or ()))
 
 
-def open_run(root: Path | None, corpus: str | None, cache: Path, settings: SandboxSettings) -> Run:
-    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with."""
-    from kernelquarry.transforms.read import EMBEDDED, open_corpus
+def open_run(
+    root: Path | None, corpus: str | None, cache: Path, settings: SandboxSettings, opt_out: Path | None = None
+) -> Run:
+    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as is
+    the list of those who are left out."""
+    from kernelquarry.transforms.read import full_name, open_corpus
     from kernelquarry.transforms.stage import Workplace
 
-    from .build import Run, claim
+    from .build import Run, claim, leave_out
 
     if corpus is not None:  # before a directory is made for it
         name = open_corpus(corpus, cache).name
         root = root or Path("out") / name
-        corpus = corpus if corpus in EMBEDDED else str(Path(corpus).resolve())
+        corpus = full_name(corpus)
     assert root is not None
-    return Run(root, claim(root, corpus), cache, Workplace(root / "store", settings))
+    source = claim(root, corpus)
+    if opt_out is not None:
+        leave_out(root, opt_out)
+    return Run(root, source, cache, Workplace(root / "store", settings))
 
 
 def main() -> None:

@@ -68,7 +68,7 @@ READ = Stage(
     takes=None,
     gives=SourceFile,
     units=(("read", "file"),),
-    code=("transforms.read", "filters.licences", "filters.objection", "filters.spdx"),
+    code=("transforms.read", "filters.licences", "filters.objection", "filters.optout", "filters.spdx"),
     packages=("licenseclassifier", "license-expression"),
     wiring=ReadCorpus,
 )

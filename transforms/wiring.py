@@ -10,6 +10,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
@@ -18,7 +19,7 @@ from . import progress
 from .deduplicate.cluster import Place, compare, connect, same_key
 from .deduplicate.deduplicate import Fate, Member, member_of, one_of, outcome_of, place_of, settle
 from .mine import mine_tree
-from .read import Corpus, read_tree
+from .read import Corpus, read_once
 
 Tagged = tuple[str, Outcome[Any]]
 
@@ -29,17 +30,22 @@ def _report(stage: str, outcome: Outcome[Any]) -> Tagged:
 
 
 class ReadCorpus(beam.PTransform):
-    """Packages and folders of a corpus -> an outcome for each Python file."""
+    """Shards of a corpus -> an outcome for each Python file.
 
-    def __init__(self, corpus: Corpus) -> None:
+    A shard is cut where its reader runs, and its pieces are spread over all workers.
+    """
+
+    def __init__(self, corpus: Corpus, opt_out: OptOut, fingerprint: str) -> None:
         super().__init__()
-        self._corpus = corpus
+        self._corpus, self._opt_out, self._fingerprint = corpus, opt_out, fingerprint
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             begin
-            | "Trees" >> beam.Create(self._corpus.trees())
-            | "Read files" >> beam.FlatMap(read_tree)
+            | "Shards" >> beam.Create(list(self._corpus.shards()))
+            | "Cut" >> beam.FlatMap(lambda shard: shard.pieces())
+            | "Spread" >> beam.Reshuffle()
+            | "Read files" >> beam.FlatMap(read_once, self._opt_out, self._fingerprint)
             | "Report" >> beam.Map(lambda outcome: _report("read", outcome))
         )
 
@@ -73,7 +79,11 @@ class MineTrees(beam.PTransform):
 
 
 def _mine(tree: Iterable[SourceFile]) -> Iterator[Tagged]:
-    result = mine_tree(sorted(tree, key=lambda file: file.id))
+    files: dict[str, SourceFile] = {}
+    for file in sorted(tree, key=lambda file: (file.id, file.source.sha256)):
+        if files.setdefault(file.id, file) is not file:  # tables may hold a path twice, in places far apart
+            yield "scan", Dropped(file.id, Reason.DUPLICATE_PATH, file.source.sha256[:16])
+    result = mine_tree(list(files.values()))
     yield from (("scan", outcome) for outcome in result.files)
     yield from (("mine", outcome) for outcome in result.classes)
 

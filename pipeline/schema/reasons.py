@@ -21,11 +21,19 @@ class Reason(Enum):
     NOT_PYTHON = ("not_python", "read", "the file is not Python source")
     TOO_LARGE = ("too_large", "read", "the file is larger than the limit")
     UNDECODABLE = ("undecodable", "read", "the file is not text in its declared encoding")
+    NO_TORCH = (
+        "no_torch",
+        "read",
+        "files that do not mention torch; all those of a piece of a table are one unit",
+    )
+    NO_CONTENT = ("no_content", "read", "the row of a table has no content")
+    BLOB_REFUSED = ("blob_refused", "read", "the archive that holds the content does not give it out")
     LICENCE_NOT_PERMISSIVE = ("licence_not_permissive", "read", "no permissive licence covers the file")
     OPTED_OUT = ("opted_out", "read", "its repository, package or author is on the opt-out list")
 
     # scan: one unit is a file
     NO_MODULE = ("no_module", "scan", "the file defines no class that derives from nn.Module")
+    DUPLICATE_PATH = ("duplicate_path", "scan", "the source holds another file of this path and revision")
     UNPARSABLE = ("unparsable", "scan", "the file is not Python 3 that parses")
 
     # mine: one unit is a class

@@ -1,7 +1,8 @@
-"""Read: every Python file of a corpus, with its licence. Sources are wheels pinned by hash, and local folders."""
+"""Read: every Python file of a corpus, with its licence. `docs/sources.md` says what a corpus can be."""
 
-from .corpora import EMBEDDED, open_corpus
-from .read import read_tree
-from .source import Corpus, Tree
+from .corpora import EMBEDDED, full_name, open_corpus
+from .once import read_once
+from .read import read_shard
+from .source import Corpus, Shard
 
-__all__ = ["EMBEDDED", "Corpus", "Tree", "open_corpus", "read_tree"]
+__all__ = ["EMBEDDED", "Corpus", "Shard", "full_name", "open_corpus", "read_once", "read_shard"]

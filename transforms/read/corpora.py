@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
+from . import sdist, tables
 from .folder import open_folder
+from .git import open_commit
+from .pinned import PinnedPackages, open_archive, parse_requirements
 from .source import Corpus
-from .wheels import PinnedWheels, parse_requirements
+from .tables import SHIPPED, Tables, open_source_file
 
 EMBEDDED = ("tiny", "default", "full")
+STACKS = (
+    "the-stack",
+    "the-stack-dedup",
+    "the-stack-v2",
+    "the-stack-v2-dedup",
+    "the-stack-v2-train-full-ids",
+    "the-stack-v2-train-smol-ids",
+)
+_ARCHIVES = (".whl", *sdist.SUFFIXES)
 
 
 def open_corpus(name: str, cache: Path) -> Corpus:
-    """The corpus called `name`: an embedded one, a requirements file with hashes, or a folder of Python files.
+    """The corpus called `name`: see `docs/sources.md`.
 
     Args:
         cache: where downloads are kept.
@@ -24,11 +35,29 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         UserError: there is no such corpus.
     """
     if name in EMBEDDED:
-        text = resources.files("kernelquarry.pipeline").joinpath("corpora", f"{name}.txt").read_text()
-        return PinnedWheels(name, parse_requirements(text, name), cache)
+        text = SHIPPED.joinpath(f"{name}.txt").read_text()
+        return PinnedPackages(name, parse_requirements(text, name), cache)
+    if name in STACKS:
+        return open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
+    if name.endswith(tables.SUFFIXES):
+        return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
     if path.is_dir():
         return open_folder(path)
     if path.is_file() and path.suffix == ".txt":
-        return PinnedWheels(path.stem, parse_requirements(path.read_text(), name), cache)
-    raise UserError(f"{name}: no such corpus: give {', '.join(EMBEDDED)}, a folder, or a requirements file with hashes")
+        return PinnedPackages(path.stem, parse_requirements(path.read_text(), name), cache)
+    if path.is_file() and path.suffix == ".toml":
+        return open_source_file(path, path.read_text(), cache)
+    if path.is_file() and name.endswith(_ARCHIVES):
+        return open_archive(path)
+    folder, at, revision = name.rpartition("@")
+    if at and Path(folder).is_dir():
+        return open_commit(Path(folder), revision)
+    raise UserError(
+        f"{name}: no such corpus: give {', '.join(EMBEDDED)}, a folder, or another source that docs/sources.md names"
+    )
+
+
+def full_name(name: str) -> str:
+    """The same corpus, named so that any working directory will do."""
+    return name if name in (*EMBEDDED, *STACKS) or "://" in name else str(Path(name).resolve())

@@ -1,10 +1,13 @@
-"""Downloads files that a requirements file pins, by pip, from whatever index pip is set up to use."""
+"""Downloads files that a requirements file pins: by pip, from whatever index pip is set up to use, or by URL."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -15,6 +18,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 # Sources are all that is read, so any machine may take the wheels that one kind of machine would install.
 _PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", "--implementation", "cp")
 _TIMEOUT_S = 3600
+_STALLED_S = 60  # without a byte
 
 
 @contextmanager
@@ -30,6 +34,26 @@ def download(requirements: Sequence[str], folder: Path) -> Iterator[list[Path]]:
         target = Path(scratch) / "files"
         _run([str(pip / "pip")], requirements, target, folder, *_PLATFORM)
         yield sorted(target.iterdir())
+
+
+@contextmanager
+def download_urls(urls: Sequence[str], folder: Path) -> Iterator[list[Path]]:
+    """The files at some URLs, in a temporary folder inside of `folder`. pip would build a source distribution.
+
+    Raises:
+        UserError: one cannot be had.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="download-", dir=folder) as scratch:
+        files = []
+        for index, url in enumerate(urls):
+            files.append(Path(scratch, str(index)))
+            try:
+                with urllib.request.urlopen(url, timeout=_STALLED_S) as answer, files[-1].open("wb") as stream:
+                    shutil.copyfileobj(answer, stream)
+            except (urllib.error.URLError, OSError, ValueError) as error:
+                raise UserError(f"{url}: {error}: check the network and the URL, and run again") from None
+        yield files
 
 
 def _pinned_pip(scratch: Path) -> Path:

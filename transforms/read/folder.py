@@ -16,6 +16,7 @@ from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
+from .source import Tree
 from .wheels import sha256_of
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and what starts with a dot
@@ -23,7 +24,7 @@ _REMOTE = re.compile(r"(?:[/:])([^/:]+/[^/:]+?)(?:\.git)?/?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Tree):
     """A corpus of one tree, and that tree."""
 
     root: Path
@@ -38,7 +39,7 @@ class Folder:
     def digests(self) -> dict[str, str]:
         return {self.package: digest_of(self.root)}
 
-    def trees(self) -> Sequence[Folder]:
+    def shards(self) -> Sequence[Folder]:
         return [self]
 
     @contextmanager
@@ -51,6 +52,11 @@ def open_folder(root: Path) -> Folder:
     root = root.resolve()
     commit, remote = _git(root)
     return Folder(root, root.name, remote or root.name, commit or digest_of(root)[:16])
+
+
+def remote_of(root: Path) -> str:
+    """The remote repository of a checkout or a bare repository, "owner/name", "" where it has none."""
+    return _git(root)[1]
 
 
 class FolderContents:
@@ -104,6 +110,8 @@ def _digest(path: Path) -> str:
 def _git(root: Path) -> tuple[str, str]:
     """Commit and remote repository of a checkout, empty where there is none."""
     git = root / ".git"
+    if not git.exists() and (root / "HEAD").is_file():  # a bare repository
+        git = root
     try:
         if git.is_file():  # a worktree
             git = root / git.read_text().partition("gitdir:")[2].strip()

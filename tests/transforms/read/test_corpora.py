@@ -11,10 +11,11 @@ import pytest
 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
-from kernelquarry.transforms.read import EMBEDDED, open_corpus, read_tree
+from kernelquarry.transforms.read import EMBEDDED, open_corpus, read_shard
 from kernelquarry.transforms.read import download as downloading
 from kernelquarry.transforms.read.folder import Folder, open_folder
-from kernelquarry.transforms.read.wheels import PinnedWheels, parse_requirements, sha256_of
+from kernelquarry.transforms.read.pinned import PinnedPackages, parse_requirements
+from kernelquarry.transforms.read.wheels import sha256_of
 from tests.transforms.read.wheel import MIT, make_wheel
 
 
@@ -30,9 +31,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedWheels:
+def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedPackages:
     text = f"# ours\ntiny-pkg==1.0 --hash=sha256:{sha256 or sha256_of(wheel)}\n"
-    return PinnedWheels("ours", parse_requirements(text, "ours"), cache)
+    return PinnedPackages("ours", parse_requirements(text, "ours"), cache)
 
 
 # pinned wheels
@@ -47,32 +48,32 @@ def test_embedded_corpora_hold_each_other() -> None:
 def test_wheels_are_downloaded_once(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = make_wheel(index, {"pkg/a.py": "x = 1\n"})
     corpus = pinned(wheel, tmp_path / "cache")
-    (tree,) = corpus.trees()
-    assert [outcome.record.text for outcome in read_tree(tree) if isinstance(outcome, Kept)] == ["x = 1\n"]
+    (tree,) = corpus.shards()
+    assert [outcome.record.text for outcome in read_shard(tree) if isinstance(outcome, Kept)] == ["x = 1\n"]
     assert [path.suffix for path in (tmp_path / "cache" / "wheels").iterdir()] == [".whl"]
     monkeypatch.setattr(subprocess, "run", None)
-    assert corpus.trees() == [tree]
+    assert corpus.shards() == [tree]
 
 
 def test_a_changed_wheel_in_the_cache_is_refused(tmp_path: Path, index: Path) -> None:
     corpus = pinned(make_wheel(index, {"pkg/a.py": "x = 1\n"}), tmp_path / "cache")
-    (tree,) = corpus.trees()
+    (tree,) = corpus.shards()
     tree.path.write_bytes(b"tampered")
-    with pytest.raises(UserError, match=r"not the wheel that was pinned .* delete it"):
-        corpus.trees()
+    with pytest.raises(UserError, match=r"not the file that was pinned .* delete it"):
+        corpus.shards()
 
 
 def test_an_index_that_serves_another_file_is_refused(tmp_path: Path, index: Path) -> None:
     corpus = pinned(make_wheel(index, {"pkg/a.py": "x = 1\n"}), tmp_path / "cache", sha256="0" * 64)
     with pytest.raises(UserError, match="another file than the corpus pins"):
-        corpus.trees()
+        corpus.shards()
     assert not list((tmp_path / "cache" / "wheels").iterdir())
 
 
 def test_a_wheel_that_is_not_to_be_had(tmp_path: Path, index: Path) -> None:
     corpus = pinned(index, tmp_path / "cache", sha256="0" * 64)
     with pytest.raises(UserError, match=r"could not download .*tiny-pkg==1.0.*: check the network") as raised:
-        corpus.trees()
+        corpus.shards()
     assert "\n" not in str(raised.value)
 
 
@@ -81,7 +82,7 @@ def test_no_pip(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) ->
     said = f"{sys.executable}: No module named pip"
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", said))
     with pytest.raises(UserError, match=r"no pip to download with: run .* -m ensurepip"):
-        pinned(index, tmp_path / "cache", sha256="0" * 64).trees()
+        pinned(index, tmp_path / "cache", sha256="0" * 64).shards()
 
 
 @pytest.mark.parametrize("line", ["torch", "torch==2.0", "torch==2.0 --hash=md5:0", "-r other.txt"])
@@ -108,7 +109,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 
 def paths(folder: Folder) -> list[str]:
-    return [outcome.record.source.path for outcome in read_tree(folder) if isinstance(outcome, Kept)]
+    return [outcome.record.source.path for outcome in read_shard(folder) if isinstance(outcome, Kept)]
 
 
 def test_a_folder_is_a_corpus(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_folder_is_a_corpus(tmp_path: Path) -> None:
     }
     corpus = open_corpus(str(write(tmp_path / "code", files)), tmp_path)
     assert corpus.name == "code"
-    (tree,) = corpus.trees()
+    (tree,) = corpus.shards()
     assert (tree.package, len(tree.revision)) == ("code", 16)
     assert paths(tree) == ["a.py", "sub/b.py"]
 
@@ -133,7 +134,7 @@ def test_a_package_keeps_its_name(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_licence_says_so(tmp_path: Path) -> None:
-    (outcome,) = read_tree(open_folder(write(tmp_path / "code", {"a.py": "x = 1\n"})))
+    (outcome,) = read_shard(open_folder(write(tmp_path / "code", {"a.py": "x = 1\n"})))
     assert isinstance(outcome, Dropped)
     assert outcome.evidence == "no licence was found"
 
@@ -167,7 +168,7 @@ def test_an_unreadable_file_costs_only_itself(tmp_path: Path, monkeypatch: pytes
         return opened(path, *args, **options)
 
     monkeypatch.setattr(Path, "open", refuse)
-    first, second = read_tree(open_folder(root))
+    first, second = read_shard(open_folder(root))
     assert isinstance(first, Errored) and first.error == "PermissionError" and first.id.endswith("/a.py")
     assert isinstance(second, Kept)
 
@@ -189,7 +190,7 @@ def test_an_unreadable_folder_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_file_that_vanishes_is_our_error(tmp_path: Path) -> None:
     root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", "b.py": ""})
-    outcomes = read_tree(open_folder(root))
+    outcomes = read_shard(open_folder(root))
     assert isinstance(next(outcomes), Kept)
     (root / "b.py").unlink()
     assert isinstance(next(outcomes), Errored)

@@ -1,0 +1,278 @@
+"""The Stack in its exact forms, and any other table: what is read, what is not, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import constants
+
+from kernelquarry.filters.optout import OptOut
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import SourceFile
+from kernelquarry.transforms.read import jsonl, open_corpus, read_once, read_shard
+from kernelquarry.transforms.read import table as tabular
+from kernelquarry.transforms.read.corpora import STACKS
+from tests.hub_double import TOKEN, HubDouble
+from tests.transforms.read.tables import STACK_V1, v1_row, write_table
+
+NET = "import torch\n\n\nclass Net(torch.nn.Module):\n    pass\n"
+
+
+def read(corpus: str | Path, tmp_path: Path) -> list[Outcome[SourceFile]]:
+    """As a run does: cut, sent to workers, read."""
+    shards = open_corpus(str(corpus), tmp_path / "cache").shards()
+    pieces = [pickle.loads(pickle.dumps(piece)) for shard in shards for piece in shard.pieces()]  # noqa: S301
+    return [outcome for piece in pieces for outcome in read_shard(piece)]
+
+
+def kept(outcomes: list[Outcome[SourceFile]]) -> list[SourceFile]:
+    return [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
+
+
+def dropped(outcomes: list[Outcome[SourceFile]]) -> list[tuple[Reason, str]]:
+    return [(outcome.reason, outcome.evidence) for outcome in outcomes if isinstance(outcome, Dropped)]
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]], end: str = "\n") -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows).removesuffix("\n") + end)
+    return path
+
+
+# The Stack v1
+
+
+def test_the_stack(tmp_path: Path) -> None:
+    rows = [
+        v1_row("a/net.py", NET),
+        v1_row("a/other.py", "x = 1\n"),
+        v1_row("a/gpl.py", NET, licences=["GPL-3.0-only"]),
+        v1_row("a/both.py", NET, licences=["MIT", "GPL-2.0-only"]),
+        v1_row("a/none.py", NET, licences=[]),
+        v1_row("a/null.py", None),
+        v1_row("a/no_list.py", NET, licences=None),
+        v1_row("../up.py", NET),
+        v1_row("a/net.py", NET + "\n"),
+        v1_row("a/net.ipynb", NET),
+    ]
+    outcomes = read(write_table(tmp_path / "data.parquet", STACK_V1, rows), tmp_path)
+    (file,) = kept(outcomes)
+    assert (file.text, file.licence.spdx) == (NET, "MIT")
+    assert file.licence.evidence == "max_stars_repo_licenses: MIT"
+    assert (file.source.package, file.source.revision, file.source.path) == ("someone/layers", "c" * 40, "a/net.py")
+    assert dropped(outcomes) == [
+        (Reason.LICENCE_NOT_PERMISSIVE, "max_stars_repo_licenses says GPL-3.0-only"),
+        (Reason.LICENCE_NOT_PERMISSIVE, "max_stars_repo_licenses says GPL-2.0-only"),
+        (Reason.LICENCE_NOT_PERMISSIVE, "no licence was found"),
+        (Reason.NO_CONTENT, ""),
+        (Reason.LICENCE_NOT_PERMISSIVE, "no licence was found"),
+        (Reason.NOT_PYTHON, "unsafe path"),
+        (Reason.NOT_PYTHON, "the path stands twice in the source"),
+        (Reason.NO_TORCH, "1 of 9 files"),
+    ]
+
+
+def test_a_table_is_cut_and_only_its_needed_columns_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular, "ROWS_A_PIECE", 4)
+    path = write_table(tmp_path / "a.parquet", STACK_V1, [v1_row(f"{i}.py", NET) for i in range(10)], group=2)
+    (shard,) = open_corpus(str(path), tmp_path).shards()
+    pieces = list(shard.pieces())
+    assert len(pieces) == 3
+    assert [len(list(read_shard(piece))) for piece in pieces] == [4, 4, 2]
+    asked: list[Any] = []
+    batches = pq.ParquetFile.iter_batches
+    monkeypatch.setattr(
+        pq.ParquetFile, "iter_batches", lambda self, *a, **k: asked.append(k["columns"]) or batches(self, *a, **k)
+    )
+    list(read_shard(pieces[0]))
+    assert {tuple(columns) for columns in asked} == {
+        (
+            "content",
+            "max_stars_repo_head_hexsha",
+            "max_stars_repo_licenses",
+            "max_stars_repo_name",
+            "max_stars_repo_path",
+        )
+    }
+
+
+def test_text_that_is_none_costs_its_own_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    content = pa.array([b"\xff torch", NET.encode()]).cast(pa.binary()).view(pa.string())
+    table = pa.table({"content": content, "path": ["a.py", "b.py"], "license": ["MIT", "MIT"]})
+    pq.write_table(table, path)
+    outcomes = read(path, tmp_path)
+    assert [file.source.path for file in kept(outcomes)] == ["b.py"]
+    assert [reason for reason, _ in dropped(outcomes)] == [Reason.UNDECODABLE]
+
+
+def test_every_shipped_source_can_be_opened(tmp_path: Path) -> None:
+    assert [open_corpus(name, tmp_path).name for name in STACKS] == [*STACKS]
+
+
+# any table
+
+
+def test_a_source_file_says_what_the_columns_hold(tmp_path: Path) -> None:
+    rows = [{"body": NET, "where": "net.py", "who": "me/it"}, {"body": "x = 1\n", "where": "x.py", "who": "me/it"}]
+    write_lines(tmp_path / "rows.jsonl", rows)
+    (tmp_path / "mine.toml").write_text(
+        'files = ["*.jsonl"]\nlicence = "BSD-3-Clause"\nonly_torch = false\n\n'
+        '[columns]\ncontent = "body"\npath = "where"\nrepository = "who"\n'
+    )
+    first, second = kept(read(tmp_path / "mine.toml", tmp_path))
+    assert (first.source.corpus, first.source.package, first.source.path) == ("mine", "me/it", "net.py")
+    assert first.licence.evidence == "the source: BSD-3-Clause"
+    assert first.source.revision != second.source.revision  # nothing tells that they belong together
+    assert second.text == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("files = 1 =", "Expected newline"),
+        ("", "`files` names the table's files"),
+        ('files = "a.jsonl"\ncolums = 1', "does not know colums: give blobs, columns"),
+        ('files = "a.jsonl"\n[columns]\ntext = "a"', r"\[columns\] does not know text: give"),
+        ('files = "a.jsonl"\n[columns]\npath = "a"', "needs `content`, or `blob`"),
+        ('files = "a.jsonl"\n[columns]\nblob = "a"', r"\[blobs\] has one entry, `url`"),
+        ('files = "a.jsonl"\nlicence = "GPL-3.0-only"', "no permissive SPDX licence"),
+        ('files = "a.jsonl"\n[columns]\ncontent = "b"', "has no column b .it has code, path"),
+        ('files = "a.jsonl"', "no column tells the licence"),
+        ('files = "none.jsonl"', "none.jsonl: no such file"),
+        ('files = "*.parquet"', "no such file"),
+        ('files = "nowhere://a.parquet"', "nowhere"),
+    ],
+)
+def test_a_source_file_that_is_wrong(text: str, message: str, tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.jsonl", [{"code": NET, "path": "a.py"}])
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(UserError, match=message) as raised:
+        read(tmp_path / "mine.toml", tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_lines_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"text": NET, "path": f"{i}.py", "licence": "MIT"} for i in range(50)]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    whole = kept(read(path, tmp_path))
+    monkeypatch.setattr(jsonl, "BYTES_A_PIECE", 301)
+    (shard,) = open_corpus(str(path), tmp_path).shards()
+    assert len(list(shard.pieces())) > 10
+    assert kept(read(path, tmp_path)) == whole
+    assert len(whole) == 50
+    packed = tmp_path / "b.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert [file.text for file in kept(read(packed, tmp_path))] == [NET] * 50
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            b'{"text": "import torch", "licence": "MIT"}\n{"text": "impo',
+            "byte 43: the file ends in the middle of a row",
+        ),
+        (b'{"text": "import torch", "licence": "MIT"}\nnone\n{}\n', "byte 43: this line is no JSON"),
+        (b"[1]\n", "a line holds list, not an object"),
+        (b"", "holds no rows"),
+        (
+            b'{"a": "import torch", "licence": "MIT"}\n',
+            r"no column is known to hold a file's text \(it has a, licence\)",
+        ),
+    ],
+)
+def test_lines_that_are_none(data: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(data)
+    with pytest.raises(UserError, match=message):
+        read(tmp_path / "a.jsonl", tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0.3, 0.9])
+def test_parquet_that_ends_in_the_middle(keep: float, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "a.parquet", STACK_V1, [v1_row("a.py", NET)])
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
+    with pytest.raises(UserError, match=r"a.parquet: cannot be read \(ArrowInvalid.*\): fetch it again"):
+        read(path, tmp_path)
+
+
+# the Hub
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubDouble]:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with HubDouble() as double:
+        serve(double.url, monkeypatch)
+        yield double
+
+
+def serve(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What HF_ENDPOINT does, if it is set before the client is imported."""
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
+
+
+def publish(hub: HubDouble, tmp_path: Path, gated: bool) -> str:
+    path = write_table(tmp_path / "table.parquet", STACK_V1, [v1_row("net.py", NET)])
+    hub.add("bigcode/the-stack-dedup", {"data/python/data-0.parquet": path.read_bytes()}, gated=gated)
+    return "the-stack-dedup"
+
+
+def test_the_hub(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    (file,) = kept(read(publish(hub, tmp_path, gated=True), tmp_path))
+    assert (file.text, file.source.corpus) == (NET, "the-stack-dedup")
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "needs a token: accept its terms on its page, then set HF_TOKEN"),
+        ("hf_other", "access was not granted to the account of HF_TOKEN"),
+    ],
+)
+def test_a_gated_table(
+    token: str, message: str, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    name = publish(hub, tmp_path, gated=True)
+    with pytest.raises(UserError, match=message) as raised:
+        read(name, tmp_path)
+    assert token not in str(raised.value) or not token
+
+
+def test_a_table_that_is_not_there(hub: HubDouble, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such repository, or it is private"):
+        read("hf://datasets/nobody/nothing/a.parquet", tmp_path)
+
+
+def test_a_hub_that_is_not_there(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(UserError, match=r"cannot be reached .*: check the network and run again"):
+        read("the-stack-dedup", tmp_path)
+
+
+def test_what_was_read_is_not_fetched_again(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = publish(hub, tmp_path, gated=False)
+    (shard,) = open_corpus(name, tmp_path / "cache").shards()
+    (piece,) = shard.pieces()
+    first = list(read_once(piece, OptOut(), "code"))
+    hub.fail(404, path="resolve", times=100)
+    assert list(read_once(piece, OptOut(), "code")) == first
+    assert len(first) == 1
+    with pytest.raises(UserError):  # other code may give something else
+        list(read_once(piece, OptOut(), "other code"))

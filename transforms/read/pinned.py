@@ -1,0 +1,126 @@
+"""Packages pinned by hash in a requirements file: downloaded once, checked on every run, never installed or built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from kernelquarry.pipeline.schema.errors import UserError
+
+from .download import download, download_urls
+from .sdist import SUFFIXES, Sdist
+from .wheels import Wheel, sha256_of
+
+_PINNED = re.compile(r"([A-Za-z0-9._-]+)==(\S+)\s+--hash=sha256:([0-9a-f]{64})")
+_BY_URL = re.compile(r"([A-Za-z0-9._-]+)\s*@\s*(\S+)\s+--hash=sha256:([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One pinned file: the wheel that an index has, or what lies at a URL, which may be a source distribution."""
+
+    package: str
+    version: str
+    sha256: str
+    url: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"{self.package}=={self.version} --hash=sha256:{self.sha256}"
+
+    @property
+    def suffix(self) -> str:
+        return next((end for end in SUFFIXES if self.url.endswith(end)), ".whl")
+
+    def path(self, folder: Path) -> Path:
+        return folder / f"{self.package}-{self.version}-{self.sha256[:16]}{self.suffix}"
+
+
+def parse_requirements(text: str, name: str) -> tuple[Requirement, ...]:
+    """Raises: UserError: a line is no requirement pinned by one sha256."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if match := _PINNED.fullmatch(line.strip()):
+            found.append(Requirement(*match.groups()))
+        elif match := _BY_URL.fullmatch(line.strip()):
+            package, url, sha256 = match.groups()
+            found.append(Requirement(package, archive_version(PurePosixPath(unquote(urlsplit(url).path))), sha256, url))
+        else:
+            raise UserError(
+                f"{name}, line {number}: expected `package==version --hash=sha256:...` "
+                f"or `package @ URL --hash=sha256:...`, got `{line.strip()}`"
+            )
+    if not found:
+        raise UserError(f"{name}: lists no packages")
+    return tuple(sorted(found, key=lambda requirement: (requirement.package, requirement.version)))
+
+
+def archive_version(path: PurePosixPath) -> str:
+    """The version that the name of a wheel or a source distribution tells, "0" if none."""
+    end = next((end for end in (*SUFFIXES, ".whl") if path.name.endswith(end)), "")
+    parts = path.name.removesuffix(end).split("-")
+    return next((part for part in parts[1:] if part[:1].isdigit()), "0")
+
+
+def open_archive(path: Path) -> PinnedPackages:
+    """The corpus that is one wheel or source distribution on this machine. Raises: UserError."""
+    try:
+        sha256 = sha256_of(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    package = path.name.partition("-")[0]
+    requirement = Requirement(package, archive_version(PurePosixPath(path.name)), sha256, str(path))
+    return PinnedPackages(package, (requirement,), path)
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedPackages:
+    """A corpus of wheels and source distributions."""
+
+    name: str
+    requirements: tuple[Requirement, ...]
+    cache: Path  # folder of downloads, or the one file itself
+
+    def digests(self) -> dict[str, str]:
+        return {f"{r.package}=={r.version}": r.sha256 for r in self.requirements}
+
+    def shards(self) -> Sequence[Wheel | Sdist]:
+        if self.cache.is_file():
+            trees = [self._tree(requirement, self.cache) for requirement in self.requirements]
+        else:
+            folder = self.cache / "wheels"
+            fetch([r for r in self.requirements if not r.path(folder).exists()], folder)
+            trees = [self._tree(requirement, requirement.path(folder)) for requirement in self.requirements]
+        for tree in trees:
+            tree.check()
+        return trees
+
+    def _tree(self, requirement: Requirement, path: Path) -> Wheel | Sdist:
+        kind = Wheel if path.name.endswith(".whl") else Sdist
+        return kind(self.name, requirement.package, requirement.version, path, requirement.sha256)
+
+
+def fetch(requirements: Sequence[Requirement], folder: Path) -> None:
+    """Download to where `Requirement.path` says. Raises: UserError."""
+    wheels = [requirement for requirement in requirements if not requirement.url]
+    by_hash = {requirement.sha256: requirement for requirement in requirements}
+    if wheels:
+        with download([requirement.line for requirement in wheels], folder) as files:
+            _place(files, by_hash, folder)
+    if urls := [requirement.url for requirement in requirements if requirement.url]:
+        with download_urls(urls, folder) as files:
+            _place(files, by_hash, folder)
+    if by_hash:
+        names = ", ".join(f"{r.package}=={r.version}" for r in by_hash.values())
+        raise UserError(f"no file with the pinned hash was downloaded for {names}")
+
+
+def _place(files: Sequence[Path], by_hash: dict[str, Requirement], folder: Path) -> None:
+    for file in files:
+        if (requirement := by_hash.pop(sha256_of(file), None)) is not None:
+            file.replace(requirement.path(folder))

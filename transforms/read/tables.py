@@ -1,0 +1,116 @@
+"""Tables as a corpus: The Stack, and any parquet or JSON lines, described by a small TOML file or by their columns."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from kernelquarry.filters.spdx import is_permissive
+from kernelquarry.pipeline.schema.errors import UserError
+
+from . import jsonl
+from .blobs import Opener, UrlOpener
+from .mapping import Columns, check, parse_columns, usual
+from .remote import RemoteFile, absolute, find_files, reaching
+from .table import TableShard
+
+SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
+SHIPPED = resources.files("kernelquarry.pipeline").joinpath("corpora")
+FORMS = ("the-stack", "the-stack-v2-train-full-ids", "the-stack-v2")  # shipped, and recognised by their columns
+_KEYS = {"files", "columns", "licence", "only_torch", "blobs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a table's columns hold, and where the contents lie that it only has ids of."""
+
+    columns: Columns
+    opener: Opener | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A corpus of files of one form. Nothing is listed or opened before it is needed."""
+
+    name: str
+    patterns: tuple[str, ...]
+    cache: Path
+    form: Form | None = None  # None: as the first file's columns tell
+    licence: str = ""  # of all rows, in place of a column
+    only_torch: bool = True
+
+    def digests(self) -> dict[str, str]:
+        return {file.url: file.digest for file in self._files()}
+
+    def shards(self) -> Iterator[TableShard]:
+        files = self._files()
+        form = self._form(files[0])
+        if not form.columns.licences and not self.licence:
+            raise UserError(
+                f"{files[0].url}: no column tells the licence: name it under [columns] in a source file, "
+                'or give all rows one with `licence = "MIT"`, see docs/sources.md'
+            )
+        for file in files:
+            memory = None if file.is_local and form.opener is None else self.cache / "read"
+            yield TableShard(self.name, file, form.columns, self.licence, self.only_torch, form.opener, memory)
+
+    def _files(self) -> Sequence[RemoteFile]:
+        return [file for pattern in self.patterns for file in find_files(pattern)]
+
+    def _form(self, file: RemoteFile) -> Form:
+        names = _names(file)
+        if self.form is not None:
+            check(self.form.columns, names, file.url)
+            return self.form
+        known = (_form(tomllib.loads(SHIPPED.joinpath(f"{name}.toml").read_text()), name) for name in FORMS)
+        found = (form for form in known if form is not None and {*form.columns.needed()} <= {*names})
+        return next(found, None) or Form(usual(names, file.url))
+
+
+def open_source_file(path: Path, text: str, cache: Path) -> Tables:
+    """The corpus that a source file describes. Raises: UserError: it does not."""
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {error}") from None
+    if unknown := sorted(entries.keys() - _KEYS):
+        raise UserError(f"{path}: does not know {', '.join(unknown)}: give {', '.join(sorted(_KEYS))}")
+    files = entries.get("files", [])
+    patterns = [files] if isinstance(files, str) else files
+    if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+        raise UserError(f"{path}: `files` names the table's files, by path or URL")
+    licence = str(entries.get("licence", ""))
+    if licence and not is_permissive(licence):
+        raise UserError(f"{path}: {licence} is no permissive SPDX licence, and nothing would be kept")
+    return Tables(
+        name=path.stem,
+        patterns=tuple(absolute(pattern, path.parent) for pattern in patterns),
+        cache=cache,
+        form=_form(entries, str(path)),
+        licence=licence,
+        only_torch=bool(entries.get("only_torch", True)),
+    )
+
+
+def _form(entries: Mapping[str, Any], place: str) -> Form | None:
+    if "columns" not in entries:
+        return None
+    columns, blobs = parse_columns(entries["columns"], place), entries.get("blobs")
+    if not columns.blob:
+        return Form(columns)
+    if not isinstance(blobs, dict) or set(blobs) != {"url"} or "{blob}" not in str(blobs["url"]):
+        raise UserError(f"{place}: [blobs] has one entry, `url`, with {{blob}} where the id of a content goes")
+    return Form(columns, UrlOpener(str(blobs["url"])))
+
+
+def _names(file: RemoteFile) -> list[str]:
+    if not file.url.endswith(".parquet"):
+        return sorted(jsonl.first_row(file))
+    with file.open() as stream, reaching(file.url):
+        return list(pq.read_schema(stream).names)
