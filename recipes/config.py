@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kernelquarry.pipeline.schema.errors import UserError
 
@@ -79,7 +79,7 @@ class GrpoSection(OptimiserSection):
     epsilon: Share = 0.2
     loss: Literal["grpo", "dr_grpo", "dapo", "bnpo"] = "dapo"
     scale: Literal["group", "batch", "none"] = "group"
-    rollouts: Literal["auto", "transformers", "continuous", "vllm"] = "auto"  # auto: vLLM where it is installed
+    rollouts: Literal["auto", "transformers", "static", "continuous", "vllm"] = "auto"  # auto: vLLM where it is
 
 
 class RewardSection(_Section):
@@ -93,7 +93,17 @@ class RewardSection(_Section):
     pure: Share = 1.0
     speed: Annotated[float, Field(ge=0.0)] = 1.0  # speed: for each doubling over eager
     speed_cap: Annotated[float, Field(gt=0.0)] = 4.0  # times as fast as eager, where more is no longer paid
-    penalties: dict[str, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)  # by class of hack, taken off
+    # Taken off, by class of hack: kernels that do not do the work, code that hides how, other ways where nobody looks.
+    penalties: dict[Literal["unused", "fraud", "untried"], Annotated[float, Field(ge=0.0)]] = Field(
+        default_factory=dict
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        steps = [0.0, self.loads, self.runs, self.contract, self.correct, self.pure]
+        if steps != sorted(steps):
+            raise ValueError("loads, runs, contract, correct and pure must not fall")
+        return self
 
 
 class EvaluationSection(_Section):

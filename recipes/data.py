@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelquarry.pipeline.chats import examples
 from kernelquarry.pipeline.prompts import Message, answer, ask
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.schema.errors import UserError
@@ -93,6 +94,11 @@ def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted
     fitted = Fitted(tuple(pair for pair, _ in kept), len(pairs) - len(kept), sum(length for _, length in kept))
     _logger.info("%s", fitted)
     return fitted
+
+
+def taught(pairs: Iterable[Pair]) -> list[Pair]:
+    """Those that do what the prompt asks for: kernels alone, for inputs of any size."""
+    return [pair for pair in pairs if examples(pair)]
 
 
 def sft_rows(pairs: Iterable[Pair]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .data import fit_chats, load_pairs, sft_rows, split_of
+from .data import fit_chats, load_pairs, sft_rows, split_of, taught
 from .training import Ask, Trained, arguments, lora_config, train_stage
 
 _HELD_OUT = 64  # rows of the validation split that the loss is looked at on
@@ -19,8 +19,8 @@ def train(ask: Ask) -> Trained:
         from trl import SFTConfig, SFTTrainer
 
         pairs = load_pairs(ask.dataset)
-        fitted = fit_chats(split_of(pairs, "train", recipe.rows), tokenizer, recipe.model.context)
-        held_out = [pair for pair in pairs if pair.split == "validation"]
+        fitted = fit_chats(split_of(taught(pairs), "train", recipe.rows), tokenizer, recipe.model.context)
+        held_out = [pair for pair in taught(pairs) if pair.split == "validation"]
         seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]
         section = recipe.sft
         config = SFTConfig(

@@ -85,7 +85,7 @@ def pairs() -> list[Pair]:
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory: pytest.TempPathFactory, pairs: list[Pair]) -> Path:
     folder = tmp_path_factory.mktemp("dataset")
-    write_rows(folder, Pair, pairs)
+    write_rows(folder, Path("data/pairs"), Pair, pairs)
     return folder
 
 
