@@ -194,6 +194,7 @@ def make_pair(**overrides: Any) -> Pair:
         purity=Purity.PURE,
         extern_ops=(),
         shape_general=True,
+        distillation=(),
         verdict=make_verdict(),
     )
     fields |= overrides

@@ -47,5 +47,12 @@ def _to_2(row: Plain, record: str) -> Plain:
     return {**row, "verdict": {**verdict, "mutants": 0, "survivors": []}, "timings": []}
 
 
+def _to_3(row: Plain, record: str) -> Plain:
+    """Version 3 says how a model came to write a kernel, what models said of it, and how it stands among others."""
+    added: Plain = {"distillation": []} if record in ("Pair", "Rejection") else {}
+    added |= {"explanations": [], "marks": []} if record == "Pair" else {}
+    return {**row, **added}
+
+
 # Version -> a function from a row of it, and the name of its record, to a row of the next.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3}

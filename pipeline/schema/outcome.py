@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from .reasons import Reason
-from .records import CounterExample
+from .records import Candidate, CounterExample
 
 R = TypeVar("R")
 
@@ -24,6 +24,7 @@ class Dropped:
     reason: Reason
     evidence: str  # the measured value or message, capped by the stage that writes it
     counter_examples: tuple[CounterExample, ...] = ()  # none or one, of a candidate that was run
+    candidates: tuple[Candidate, ...] = ()  # one if it is a candidate that no stage before has kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,11 @@ class Reason(Enum):
     IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes, so the task proves nothing")
     ORACLE_FAILED = ("oracle_failed", "verify", "the reference does not run in float64 or is not finite")
 
+    # distill: one unit is a model's answer; verify's reasons apply too
+    NO_ANSWER = ("no_answer", "distill", "the endpoint refused the request, or its answer was empty or cut off")
+    NO_CODE = ("no_code", "distill", "the answer holds no source with a kernel that it launches from ModelNew")
+    ANSWERED_BEFORE = ("answered_before", "distill", "the same code as the lowered kernel, or as another answer")
+
     # any stage that runs a guest
     TIMED_OUT = ("timed_out", "guest", "the guest did not end before its deadline")
     OUT_OF_MEMORY = ("out_of_memory", "guest", "the guest asked for more memory than its cap")

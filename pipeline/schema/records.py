@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .provenance import Environment, Generator, Licence, SourceRef
+from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -148,10 +148,15 @@ class Candidate:
     shape_general: bool
     generator: Generator
     inductor_code: str  # "" for a model's candidate
+    distillation: tuple[Distillation, ...] = ()  # one if a model wrote it
 
     @property
     def id(self) -> str:
-        return self.probed.id
+        """The module's; of a model's answers, of which a module may have several, with the request that it answers."""
+        if not self.distillation:
+            return self.probed.id
+        last = self.distillation[0].turns[-1]
+        return f"{self.probed.id}/{last.request[:12]}-{last.sample}"
 
 
 class Tier(StrEnum):
@@ -209,6 +214,7 @@ class Verdict:
 class Verified:
     candidate: Candidate
     verdict: Verdict
+    explanations: tuple[Explanation, ...] = ()
 
     @property
     def id(self) -> str:
@@ -290,6 +296,7 @@ class Row:
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
+    distillation: tuple[Distillation, ...]  # one if a model wrote `triton_code`
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +305,8 @@ class Pair(Row):
 
     verdict: Verdict
     timings: tuple[Timing, ...] = ()  # none or one: only a GPU's time is worth a label
+    explanations: tuple[Explanation, ...] = ()
+    marks: tuple[str, ...] = ()  # among the pairs of its module: "fastest", "shortest", "purest"; "near_lowered"
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION

@@ -33,6 +33,7 @@ def flatten(verified: Verified) -> Pair:
         id=pair_id(candidate.probed.python_code, candidate.triton_code),
         **_shared(candidate),
         verdict=verified.verdict,
+        explanations=verified.explanations,
         cluster=candidate.probed.cluster,
     )
 
@@ -70,4 +71,5 @@ def _shared(candidate: Candidate) -> dict[str, Any]:
         purity=candidate.purity,
         extern_ops=candidate.extern_ops,
         shape_general=candidate.shape_general,
+        distillation=candidate.distillation,
     )

@@ -27,7 +27,7 @@ def test_every_field_of_the_row_comes_from_the_record_of_that_name() -> None:
     candidate, probed, module = verified.candidate, verified.candidate.probed, verified.candidate.probed.module
     pair = flatten(verified)
     renamed = {"module_name": module.name}
-    own = {"id", "entry_point", "cluster", "split", "schema_version", "verdict", "timings"}
+    own = {"id", "entry_point", "cluster", "split", "schema_version", "verdict", "timings", "explanations", "marks"}
     for field in fields(Pair):
         if field.name in own:
             continue

@@ -1,0 +1,131 @@
+"""The form of requests and replies: the part of OpenAI's chat completions that every server has.
+
+Neither `n` nor JSON mode nor streaming is used: a sample is a request.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+
+from .budget import CHARACTERS_PER_TOKEN
+from .cache import Reply
+from .teachers import Teacher
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_RESETS = (
+    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("x-ratelimit-remaining", "x-ratelimit-reset"),
+    ("ratelimit-remaining", "ratelimit-reset"),
+)
+
+
+class Malformed(Exception):
+    """What came is no chat completion."""
+
+
+def body_of(teacher: Teacher, messages: Sequence[Message]) -> dict[str, Any]:
+    """What is sent."""
+    return {
+        "model": teacher.model,
+        "messages": list(messages),
+        teacher.max_tokens_name: teacher.max_tokens,
+        **teacher.sampling,
+        "stream": False,
+    }
+
+
+def request_of(teacher: Teacher, body: Mapping[str, Any]) -> str:
+    """The hash that names a request: whom it goes to, and all that is sent. Where the endpoint lives is no part."""
+    return sha256(canonical([teacher.name, teacher.version, body]))[:32]
+
+
+def read_reply(raw: bytes | str, teacher: Teacher, request: str, sample: int, prompt_characters: int) -> Reply:
+    """The reply in the body of a response. Tokens that the endpoint does not tell are estimated.
+
+    Raises: Malformed.
+    """
+    try:
+        data = json.loads(raw)
+        choice = data["choices"][0]
+        message = choice["message"]
+        content = _text(message.get("content"))
+        thinking = _text(message.get("reasoning_content") or message.get("reasoning"))
+    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise Malformed(f"{type(error).__name__}: {raw[:200]!r}") from error
+    usage = data.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    prompt = _count(usage.get("prompt_tokens"), prompt_characters)
+    completion = _count(usage.get("completion_tokens"), len(content) + len(thinking))
+    return Reply(
+        request=request,
+        sample=sample,
+        teacher=teacher.name,
+        model=str(data.get("model") or teacher.model)[:200],
+        content=content,
+        thinking=thinking,
+        finish=str(choice.get("finish_reason") or "")[:40],
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost_usd=teacher.price(prompt, completion),
+    )
+
+
+def refusal(teacher: Teacher, request: str, sample: int, why: str) -> Reply:
+    """In place of a reply that will never come."""
+    return Reply(request, sample, teacher.name, teacher.model, why, "", "refused", 0, 0, 0.0)
+
+
+def told_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that `Retry-After` tells to wait, None if it does not."""
+    value = headers.get("Retry-After-Ms")
+    if value is not None and value.strip().isdigit():
+        return int(value) / 1000
+    value = (headers.get("Retry-After") or "").strip()
+    if seconds := _seconds(value):
+        return seconds
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError):
+        return 0.0 if value == "0" else None
+
+
+def used_up(headers: Mapping[str, str]) -> float:
+    """Seconds until requests or tokens are there again, 0 if some are left."""
+    waits = [0.0]
+    for remaining, reset in _RESETS:
+        if headers.get(remaining, "").strip() in ("0", "0.0"):
+            waits.append(_seconds(headers.get(reset, "")) or 0.0)
+    return max(waits)
+
+
+def _seconds(value: str) -> float | None:
+    """Of `20`, `1.5`, `6m0s`, `20ms`, or a time of day in seconds since 1970."""
+    if re.fullmatch(r"\d+(\.\d+)?", value):
+        number = float(value)
+        return max(0.0, number - time.time()) if number > 1e9 else number
+    parts = _DURATION.findall(value)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else None
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):  # parts of a message
+        return "".join(part["text"] for part in value if part.get("type") in ("text", "output_text"))
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()  # lone surrogates are no text
+    raise TypeError(f"{type(value).__name__} in place of text")
+
+
+def _count(told: object, characters: int) -> int:
+    return told if isinstance(told, int) and told >= 0 else characters // CHARACTERS_PER_TOKEN + 1

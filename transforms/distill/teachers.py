@@ -1,0 +1,133 @@
+"""Who is asked, for how much, and under which terms: the table of teachers, read from a TOML file.
+
+`docs/distillation.md` has an example of the file. Keys are never in it: it names environment variables.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+from kernelquarry.pipeline.schema.provenance import TermsClass
+
+Route = Literal["write", "refine", "explain"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Terms(_Model):
+    """What a licence or terms of use say of training on what a model writes, and where that was read."""
+
+    training: TermsClass
+    source: str  # URL, or name of the licence
+    read_on: str  # date
+
+
+class Teacher(_Model):
+    """One model behind one endpoint."""
+
+    name: str = Field(pattern=r"^[\w.-]{1,40}$")
+    model: str  # as the endpoint calls it
+    version: str = ""  # revision of the weights, or date of the API's version
+    url: str  # up to and with /v1
+    kind: Literal["hosted", "vllm", "sglang", "transformers", "own"]
+    terms: str  # key in the table of terms
+    key_env: str = ""  # environment variable with the API key
+    usd_per_million_input: Annotated[float, Field(ge=0)] = 0.0
+    usd_per_million_output: Annotated[float, Field(ge=0)] = 0.0
+    batch_price: Annotated[float, Field(ge=0, le=1)] = 1.0  # share of the price that a batch costs
+    routes: tuple[Route, ...] = ("write", "refine")
+    samples: Annotated[int, Field(ge=1)] = 1
+    in_flight: Annotated[int, Field(ge=1)] = 16
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    max_tokens: Annotated[int, Field(ge=1)] = 8192
+    max_tokens_name: str = "max_tokens"  # some endpoints call it max_completion_tokens
+    sampling: dict[str, str | int | float | bool] = Field(default_factory=dict)  # goes into each request as it is
+
+    @property
+    def key(self) -> str:
+        """Raises: UserError: the environment does not have it."""
+        if not self.key_env:
+            return ""
+        if not (key := os.environ.get(self.key_env, "")):
+            raise UserError(f"teacher {self.name}: the environment variable {self.key_env} is empty: put its key there")
+        return key
+
+    def price(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """In dollars."""
+        return (prompt_tokens * self.usd_per_million_input + completion_tokens * self.usd_per_million_output) / 1e6
+
+
+class Limits(_Model):
+    """Where a run stops asking. What earlier runs with the same cache have spent counts."""
+
+    usd: Annotated[float, Field(ge=0)] = 10.0
+    tokens: Annotated[int, Field(ge=0)] = 10_000_000
+
+
+class Retries(_Model):
+    """How long a request is tried."""
+
+    tries: Annotated[int, Field(ge=1)] = 6  # of one that fails; being told to wait is no failure
+    first_wait_s: Annotated[float, Field(gt=0)] = 1.0  # doubled each time
+    patience_s: Annotated[float, Field(gt=0)] = 3600.0  # of waiting as told
+    most_bytes: Annotated[int, Field(ge=1000)] = 4_000_000  # of a reply
+
+
+class Teaching(_Model):
+    """The whole file."""
+
+    teachers: tuple[Teacher, ...] = Field(min_length=1)
+    terms: dict[str, Terms]
+    limits: Limits = Limits()
+    retries: Retries = Retries()
+    repairs: Annotated[int, Field(ge=0)] = 2  # turns after the first
+    modules: Annotated[int, Field(ge=1)] = 32  # at once
+    accept_terms: tuple[str, ...] = ()  # teachers that are asked although their terms forbid training, or are not known
+
+    @model_validator(mode="after")
+    def _check(self) -> Teaching:
+        names = [teacher.name for teacher in self.teachers]
+        if len(set(names)) < len(names):
+            raise ValueError("two teachers have one name")
+        for teacher in self.teachers:
+            if teacher.terms not in self.terms:
+                raise ValueError(f"teacher {teacher.name}: no terms are called {teacher.terms!r}")
+            found = self.terms[teacher.terms].training
+            if found in (TermsClass.FORBIDS, TermsClass.UNKNOWN) and teacher.name not in self.accept_terms:
+                raise ValueError(
+                    f"teacher {teacher.name}: its terms say {found.value!r} to training on its answers: leave it out, "
+                    "or, if you may all the same, name it in accept_terms"
+                )
+        return self
+
+    @property
+    def digest(self) -> str:
+        """Of what decides the results: not of limits, prices, keys and speeds."""
+        apart = {"usd_per_million_input", "usd_per_million_output", "batch_price", "key_env", "in_flight", "timeout_s"}
+        teachers = [teacher.model_dump(mode="json", exclude=apart | {"url"}) for teacher in self.teachers]
+        terms: dict[str, Any] = self.model_dump(mode="json", include={"terms"})
+        return sha256(canonical([teachers, terms, self.repairs]))
+
+
+def load_teaching(path: Path) -> Teaching:
+    """Raises: UserError: there is no such file, or what is wrong with it."""
+    try:
+        return Teaching.model_validate(tomllib.loads(path.read_text()))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file: docs/distillation.md shows what is in one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{path}: {place + ': ' if place else ''}{message}") from None
