@@ -35,7 +35,8 @@ def _facts(row: Pair | Rejection) -> Table:
         "kernels": ", ".join(row.kernels),
         "purity": " ".join((row.purity, *row.extern_ops)),
         "shapes": "; ".join(shapes(workload) for workload in row.workloads)
-        + (", shape-general" if row.shape_general else ", specialised"),
+        + (", shape-general" if row.shape_general else ", specialised")
+        + "".join(f", {guard}" for guard in row.guards),
         **(_proof(row) if isinstance(row, Pair) else _failure(row)),
         "generator": f"{row.generator.name} {row.generator.version}",
         "split": row.split,

@@ -165,6 +165,7 @@ def make_candidate(probed: Probed | None = None, **overrides: Any) -> Candidate:
         shape_general=True,
         generator=GENERATOR,
         inductor_code="# generated\n" + TRITON_CODE,
+        guards=("input0_1 % 2 == 0",),
     )
     return Candidate(**{**fields, **overrides})
 
@@ -194,6 +195,7 @@ def make_pair(**overrides: Any) -> Pair:
         purity=Purity.PURE,
         extern_ops=(),
         shape_general=True,
+        guards=(),
         distillation=(),
         verdict=make_verdict(),
     )

@@ -123,6 +123,7 @@ class Lowered:
     outputs: str  # canonical JSON: tree of forward's result; {"output": i} is the i-th graph output
     shape_general: bool  # sizes that differ between the workloads are run-time arguments
     generator: Generator
+    guards: tuple[str, ...] = ()  # what must be true of those sizes, see `transforms.guards`
 
     @property
     def id(self) -> str:
@@ -148,6 +149,7 @@ class Candidate:
     shape_general: bool
     generator: Generator
     inductor_code: str  # "" for a model's candidate
+    guards: tuple[str, ...] = ()  # conditions on sizes that `forward` checks, see `transforms.guards`
     distillation: tuple[Distillation, ...] = ()  # one if a model wrote it
 
     @property
@@ -296,6 +298,7 @@ class Row:
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
+    guards: tuple[str, ...]
     distillation: tuple[Distillation, ...]  # one if a model wrote `triton_code`
 
 

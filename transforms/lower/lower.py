@@ -14,6 +14,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Generator
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Probed, Source, Workload
+from kernelquarry.transforms.guards import parse_guard
 
 TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
 
@@ -37,6 +38,7 @@ class _Found:
     bindings: tuple[tuple[str, Source, str], ...]
     outputs: JsonValue
     shape_general: bool
+    guards: tuple[str, ...]
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
@@ -56,6 +58,8 @@ def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
         return _dropped(probed, report.reply)
     try:
         found = _REPLY.validate_json(canonical(report.reply))
+        for guard in found.guards:
+            parse_guard(guard)
     except (ValidationError, ValueError) as error:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
     kernels = found.inductor_code.count("async_compile.triton(")
@@ -71,6 +75,7 @@ def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
             outputs=canonical(found.outputs),
             shape_general=found.shape_general,
             generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
+            guards=found.guards,
         )
     )
 

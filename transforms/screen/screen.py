@@ -71,5 +71,6 @@ def _shared(candidate: Candidate) -> dict[str, Any]:
         purity=candidate.purity,
         extern_ops=candidate.extern_ops,
         shape_general=candidate.shape_general,
+        guards=candidate.guards,
         distillation=candidate.distillation,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
 
-from .constructor import forward_signature
+from .constructor import forward_of
 from .raw import NotTidied
 
 
@@ -25,9 +25,9 @@ class Argument:
 
 def signature(lowered: Lowered) -> ast.arguments:
     """The reference's own signature of `forward`; where torch has it, one of the workload's tensors."""
-    found = forward_signature(lowered.probed.python_code)
+    found = forward_of(lowered.probed.python_code)
     if found is not None:
-        return found
+        return found.args
     workload = lowered.probed.workloads[0]
     names = [re.sub(r"\W", "_", spec.name) or f"x{i}" for i, spec in enumerate(workload.tensors)]
     if json.loads(workload.args) != [{"tensor": i} for i in range(len(names))] or json.loads(workload.kwargs):

@@ -44,8 +44,8 @@ class Constructor:
         self.entry = entry
 
 
-def forward_signature(source: str) -> ast.arguments | None:
-    """The arguments of the entry point's `forward`, found through its bases in the source; None if torch has it."""
+def forward_of(source: str) -> ast.FunctionDef | None:
+    """The entry point's `forward` without annotations, found through its bases in the source; None if torch has it."""
     classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
     name: str | None = ENTRY_POINT
     seen: set[str] = set()
@@ -57,7 +57,7 @@ def forward_signature(source: str) -> ast.arguments | None:
         seen.add(name)
         for node in classes[name].body:
             if isinstance(node, ast.FunctionDef) and node.name == "forward":
-                return _Plain().visit(node).args
+                return _Plain().visit(node)
         pending += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
     return None
 

@@ -12,6 +12,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered,
 
 from .algebra import is_contiguous, polynomial, render
 from .arguments import arguments, short_roles, signature
+from .checks import Checks
 from .combine import tidy_combine
 from .constructor import slice_constructor
 from .functions import LIBRARY, library_calls
@@ -118,13 +119,15 @@ class _Forward:
     @property
     def text(self) -> str:
         head = f"    def forward({ast.unparse(self._signature)}):"
-        return "\n".join([head, *(wrapped(line, 8) for line in self._lines)])
+        lines = (line for lines in self._lines for line in lines.splitlines())
+        return "\n".join([head, *(wrapped(line, 8) for line in lines)])
 
     def _build(self) -> None:
         inputs = self._bind_arguments()
         self._name_buffers()
         for step in self._steps:
             self._step(step)
+        self._lines[:0] = self._checks()
         self._lines[:0] = self._size_lines()
         needed = _names(self._lines)
         self._lines[:0] = [line for name, line in inputs.items() if name in needed]
@@ -189,12 +192,32 @@ class _Forward:
             own = [step for step in sizes if step.argument == owner]
             left = ", ".join(self._names[step.name] for step in own)
             right = ", ".join(f"{self._names[owner]}.shape[{step.dim}]" for step in own)
-            lines.append(f"{left} = {right}")
+            whole = [step.dim for step in own] == list(range(self._rank(owner))) and len(own) > 1
+            lines.append(f"{left} = {self._names[owner]}.shape" if whole else f"{left} = {right}")
         return lines
 
+    def _checks(self) -> list[str]:
+        """Lines that raise where the call is not one that the kernels were written for."""
+        own = {int(b.name): b.argument for b in self._lowered.bindings if b.source is Source.INPUT}
+        numbers, used = {argument: index for index, argument in own.items()}, self._used()
+        sizes = [step for step in self._steps if isinstance(step, Size)]
+        checks = Checks(
+            self._lowered,
+            {index: self._arguments[name].expression for index, name in own.items() if name in used},
+            {(numbers[size.argument], size.dim): self._names[size.name] for size in sizes},
+        )
+        for index, dim in checks.missing:
+            size = Size(f"input{index}_{dim}", own[index], dim)
+            self._steps.append(size)
+            self._names[size.name] = free(self._size_name(size), self._taken)
+        return checks.lines({place: self._names["input{}_{}".format(*place)] for place in checks.missing})
+
+    def _rank(self, argument: str) -> int:
+        index = int(next(b.name for b in self._lowered.bindings if b.argument == argument))
+        return len(self._lowered.probed.workloads[0].tensors[index].shape)
+
     def _size_name(self, size: Size) -> str:
-        index = int(next(b.name for b in self._lowered.bindings if b.argument == size.argument))
-        rank = len(self._lowered.probed.workloads[0].tensors[index].shape)
+        rank = self._rank(size.argument)
         if size.dim == 0:
             return "batch"
         default = "length" if (rank == 3 and size.dim == 2) or (size.dim == 1 and rank in (2, 3)) else f"dim{size.dim}"

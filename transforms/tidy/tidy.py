@@ -31,5 +31,6 @@ def tidy(lowered: Lowered) -> Outcome[Candidate]:
             shape_general=lowered.shape_general,
             generator=lowered.generator,
             inductor_code=lowered.inductor_code,
+            guards=lowered.guards,
         )
     )

@@ -12,6 +12,7 @@ from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Row, StateSpec, Trial, Workload
+from kernelquarry.transforms.guards import hold
 from kernelquarry.transforms.sizes import enlarged, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
@@ -42,6 +43,7 @@ class Task:
     extern_ops: tuple[str, ...]
     shape_general: bool
     by_model: bool = False  # what wrote `triton_code` could mean to deceive
+    guards: tuple[str, ...] = ()
 
     @property
     def calls(self) -> tuple[Workload, ...]:
@@ -51,9 +53,9 @@ class Task:
         return (*self.workloads, *larger)
 
     def may_refuse(self, call: int) -> bool:
-        """Whether the candidate may raise there. What a model refuses, it does not get wrong; what was lowered for all
-        sizes has no sizes to refuse."""
-        return self.by_model and call >= len(self.workloads)
+        """Whether the candidate may raise there: never on a workload. What a model refuses, it does not get wrong; what
+        was lowered for all sizes refuses those alone that its guards name."""
+        return call >= len(self.workloads) and (self.by_model or not hold(self.guards, self.calls[call]))
 
     @property
     def enlarged(self) -> range:
@@ -76,6 +78,7 @@ class Task:
             extern_ops=candidate.extern_ops,
             shape_general=candidate.shape_general,
             by_model=candidate.generator.kind == "model",
+            guards=candidate.guards,
         )
 
     @classmethod
@@ -92,6 +95,7 @@ class Task:
             extern_ops=row.extern_ops,
             shape_general=row.shape_general,
             by_model=row.generator.kind == "model",
+            guards=row.guards,
         )
 
 
@@ -140,9 +144,17 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     others = list(range(1, len(task.workloads))) if task.shape_general else []
     drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
-    drawn += [(workload, "normal") for workload in task.enlarged]
+    drawn += [(workload, "normal") for workload in _larger(task)]
     drawn += [] if task.by_model else [(0, "special")]
     return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
+
+
+def _larger(task: Task) -> list[int]:
+    """The enlarged calls; those multiplied too, as far as guards allow, if guards forbid one of the enlarged."""
+    if all(hold(task.guards, task.calls[call]) for call in task.enlarged):
+        return list(task.enlarged)
+    multiples = range(task.enlarged.stop, len(task.calls))
+    return [*task.enlarged, *(call for call in multiples if hold(task.guards, task.calls[call]))]
 
 
 def without(task: Task, trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
@@ -156,7 +168,8 @@ def without(task: Task, trials: Sequence[PlannedTrial], refused: Collection[int]
             kept.append(replace(trial, distribution=instead[trial.distribution]))
     if any(trials[index].workload in task.enlarged for index in refused):
         seed = max(trial.seed for trial in trials) + 1
-        others = range(task.enlarged.stop, len(task.calls))
+        planned = {trial.workload for trial in trials}
+        others = [call for call in range(task.enlarged.stop, len(task.calls)) if call not in planned]
         kept += [PlannedTrial(call, seed + place, "normal") for place, call in enumerate(others)]
     return tuple(kept)
 

@@ -34,8 +34,8 @@ def warm() -> None:
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`.
 
-    Replies with `inductor_code`, `bindings`, `outputs` and `shape_general`, or with `reason` (the name of a member
-    of `Reason`) and `evidence`.
+    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, or with `reason` (the name of a
+    member of `Reason`) and `evidence`.
     """
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
@@ -79,14 +79,15 @@ def _attempt(
     traced = trace(model, state, workloads[0], symbolic)
     with pretend_gpu(target):
         code, sizes = generate(traced.graph, traced.inputs, OPTIONS)
-    for workload in workloads:
-        if not traced.holds([spec["shape"] for spec in workload["tensors"]], sizes):
-            raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
+    calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
+    if not all(traced.holds(shapes, sizes) for shapes in calls):
+        raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
     return {
         "inductor_code": code,
         "bindings": _bindings(traced, state),
         "outputs": traced.outputs,
         "shape_general": is_general,
+        "guards": traced.guards(calls, sizes),
     }
 
 

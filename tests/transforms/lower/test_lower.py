@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
+from bindings import BOUND
 from modules import Call, probed, source, whole
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
@@ -41,88 +42,6 @@ def agrees(record: Lowered, sandbox: Sandbox) -> bool:
 
 
 stage = import_module("kernelquarry.transforms.lower.lower")  # its package has a function of the same name
-P, B, C, I = Source.PARAMETER, Source.BUFFER, Source.CONSTANT, Source.INPUT  # noqa: E741
-
-BOUND = {
-    "parameters of one shape, used in another order": (
-        source(
-            "(x * self.c + self.a) / (1 + self.b * self.b)",
-            "for name in 'abc':\n    setattr(self, name, nn.Parameter(torch.rand(8)))",
-        ),
-        [X],
-        [(P, "a"), (P, "b"), (P, "c"), (I, "0")],
-    ),
-    "parameters, buffers and constants of one shape": (
-        source(
-            "(x * self.constant + self.buffer) / (1 + self.parameter * self.parameter)",
-            "self.constant = torch.linspace(1, 2, 8)\nself.register_buffer('buffer', torch.rand(8))\n"
-            "self.parameter = nn.Parameter(torch.rand(8))",
-        ),
-        [X],
-        [(P, "parameter"), (B, "buffer"), (C, "constant"), (I, "0")],
-    ),
-    "inputs of one shape, used in another order": (
-        source("(z * 2 + x) / (1 + y * y)", signature="x, y, z"),
-        [Call({"x": (6, 8), "y": (6, 8), "z": (6, 8)})],
-        [(I, "0"), (I, "1"), (I, "2")],
-    ),
-    "keywords in another order than the signature": (
-        source("(z * 2 + x) / (1 + y * y)", signature="x, *, y, z"),
-        [Call({"x": (6, 8), "y": (6, 8), "z": (6, 8)}, [{"tensor": 1}], {"z": {"tensor": 0}, "y": {"tensor": 2}})],
-        [(I, "0"), (I, "1"), (I, "2")],
-    ),
-    "one tensor as two arguments": (
-        source("x * 2 - y.abs()", signature="x, y"),
-        [Call({"x": (6, 8)}, [{"tensor": 0}, {"tensor": 0}])],
-        [(I, "0")],
-    ),
-    "a square matrix and its transpose": (
-        source("torch.relu(x @ self.a.T) @ self.b",
-               "for n in 'ab':\n    setattr(self, n, nn.Parameter(torch.rand(8, 8)))"),
-        [X],
-        [(P, "a"), (P, "b"), (I, "0")],
-    ),
-    "a parameter used twice": (
-        source("F.linear(x, self.weight).relu() @ self.weight", "self.weight = nn.Parameter(torch.rand(8, 8))"),
-        [X],
-        [(P, "weight"), (I, "0")],
-    ),
-    "a layer used twice": (
-        source("self.fc(self.fc(x).relu())", "self.fc = nn.Linear(8, 8)"),
-        [X],
-        [(P, "fc.weight"), (P, "fc.bias"), (I, "0")],
-    ),
-    "tied weights, bound once by their first name": (
-        source(
-            "self.b(self.a(x).relu())",
-            "self.a = nn.Linear(8, 8)\nself.b = nn.Linear(8, 8)\nself.b.weight = self.a.weight",
-        ),
-        [X],
-        [(P, "a.weight"), (P, "a.bias"), (P, "b.bias"), (I, "0")],
-    ),
-    "layers of one shape in lists and dicts": (
-        source(
-            "self.parts['last'](self.layers[1](x).relu() + self.layers[0](x))",
-            "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(2))\n"
-            "self.parts = nn.ModuleDict({'last': nn.Linear(8, 8, bias=False)})",
-        ),
-        [X],
-        [
-            *((P, f"layers.{i}.{name}") for i in range(2) for name in ("weight", "bias")),
-            (P, "parts.last.weight"),
-            (I, "0"),
-        ],
-    ),
-    "constants in attributes, lists and dicts": (
-        source(
-            "x * self.parts[1] + self.named['b'] - self.named['a'] * self.one",
-            "self.one = torch.rand(8)\nself.parts = [torch.rand(8), torch.rand(8)]\n"
-            "self.named = {'b': torch.rand(8), 'a': torch.rand(8)}",
-        ),
-        [X],
-        [(C, "one"), (C, "parts[0]"), (C, "parts[1]"), (C, "named['b']"), (C, "named['a']"), (I, "0")],
-    ),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("about", BOUND)
@@ -162,6 +81,33 @@ def test_one_source_for_all_sizes_if_they_can_be_symbols(
 ) -> None:
     record = lowered(probed(source(forward), *calls), sandbox)
     assert record.shape_general == general
+
+
+@pytest.mark.parametrize(
+    ("forward", "calls", "guards"),
+    [
+        ("x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (9, 5)})], ()),
+        ("F.conv2d(x, self.w).relu()", [Call({"x": (2, 8, 12, 20)}), Call({"x": (3, 8, 11, 23)})], ()),
+        ("x * 2 if x.shape[1] < 20 else x", [Call({"x": (6, 8)}), Call({"x": (9, 5)})], ("input0_1 <= 19",)),
+        ("x.relu() if x.shape[0] == 3 or x.shape[1] > 4 else x * 2", [Call({"x": (6, 8)}), Call({"x": (9, 5)})],
+         ("input0_0 != 3", "input0_1 >= 5")),
+        ("x.unflatten(1, (4, -1)).sum(1)", [Call({"x": (6, 8)}), Call({"x": (9, 20)})], ("input0_1 % 4 == 0",)),
+        ("F.max_pool2d(x, 8).flatten(1) * self.w[0, 0, 0, 0]", [Call({"x": (2, 8, 12, 9)}), Call({"x": (3, 8, 11, 8)})],
+         ("input0_2 <= 15", "input0_3 <= 15")),
+        ("x * 2 + y", [Call({"x": (6, 8), "y": (6, 8)}), Call({"x": (9, 5), "y": (9, 5)})],
+         ("input1_0 == input0_0", "input1_1 == input0_1")),
+        ("torch.cat([x, y]).relu()", [Call({"x": (6, 8), "y": (7, 8)}), Call({"x": (9, 5), "y": (3, 5)})],
+         ("input1_1 == input0_1",)),
+    ],
+)  # fmt: skip
+def test_what_is_assumed_of_sizes_and_matters(
+    forward: str, calls: list[Call], guards: tuple[str, ...], sandbox: Sandbox
+) -> None:
+    signature = "x, y" if "y" in calls[0].tensors else "x"
+    code = source(forward, "self.w = nn.Parameter(torch.rand(8, 8, 3, 3))", signature=signature)
+    record = lowered(probed(code, *calls), sandbox)
+    assert record.shape_general
+    assert record.guards == guards
 
 
 # Reasons
@@ -208,6 +154,7 @@ REPLY = {
     "bindings": [["arg0_1", "input", "0"]],
     "outputs": {"tensor": 0},
     "shape_general": True,
+    "guards": [],
 }
 
 
@@ -252,6 +199,7 @@ def test_the_generator_says_what_it_was_asked_for() -> None:
         {"bindings": [["arg0_1", "nowhere", "0"]]},
         {"bindings": [["arg0_1", "input"]]},
         {"shape_general": "perhaps"},
+        {"guards": ["__import__('os')"]},
         {"reason": "WRONG_VALUES"},  # of another stage
         {"reason": ["RANDOM_OP"]},
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.transforms.tidy.constructor import forward_signature, slice_constructor
+from kernelquarry.transforms.tidy.constructor import forward_of, slice_constructor
 from kernelquarry.transforms.tidy.imports import NeedsImport
 from kernelquarry.transforms.tidy.raw import NotTidied
 
@@ -315,5 +315,5 @@ def test_a_statement_that_defines_nothing_is_refused() -> None:
     ],
 )
 def test_the_signature_of_forward(code: str, expected: str | None) -> None:
-    found = forward_signature(code)
-    assert (ast.unparse(found) if found is not None else None) == expected
+    found = forward_of(code)
+    assert (ast.unparse(found.args) if found is not None else None) == expected

@@ -241,3 +241,26 @@ def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candida
     assert isinstance(outcome, Kept), outcome
     _, columns = softmax.probed.workloads[0].tensors[0].shape
     assert outcome.record.verdict.written == pytest.approx(columns * 4 / (columns * 4 + -(-columns // 2) * 8))
+
+
+def test_a_lowered_candidate_may_refuse_what_its_guards_name(softmax: Candidate, sandbox: Sandbox) -> None:
+    """Sizes of 90 and less are in its workloads, larger calls have 129 and 65."""
+    check = "        if x.shape[1] > 100:\n            raise ValueError(x.shape)\n"
+    code = contiguous(softmax.triton_code).replace("        out =", f"{check}        out =")
+    refusing = lowered(softmax, code)
+    outcome = verify(refusing, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.DOES_NOT_RUN, outcome
+    outcome = verify(replace(refusing, guards=("input0_1 <= 100",)), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    calls = Task.of_candidate(refusing).calls
+    larger = {calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials} - {
+        workload.tensors[0].shape for workload in softmax.probed.workloads
+    }
+    assert larger == {(4 * 17, 90)}, "where a guard forbids one call, others that it allows are made"
+
+
+def test_no_guard_allows_to_refuse_a_workload(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = contiguous(softmax.triton_code).replace("        out =", "        assert x.shape[1] < 60\n        out =")
+    refusing = replace(lowered(softmax, code), guards=("input0_1 < 60",))
+    outcome = verify(refusing, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.DOES_NOT_RUN, outcome

@@ -30,6 +30,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
+from .guards import conditions
 
 aten = torch.ops.aten
 
@@ -59,6 +60,10 @@ class Trace:
         if any(value < 2 for value in values.values()):  # symbols stand for sizes of 2 and more
             return False
         return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
+
+    def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
+        """What was assumed of the symbolic sizes and matters, see `guards.conditions`; it holds for `calls`."""
+        return conditions(self.shape_env, self.symbols, sizes, calls)
 
 
 class Refused(Exception):

@@ -1,0 +1,157 @@
+"""What was assumed of symbolic sizes, as conditions that whoever calls the kernels can check.
+
+A trace assumes much that changes nothing, such as that no size makes a tensor contiguous in two layouts at once. Two
+kinds of assumption do matter: that two sizes are equal, since one is then written for the other, and which way the
+module's own `if`s went. What follows from the conditions that were found already is left out, as far as samples tell.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import sympy
+import torch
+from torch._guards import ShapeGuard
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.printers import PythonPrinter
+
+_TORCH = Path(torch.__file__).parent
+# Parts of torch that choose by sizes among formulas that differ in more than the layout of memory.
+_CHOOSING = ("nn", "_decomp", "functional.py", "_tensor.py")
+_TRIED = range(2, 600)  # values of a size on which two conditions are compared; a symbol is at least 2
+_MOST_DIVISOR = 64
+
+Values = Mapping[str, int]
+Condition = Callable[[Values], bool]
+
+
+def conditions(
+    shape_env: ShapeEnv,
+    symbols: Mapping[sympy.Symbol, tuple[int, int]],
+    sizes: Mapping[sympy.Symbol, sympy.Expr],
+    calls: Sequence[Sequence[Sequence[int]]],
+) -> list[str]:
+    """Python expressions over `input0_1`, the size of axis 1 of the first tensor of a call, and the like.
+
+    `sizes` are symbols that are computed from others; `calls` are the shapes of calls for which all is true.
+    """
+    named = {symbol: sympy.Symbol(f"input{tensor}_{dim}", integer=True) for symbol, (tensor, dim) in symbols.items()}
+    assumed = [part.xreplace(sizes).xreplace(named) for guard in shape_env.guards for part in _parts(guard)]
+    same = _same([expr for expr in assumed if _is_tie(expr)])
+    found = [f"{name} == {first}" for name, first in sorted(same.items())]
+    replaced = {sympy.Symbol(name, integer=True): sympy.Symbol(first, integer=True) for name, first in same.items()}
+    texts = {_text(_reduced(expr.xreplace(replaced))) for expr in assumed}
+    known = {str(symbol): where for symbol, where in zip(named.values(), symbols.values(), strict=True)}
+    bases = [{name: shapes[tensor][dim] for name, (tensor, dim) in known.items()} for shapes in calls]
+    return found + sorted(
+        _needed(_by_size(sorted(texts)), _points(bases, [_compiled(text) for text in _extents(texts)]))
+    )
+
+
+def _parts(guard: ShapeGuard) -> Iterator[sympy.Expr]:
+    """Those of its conjuncts that matter."""
+    where = guard.sloc.framework_loc
+    file = Path(getattr(where, "filename", ""))
+    chosen = not file.is_relative_to(_TORCH) or file.relative_to(_TORCH).parts[0] in _CHOOSING
+    for part in sympy.And.make_args(guard.expr):
+        if part != sympy.true and (chosen or isinstance(part, sympy.Eq)):
+            yield part
+
+
+def _is_tie(expr: sympy.Expr) -> bool:
+    return isinstance(expr, sympy.Eq) and all(isinstance(side, sympy.Symbol) for side in expr.args)
+
+
+def _same(ties: Iterable[sympy.Expr]) -> dict[str, str]:
+    """Size -> the first that it is the same as."""
+    groups: list[set[str]] = []
+    for tie in ties:
+        new = {str(side) for side in tie.args}
+        groups = [group for group in groups if not group & new] + [new.union(*(g for g in groups if g & new))]
+    firsts = {name: min(group, key=_place) for group in groups for name in group}
+    return {name: first for name, first in firsts.items() if name != first}
+
+
+def _place(name: str) -> tuple[int, ...]:
+    return tuple(map(int, name.removeprefix("input").split("_")))
+
+
+def _reduced(expr: sympy.Expr) -> sympy.Expr:
+    """An equality without the factors that both sides share."""
+    if not isinstance(expr, sympy.Eq):
+        return expr
+    factors = sympy.Mul.make_args(sympy.factor_terms(sympy.expand(expr.lhs - expr.rhs)))
+    terms = [sympy.Add.make_args(factor) for factor in factors if isinstance(factor, sympy.Add)]
+    if len(terms) != 1:
+        return expr
+    negative = [term for term in terms[0] if term.could_extract_minus_sign()]
+    positive = [term for term in terms[0] if term not in negative]
+    return sympy.Eq(sympy.Add(*positive), -sympy.Add(*negative))
+
+
+def _text(expr: sympy.Expr) -> str:
+    return ast.unparse(ast.parse(PythonPrinter().doprint(expr), mode="eval"))
+
+
+def _compiled(text: str) -> Condition:
+    code = compile(text, "<guard>", "eval")
+    return lambda values: bool(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(values)))
+
+
+def _names(text: str) -> list[str]:
+    return sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and n.id.startswith("input")})
+
+
+def _by_size(texts: Sequence[str]) -> list[str]:
+    """The conditions, those of one size alone in their simplest form."""
+    alone: dict[str, list[str]] = {}
+    for text in texts:
+        if len(names := _names(text)) == 1:
+            alone.setdefault(names[0], []).append(text)
+    kept = [text for text in texts if len(_names(text)) > 1]
+    for name, those in alone.items():
+        holds = [_compiled(text) for text in those]
+        true = [value for value in _TRIED if all(one({name: value}) for one in holds)]
+        kept += _described(name, true) or those
+    return kept
+
+
+def _described(name: str, true: Sequence[int]) -> list[str]:
+    """Conditions that hold for just these of the sizes that were tried; [] if there are no simple ones."""
+    low, high = true[0], true[-1]
+    if len(true) == 1:
+        return [f"{name} == {low}"]
+    step = true[1] - low
+    if step > _MOST_DIVISOR or list(true) != list(range(low, high + 1, step)):
+        return []
+    found = [f"{name} % {step} == {low % step}"] if step > 1 else []
+    if low - step >= _TRIED[0]:
+        found.append(f"{name} >= {low}")
+    if high + step <= _TRIED[-1]:
+        found.append(f"{name} <= {high}")
+    return found or [f"{name} >= {_TRIED[0]}"]
+
+
+def _extents(texts: Iterable[str]) -> list[str]:
+    """That no tensor is empty: strides are written with `max(1, size)`."""
+    calls = [n for text in texts for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and len(n.args) == 2]
+    return sorted({f"{ast.unparse(call.args[1])} > 0" for call in calls if ast.unparse(call.args[0]) == "1"})
+
+
+def _points(bases: Sequence[Values], holds: Sequence[Condition]) -> list[Values]:
+    """Calls with one size changed."""
+    changed: list[Values] = [{**base, name: value} for base in bases for name in base for value in _TRIED]
+    return [point for point in changed if all(condition(point) for condition in holds)]
+
+
+def _needed(texts: Iterable[str], points: Sequence[Values]) -> list[str]:
+    """Without what follows from the others, or from nothing, at these points: simple ones first."""
+    kept = []
+    for text in sorted(texts, key=lambda text: (len(_names(text)), len(text), text)):
+        holds = _compiled(text)
+        if not all(map(holds, points)):
+            kept.append(text)
+            points = [point for point in points if holds(point)]
+    return kept
