@@ -182,7 +182,7 @@ BOUND: dict[str, Bound] = {
             "self.named = nn.ParameterDict({'b': torch.rand(8), 'a': torch.rand(8)})",
         ),
         [X],
-        [*((P, f"weights.{i}") for i in range(3)), (P, "named.b"), (P, "named.a"), (I, "0")],
+        [*((P, f"weights.{i}") for i in range(3)), (P, "named.a"), (P, "named.b"), (I, "0")],
     ),
     "two convolutions, one of them for both inputs": (
         source(
