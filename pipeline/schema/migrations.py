@@ -48,8 +48,9 @@ def _to_2(row: Plain, record: str) -> Plain:
 
 
 def _to_3(row: Plain, record: str) -> Plain:
-    """Version 3 says how a model came to write a kernel, what models said of it, and how it stands among others."""
-    added: Plain = {"distillation": []} if record in ("Pair", "Rejection") else {}
+    """Version 3 says what a kernel needs of its sizes, how a model came to write it, what models said of it, and how it
+    stands among others. Nothing was known to be needed before."""
+    added: Plain = {"guards": [], "distillation": []} if record in ("Pair", "Rejection") else {}
     added |= {"explanations": [], "marks": []} if record == "Pair" else {}
     return {**row, **added}
 
