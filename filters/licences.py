@@ -41,11 +41,25 @@ _DENIAL = re.compile(
     | (?i:(?:for|academic)\s+research\s+(?:purposes?\s+|use\s+)?only)
     | (?i:research\s+(?:purposes?|use)\s+only)
     | (?i:without\s+an\s+express\s+licen[cs]e\s+agreement)
+    | (?i:github\.com/(?:NVlabs/stylegan|ultralytics/))  # code that was taken from there keeps its licence
     """,
     re.VERBOSE,
 )
 # Some of these stands in every text that the expression matches, and most files have none.
-_HINTS = ("commercial", "cc by", "cc-by", "public", "gpl", "mpl", "nvidia", "s-lab", "research", "express")
+_HINTS = (
+    "commercial",
+    "cc by",
+    "cc-by",
+    "public",
+    "gpl",
+    "mpl",
+    "nvidia",
+    "s-lab",
+    "research",
+    "express",
+    "nvlabs",
+    "ultralytics",
+)
 # Lines about the licence of weights or data, which are not ours to take.
 _OF_WEIGHTS = re.compile(r"""weights?\b|checkpoint|dataset|['"]?licen[cs]e['"]?\s*[:=]\s*['"]""", re.IGNORECASE)
 _OF_CODE = re.compile(r"\b(?:source|code|this file|this software|class)\b", re.IGNORECASE)
@@ -73,6 +87,15 @@ class Licences:
             if not spdx.is_permissive(expression):
                 return _objection(f"the file's tag says {expression}")
             return Licence(expression, "the file's SPDX tag")
+        if (header := spdx.from_header(text)) is not None:
+            if not spdx.is_permissive(header):
+                return _objection(f"the file's header says {header}")
+            if isinstance(self._of_folder(path), Licence):  # a header grants nothing that its package forbids
+                return Licence(header, f"the file's header: {header}")
+        return self._of_folder(path)
+
+    def _of_folder(self, path: str) -> Licence | Objection:
+        """What the package, or a folder in it, says of a file."""
         for folder, licence in self.folders:
             if path.startswith(folder):
                 return licence
@@ -103,7 +126,12 @@ def read_licences(files: Mapping[str, str]) -> Licences:
 @lru_cache(maxsize=4096)
 def read_claims(claims: tuple[tuple[str, str], ...]) -> Licence | Objection:
     """What a table says of a file: (column, licence) of each that it names. All must be permissive and understood."""
-    return _judge(_Statement(column, spdx.from_statement(licence), binding=True) for column, licence in claims)
+    statements = [_Statement(column, spdx.from_statement(licence), binding=True) for column, licence in claims]
+    judged = _judge(statements)
+    if isinstance(judged, Objection):
+        return judged
+    terms = sorted({statement.expression for statement in statements if statement.expression})
+    return Licence(" AND ".join(f"({term})" if " OR " in term else term for term in terms), judged.evidence)
 
 
 def is_statement(path: str) -> bool:

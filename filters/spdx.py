@@ -9,8 +9,8 @@ from licenseclassifier import identify_license
 
 PERMISSIVE = frozenset(
     """
-    0BSD Apache-2.0 BSD-1-Clause BSD-2-Clause BSD-2-Clause-Patent BSD-3-Clause BSD-3-Clause-Clear BSL-1.0 CC0-1.0 HPND
-    ISC MIT MIT-0 NCSA PostgreSQL PSF-2.0 Python-2.0 Unlicense WTFPL X11 Zlib
+    0BSD Apache-2.0 BSD-1-Clause BSD-2-Clause BSD-2-Clause-Patent BSD-2-Clause-Views BSD-3-Clause BSD-3-Clause-Clear
+    BSL-1.0 CC0-1.0 HPND ISC MIT MIT-0 NCSA PostgreSQL PSF-2.0 Python-2.0 Unlicense WTFPL X11 Zlib
     """.split()
 )
 
@@ -48,6 +48,11 @@ _REFERENCE = re.compile(r"LicenseRef-[\w.-]+")
 _TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\n*#]+)")
 _LONGEST_NAME = 80  # characters; longer statements are texts
 _COVERED = 0.5  # share of a text that must be of known licences
+_HEADER = re.compile(r'(?:[ \t]*(?:#.*)?\n)*(?:[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'))?')
+_COMMENT = re.compile(r"^[ \t]*#+[ \t]?", re.MULTILINE)
+_GRANTS = re.compile(r"licen[cs]e|permission is hereby granted|redistribution and use", re.IGNORECASE)
+_LONGEST_HEADER = 8000  # characters
+_COVERED_HEADER = 20.0  # percent of a header: it may also say what the file is for
 _SPDX = get_spdx_licensing()
 
 
@@ -66,6 +71,16 @@ def from_text(text: str) -> str | None:
     if covered < _COVERED * len(text.strip()):
         return _NAMES.get(_plain(text)) if len(text) <= _LONGEST_NAME else None
     return " AND ".join(sorted({match.id for match in matches} | set(tags(text))))
+
+
+def from_header(text: str) -> str | None:
+    """The licences whose texts or notices stand in the comments and the docstring that a Python file starts with."""
+    match = _HEADER.match(text[:_LONGEST_HEADER])
+    header = _COMMENT.sub("", match.group()) if match else ""
+    if not _GRANTS.search(header):
+        return None
+    found = {match.id for match in identify_license(header, coverage_threshold=_COVERED_HEADER)}
+    return " AND ".join(sorted(found)) or None
 
 
 def tags(text: str) -> list[str]:

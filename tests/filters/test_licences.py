@@ -3,7 +3,7 @@
 import pytest
 
 from kernelquarry.filters import spdx
-from kernelquarry.filters.licences import Licences, is_statement, read_licences
+from kernelquarry.filters.licences import Licences, is_statement, read_claims, read_licences
 from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.reasons import Reason
 from tests.transforms.read.wheel import MIT
@@ -226,3 +226,55 @@ def test_statements(statement: str, expected: str | None) -> None:
 )
 def test_permissive(expression: str, permits: bool) -> None:
     assert spdx.is_permissive(expression) is permits
+
+
+def commented(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "spdx_id"),
+    [
+        (f"# Copyright 2024 Somebody\n#\n{commented(APACHE)}\nimport torch\n", "Apache-2.0"),
+        (f'#!/usr/bin/env python\n"""A net.\n\n{APACHE}"""\nimport torch\n', "Apache-2.0"),
+        (commented(MIT) + "\nx = 1\n", "MIT"),
+        ("# Copyright (c) 2024 Somebody. All rights reserved.\nx = 1\n", "BSD-3-Clause"),
+        ("# see LICENSE\nx = 1\n", "BSD-3-Clause"),
+        (f'x = 1\nTEXT = """{APACHE}"""\n', "BSD-3-Clause"),
+    ],
+    ids=["comment", "docstring", "whole_text", "copyright_only", "mention", "not_a_header"],
+)
+def test_a_header_is_more_precise_than_its_package(text: str, spdx_id: str) -> None:
+    assert licence_of(package("License-Expression: BSD-3-Clause"), text=text) == spdx_id
+
+
+def test_a_header_grants_nothing_that_its_package_forbids() -> None:
+    assert licence_of(package(LICENSE=GPL), text=commented(APACHE)) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "permitted"),
+    [
+        ("# Functions are ported from https://github.com/NVlabs/stylegan2.", False),
+        ("# from https://github.com/ultralytics/yolov5/blob/master/models/common.py", False),
+        ("# https://github.com/NVlabs/SegFormer", True),
+        ("# inspired by stylegan and yolov5", True),
+        ("# Copyright (c) NVIDIA. Any use without an express license agreement is strictly prohibited.", False),
+    ],
+)
+def test_code_of_vendors_keeps_its_licence(line: str, permitted: bool) -> None:
+    assert (licence_of(package("License: MIT"), text=f"{line}\nx = 1\n") != "") is permitted
+
+
+def test_columns_of_a_table() -> None:
+    def claim(*licences: str) -> str:
+        found = read_claims(tuple(("licenses", licence) for licence in licences))
+        return found.evidence if isinstance(found, Objection) else found.spdx
+
+    assert claim("MIT") == "MIT"
+    assert claim("MIT", "Apache-2.0", "MIT") == "Apache-2.0 AND MIT"
+    assert claim("MIT OR GPL-3.0-only", "ISC") == "ISC AND (MIT OR GPL-3.0-only)"
+    assert claim("MIT", "AGPL-3.0-only") == "licenses says AGPL-3.0-only"
+    assert claim("MIT", "LicenseRef-scancode-proprietary-license").startswith("licenses says LicenseRef")
+    assert claim("MIT", "whatever you like") == "licenses is not recognised"
+    assert claim() == "no licence was found"
