@@ -23,6 +23,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _Shape = tuple[int, ...]
 
 _SUMMANDS = 12  # uniform numbers that are added up for a normal one: standard deviation 1, largest value 6
+_GRADIENTS = 4093
 _LEAST_STD = 0.02  # of redrawn weights: below, a kernel's errors would hide in the rest of the result
 
 
@@ -33,6 +34,14 @@ def draw_inputs(workload: Workload, distribution: str, seed: int) -> list[torch.
         ValueError: the distribution or a dtype is not known.
     """
     return [_draw_input(spec, distribution, _Stream(seed, f"input {i}")) for i, spec in enumerate(workload.tensors)]
+
+
+def draw_gradient(seed: int) -> torch.Tensor:
+    """Numbers that the gradients of a trial's outputs are made of, over and over.
+
+    Only guests know the outputs' shapes. As many as a prime number, so that no row or block has the same as another.
+    """
+    return _tensor(_Stream(seed, "gradient").normal(_GRADIENTS), (_GRADIENTS,), "float32")
 
 
 def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:

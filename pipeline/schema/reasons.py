@@ -63,6 +63,7 @@ class Reason(Enum):
     UNSUPPORTED_OP = ("unsupported_op", "lower", "Inductor has no lowering for an operator")
     STATEFUL = ("stateful", "lower", "forward changes the module's state")
     NOTHING_TO_LOWER = ("nothing_to_lower", "lower", "the graph has no kernel: views or copies only")
+    NO_GRADIENT = ("no_gradient", "lower", "no gradient flows from an output to a parameter or an input")
     TOO_MANY_KERNELS = ("too_many_kernels", "lower", "the graph has more kernels than the limit")
 
     # tidy

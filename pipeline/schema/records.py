@@ -102,6 +102,8 @@ class Source(StrEnum):
     BUFFER = "buffer"
     CONSTANT = "constant"  # a tensor attribute that is in no state_dict
     INPUT = "input"
+    SAVED = "saved"  # of a backward: a result of the forward's graph
+    GRADIENT = "gradient"  # of a backward: the gradient of an output
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,15 @@ class Binding:
 
     argument: str  # the generated code's name for it, "arg0_1"
     source: Source
-    name: str  # qualified name of the state; index of the tensor in the workload for an input
+    name: str  # qualified name of the state; index of the tensor in the workload, or of the result
+
+
+@dataclass(frozen=True, slots=True)
+class Backward:
+    """Inductor's source for the gradients. Its results are those of the forward's arguments, None where none flows."""
+
+    inductor_code: str
+    bindings: tuple[Binding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,7 @@ class Lowered:
     shape_general: bool  # sizes that differ between the workloads are run-time arguments
     generator: Generator
     guards: tuple[str, ...] = ()  # what must be true of those sizes, see `transforms.guards`
+    backward: tuple[Backward, ...] = ()  # none or one; with it, what it needs follows the results of `inductor_code`
 
     @property
     def id(self) -> str:
@@ -151,6 +162,7 @@ class Candidate:
     inductor_code: str  # "" for a model's candidate
     guards: tuple[str, ...] = ()  # conditions on sizes that `forward` checks, see `transforms.guards`
     distillation: tuple[Distillation, ...] = ()  # one if a model wrote it
+    training: bool = False  # it gives gradients too, and is verified with them
 
     @property
     def id(self) -> str:
@@ -313,6 +325,11 @@ class Pair(Row):
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPair(Pair):
+    """One row of the config `backward`: a pair whose gradients were verified too. See `docs/backward.md`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Generator
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Binding, Lowered, Probed, Source, Workload
+from kernelquarry.pipeline.schema.records import Backward, Binding, Lowered, Probed, Source, Workload
 from kernelquarry.transforms.guards import parse_guard
 
 TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
 
 MOST_KERNELS = 8  # a file with more is longer than the context that most models are trained with
+MOST_WITH_GRADIENTS = 3 * MOST_KERNELS  # a backward has about twice as many as its forward
 
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
@@ -31,25 +32,40 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a guest replies when the module was lowered."""
+class _Half:
+    """One source, and what its arguments are."""
 
     inductor_code: str
     bindings: tuple[tuple[str, Source, str], ...]
+
+    @property
+    def bound(self) -> tuple[Binding, ...]:
+        return tuple(Binding(*binding) for binding in self.bindings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found(_Half):
+    """What a guest replies when the module was lowered."""
+
     outputs: JsonValue
     shape_general: bool
     guards: tuple[str, ...]
+    backward: _Half | None = None
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
 
 
-def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
-    """The module with Inductor's source for `TARGET` and what each of its arguments is, or why there is none."""
+def lower(probed: Probed, sandbox: Sandbox, training: bool = False) -> Outcome[Lowered]:
+    """The module with Inductor's source for `TARGET` and what each of its arguments is, or why there is none.
+
+    With `training`, a second source gives the gradients of its parameters and floating-point inputs.
+    """
     request = {
         "python_code": probed.python_code,
         "target": TARGET,
         "workloads": [_described(workload) for workload in probed.workloads],
+        "training": training,
     }
     report = sandbox.run(Job("lower", request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
@@ -62,20 +78,24 @@ def lower(probed: Probed, sandbox: Sandbox) -> Outcome[Lowered]:
             parse_guard(guard)
     except (ValidationError, ValueError) as error:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
-    kernels = found.inductor_code.count("async_compile.triton(")
-    if kernels == 0:
+    halves = [half for half in (found, found.backward) if half is not None]
+    kernels = [half.inductor_code.count("async_compile.triton(") for half in halves]
+    if not all(kernels):
         return Dropped(probed.id, Reason.NOTHING_TO_LOWER, "no Triton kernel")
-    if kernels > MOST_KERNELS:
-        return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{kernels} kernels")
+    if sum(kernels) > (MOST_WITH_GRADIENTS if training else MOST_KERNELS):
+        return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{sum(kernels)} kernels")
+    if len(halves) != 1 + training:
+        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {len(halves)} sources")
     return Kept(
         Lowered(
             probed=probed,
             inductor_code=found.inductor_code,
-            bindings=tuple(Binding(*binding) for binding in found.bindings),
+            bindings=found.bound,
             outputs=canonical(found.outputs),
             shape_general=found.shape_general,
             generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
             guards=found.guards,
+            backward=tuple(Backward(half.inductor_code, half.bound) for half in halves[1:]),
         )
     )
 

@@ -14,6 +14,9 @@ from .constructor import forward_of
 from .raw import NotTidied
 
 
+_DIMS = {4: {2: "height", 3: "width"}, 5: {2: "depth", 3: "height", 4: "width"}}
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """A graph input: the expression that gives it in `forward`, and a short name for its role."""
@@ -57,6 +60,21 @@ def _access(name: str, child: str) -> str:
     if not all(part.isdigit() or part.isidentifier() for part in head.split(".")):
         raise NotTidied(f"state called {name}")
     return "".join(parts) + "".join(subscripts)
+
+
+def rank_of(lowered: Lowered, argument: str) -> int:
+    """The number of dimensions of a graph input that is a tensor of the call."""
+    index = int(next(binding.name for binding in lowered.bindings if binding.argument == argument))
+    return len(lowered.probed.workloads[0].tensors[index].shape)
+
+
+def size_word(lowered: Lowered, argument: str, dim: int) -> str:
+    """What to call a size of a tensor of the call."""
+    rank = rank_of(lowered, argument)
+    if dim == 0:
+        return "batch"
+    default = "length" if (rank == 3 and dim == 2) or (dim == 1 and rank in (2, 3)) else f"dim{dim}"
+    return _DIMS.get(rank, {}).get(dim, default)
 
 
 def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:

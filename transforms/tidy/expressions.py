@@ -45,6 +45,11 @@ class Expressions:
     def reduced(self) -> frozenset[str]:
         return frozenset(prefix for prefix, axis in self.axes.items() if axis.is_reduced)
 
+    @property
+    def single(self) -> frozenset[str]:
+        """Axes of one element that blocks have nevertheless."""
+        return frozenset(p for p, axis in self.axes.items() if axis.size == 1 and axis.shape and not axis.is_reduced)
+
     def expression(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression in plain Triton, and what is known of it."""
         if (known := literal(node)) is not None:
@@ -176,7 +181,7 @@ class Expressions:
             if function in ("arg_max", "arg_min"):
                 args[1] = self._spread(args[1], known[1])
             dtype = "int1" if function == "any_true" else known[0].dtype
-            result = Value(known[0].axes - self.reduced, dtype)
+            result = Value((known[0].axes - self.reduced) | self.single, dtype)
         elif function in _SCANS:
             args[0] = self._spread(args[0], known[0])
             result = Value(known[0].axes | self.reduced, known[0].dtype)

@@ -30,7 +30,8 @@ def tidy(lowered: Lowered) -> Outcome[Candidate]:
             extern_ops=rendered.extern_operators,
             shape_general=lowered.shape_general,
             generator=lowered.generator,
-            inductor_code=lowered.inductor_code,
+            inductor_code="\n\n".join([lowered.inductor_code, *(half.inductor_code for half in lowered.backward)]),
             guards=lowered.guards,
+            training=bool(lowered.backward),
         )
     )

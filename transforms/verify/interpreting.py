@@ -23,7 +23,8 @@ def call_once(
     """What the guest `mutants` says of each source, nothing of any if it has no proper reply, and the tensors."""
     request = describe(reference.task, reference.trials[:1])
     request |= {"codes": list(codes), "entry_point": CANDIDATE_ENTRY_POINT}
-    wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(("input.0.", "state."))}
+    needed = ("input.0.", "gradient.0", "state.")
+    wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
     runs = (report.reply or {}).get("runs")
     if not isinstance(runs, list) or len(runs) != len(codes) or not all(isinstance(run, dict) for run in runs):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
-from kernelquarry.pipeline.sandbox.inputs import draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import draw_gradient, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Row, StateSpec, Trial, Workload
+from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Row, StateSpec, TrainingPair, Trial, Workload
 from kernelquarry.transforms.guards import hold
 from kernelquarry.transforms.sizes import enlarged, multiplied
 
@@ -44,6 +44,7 @@ class Task:
     shape_general: bool
     by_model: bool = False  # what wrote `triton_code` could mean to deceive
     guards: tuple[str, ...] = ()
+    training: bool = False  # calls are followed by their backward
 
     @property
     def calls(self) -> tuple[Workload, ...]:
@@ -79,6 +80,7 @@ class Task:
             shape_general=candidate.shape_general,
             by_model=candidate.generator.kind == "model",
             guards=candidate.guards,
+            training=candidate.training,
         )
 
     @classmethod
@@ -96,6 +98,7 @@ class Task:
             shape_general=row.shape_general,
             by_model=row.generator.kind == "model",
             guards=row.guards,
+            training=isinstance(row, TrainingPair),
         )
 
 
@@ -180,12 +183,15 @@ def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:
 
 
 def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
-    """All tensors of all trials, as the guests name them: `input.<trial>.<i>`, `state.<set>.<name>`."""
+    """All tensors of all trials, as the guests name them: `input.<trial>.<i>`, `gradient.<trial>` and
+    `state.<set>.<name>`."""
     tensors: Tensors = {}
     calls = task.calls
     for index, trial in enumerate(trials):
         inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed)
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
+        if task.training:
+            tensors[f"gradient.{index}"] = draw_gradient(trial.seed)
     for key in range(STATE_SETS):
         tensors |= {f"state.{key}.{name}": value for name, value in draw_state(task.state, key).items()}
     return tensors

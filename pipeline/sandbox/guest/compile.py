@@ -46,7 +46,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
     trial = request["trials"][0]
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
-    return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs)), {}
+    gradient = tensors.get("gradient.0")
+    return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs, None, gradient)), {}
 
 
 def _forward_for(targets: list[str], forward: Any) -> dict[str, Any]:

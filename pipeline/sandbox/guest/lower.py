@@ -8,11 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.fx import GraphModule
 
 from .load import load_source
 from .lowering.devices import pretend_gpu
 from .lowering.inductor import OPTIONS, generate
-from .lowering.trace import Refused, State, Trace, differing_sizes, placeholders, state_of, trace
+from .lowering.joint import Halves, Joint, cut, results
+from .lowering.refusal import Refused
+from .lowering.trace import State, Trace, differing_sizes, placeholders, state_of, trace
 
 
 def warm() -> None:
@@ -28,39 +31,40 @@ def warm() -> None:
         {"tensors": [{"name": "x", "shape": shape, "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
         for shape in shapes
     ]
-    _lower(nn.Sequential(*layers).eval(), workloads, "sm_90")
+    _lower(nn.Sequential(*layers).eval(), workloads, "sm_90", training=False)
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`.
+    """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`, with its gradients if it is
+    for `request["training"]`.
 
-    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, or with `reason` (the name of a
-    member of `Reason`) and `evidence`.
+    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and where there are gradients with
+    `backward`, see `_half`; or with `reason` (the name of a member of `Reason`) and `evidence`.
     """
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
     model = module.Model(*module.get_init_inputs()).eval()
     try:
-        return _lower(model, request["workloads"], request["target"]), {}
+        return _lower(model, request["workloads"], request["target"], request["training"]), {}
     except Refused as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
 
 
-def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], target: str) -> dict[str, Any]:
+def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], target: str, training: bool) -> dict[str, Any]:
     """Lowers for all workloads, and if one source cannot serve all their sizes, for the first."""
     state = state_of(model)
     differing = differing_sizes(workloads)
     if differing is None or not any(map(any, differing)):
-        return _attempt(model, state, workloads[:1], target, None, is_general=differing is not None)
+        return _attempt(model, state, workloads[:1], target, training, None, is_general=differing is not None)
     try:
-        return _attempt(model, state, workloads, target, differing, is_general=True)
+        return _attempt(model, state, workloads, target, training, differing, is_general=True)
     except Refused as refusal:
         if refusal.args[0] != "GRAPH_BREAK":
             raise
     except Exception:  # noqa: BLE001 - sizes as symbols are where the compiler is weakest; numbers are tried next
         traceback.print_exc()
-    return _attempt(model, state, workloads[:1], target, None, is_general=False)
+    return _attempt(model, state, workloads[:1], target, training, None, is_general=False)
 
 
 def _attempt(
@@ -68,6 +72,7 @@ def _attempt(
     state: Sequence[State],
     workloads: Sequence[dict[str, Any]],
     target: str,
+    training: bool,
     symbolic: Sequence[Sequence[bool]] | None,
     is_general: bool,
 ) -> dict[str, Any]:
@@ -76,22 +81,44 @@ def _attempt(
     Raises:
         Refused: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
     """
-    traced = trace(model, state, workloads[0], symbolic)
+    traced = trace(model, state, workloads[0], symbolic, training)
+    reply = {"outputs": traced.outputs, "shape_general": is_general}
     with pretend_gpu(target):
-        code, sizes = generate(traced.graph, traced.inputs, OPTIONS)
+        if traced.joint is None:
+            return reply | _half(traced, traced.graph, _given(traced.graph, state), workloads)
+        halves = cut(traced.graph, traced.inputs, traced.joint)
+        from_forward = _from_forward(halves, traced.joint)
+        reply |= _half(traced, halves.forward, _given(halves.forward, state), workloads)
+        backward = _half(traced, halves.backward, from_forward, workloads)
+        guards = dict.fromkeys([*reply["guards"], *backward.pop("guards")])
+        return reply | {"backward": backward, "guards": list(guards)}
+
+
+def _half(
+    traced: Trace, graph: GraphModule, bindings: list[list[str]], workloads: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The source of a graph, what its arguments are, and what it assumes; refused if that is not so in all workloads."""
+    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS)
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):
         raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
-    return {
-        "inductor_code": code,
-        "bindings": _bindings(traced, state),
-        "outputs": traced.outputs,
-        "shape_general": is_general,
-        "guards": traced.guards(calls, sizes),
-    }
+    guards = traced.guards(calls, sizes)
+    traced.forget(sizes)
+    return {"inductor_code": code, "bindings": bindings, "guards": guards}
 
 
-def _bindings(traced: Trace, state: Sequence[State]) -> list[list[str]]:
-    names = [node.name for node in placeholders(traced.graph)]
+def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:
+    names = [node.name for node in placeholders(graph)]
     held = [[name, s.source, s.name] for name, s in zip(names, state, strict=False)]
     return held + [[name, "input", str(index)] for index, name in enumerate(names[len(state) :])]
+
+
+def _from_forward(halves: Halves, joint: Joint) -> list[list[str]]:
+    """What the arguments of the backward are: results of the forward's graph, or gradients of its outputs."""
+    saved = {node.name: index for index, node in enumerate(results(halves.forward)) if node and index >= joint.outputs}
+    names = [node.name for node in placeholders(halves.backward)]
+    ends = len(names) - len(joint.differentiable)
+    return [
+        *([name, "saved", str(saved[name])] for name in names[:ends]),
+        *([name, "gradient", str(index)] for name, index in zip(names[ends:], joint.differentiable, strict=True)),
+    ]

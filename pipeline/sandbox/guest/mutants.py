@@ -45,6 +45,6 @@ def _call(
     module = subject.construct(code, f"mutant{name}", request["entry_point"], request["init_args"])
     subject.load_state(module, subject.selected(tensors, f"state.{trial['state']}."))
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
-    description, outputs, mutated = subject.call(module, trial, inputs, Watch())
+    description, outputs, mutated = subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))
     results.update(subject.pack(name, outputs, mutated))
     return description

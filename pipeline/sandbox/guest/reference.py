@@ -26,8 +26,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
-    Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`; they go as `<trial>.<run>.output.<i>`, where
-    run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state. Entries of
+    Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
+    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state. Entries of
     the state that no tensor came for go as `state.<name>`, as the constructor left them.
     """
     torch.set_num_threads(1)
@@ -37,13 +37,16 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
     drawn = states[request["states"][0]]
     results = {f"state.{name}": value for name, value in subject.state(module).items() if name not in drawn}
-    trials = [(trial, _inputs(tensors, index, trial)) for index, trial in enumerate(request["trials"])]
+    trials = [
+        (trial, _inputs(tensors, index, trial), tensors.get(f"gradient.{index}"))
+        for index, trial in enumerate(request["trials"])
+    ]
     generator = torch.Generator().manual_seed(0)
     refused: list[int] = []
-    for index, (trial, inputs) in enumerate(trials):
+    for index, (trial, inputs, gradient) in enumerate(trials):
         state = states[trial["state"]]
         try:
-            runs = {"eager": _call(module, state, trial, inputs, f"{index}.eager", results)}
+            runs = {"eager": _call(module, state, trial, inputs, gradient, f"{index}.eager", results)}
         except Exception:
             if not trial["refusable"]:
                 raise
@@ -54,7 +57,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             moved = {name: _nudged(value, units, generator) for name, value in state.items()}
             near = [_nudged(value, units, generator) for value in inputs]
             mode = None if finite or nudge else Decomposed()
-            runs[f"nudged{nudge}"] = _call(module, moved, trial, near, f"{index}.nudged{nudge}", results, mode)
+            name = f"nudged{nudge}"
+            runs[name] = _call(module, moved, trial, near, gradient, f"{index}.{name}", results, mode)
         reply["trials"].append(runs)
     if refused:
         return {"refused": refused}, {}
@@ -63,10 +67,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             reply["trials"][0]["other"] = _call(module, states[key], *trials[0], "0.other", results)
     torch.set_default_dtype(torch.float64)
     module = widened(_construct(request))
-    for index, (trial, inputs) in enumerate(trials):
+    for index, (trial, inputs, gradient) in enumerate(trials):
         wider = [wide(value) for value in inputs]
         runs = reply["trials"][index]
-        runs["oracle"] = _call(module, states[trial["state"]], trial, wider, f"{index}.oracle", results, InFloat64())
+        state, name = states[trial["state"]], f"{index}.oracle"
+        runs["oracle"] = _call(module, state, trial, wider, gradient, name, results, InFloat64())
     return reply, results
 
 
@@ -89,12 +94,13 @@ def _call(
     state: Mapping[str, Tensor],
     trial: Mapping[str, Any],
     inputs: Sequence[Tensor],
+    gradient: Tensor | None,
     name: str,
     results: dict[str, Tensor],
     mode: TorchDispatchMode | None = None,
 ) -> dict[str, Any]:
     subject.load_state(module, state)
-    description, outputs, mutated = subject.call(module, trial, inputs, mode)
+    description, outputs, mutated = subject.call(module, trial, inputs, mode, gradient)
     results.update(subject.pack(name, outputs, mutated))
     return description
 

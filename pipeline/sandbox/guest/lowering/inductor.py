@@ -20,8 +20,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 
 from .operators import pure_operators
+from .refusal import Refused
 from .sizes import NamingLowering
-from .trace import Refused
 
 OPTIONS: dict[str, Any] = {
     # Pure Triton: matmuls are generated from scratch as tl.dot, sorts as bitonic networks.

@@ -15,11 +15,9 @@ from typing import Any
 import sympy
 import torch
 from torch import Tensor, nn
-from torch._decomp import get_decompositions
 from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
 from torch._functorch._aot_autograd.functional_utils import from_fun, to_fun
-from torch._inductor.decomposition import select_decomp_table
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.fx import GraphModule, Node
@@ -30,7 +28,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
+from .decompositions import decompositions
 from .guards import conditions
+from .joint import Joint, prepare
+from .refusal import Refused
 
 aten = torch.ops.aten
 
@@ -44,6 +45,7 @@ class State:
     source: str
     name: str  # path from the module, "proj.weight", "anchors[0]"
     tensor: Tensor
+    trainable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Trace:
     outputs: Any  # tree of forward's result, see `trees.flatten`
     shape_env: ShapeEnv
     symbols: dict[sympy.Symbol, tuple[int, int]]  # tensor of the call and its dimension
+    joint: Joint | None  # of a graph with the gradients
 
     def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
         """Whether all that was assumed of the symbolic sizes is true of `shapes`; `sizes` are computed from them."""
@@ -64,10 +67,11 @@ class Trace:
     def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
         """What was assumed of the symbolic sizes and matters, see `guards.conditions`; it holds for `calls`."""
         return conditions(self.shape_env, self.symbols, sizes, calls)
-
-
-class Refused(Exception):
-    """The module is not lowered; `args` are the name of a member of `Reason`, and its evidence."""
+    def forget(self, sizes: Mapping[sympy.Symbol, sympy.Expr]) -> None:
+        """Drop the names of computed `sizes`, which mean others in another source, and what was assumed of them."""
+        self.shape_env.guards = [g for g in self.shape_env.guards if not sizes.keys() & g.expr.free_symbols]
+        for symbol in sizes:
+            self.shape_env.var_to_range.pop(symbol, None)
 
 
 def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
@@ -93,7 +97,7 @@ def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | Mutable
 def state_of(module: nn.Module) -> list[State]:
     """Every tensor that `forward` can reach from the module; tied ones once, under their first name."""
     return [
-        *(State("parameter", name, value.detach()) for name, value in module.named_parameters()),
+        *(State("parameter", name, value.detach(), value.requires_grad) for name, value in module.named_parameters()),
         *(State("buffer", name, value) for name, value in module.named_buffers()),
         *(State("constant", path, container[key].detach()) for path, container, key in constants(module)),
     ]
@@ -147,64 +151,6 @@ def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
     }
 
 
-def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Inductor's, and our own where a shorter graph says the same."""
-    table = {
-        **select_decomp_table(),
-        **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
-        aten.addmm.default: _addmm,
-        aten.baddbmm.default: _baddbmm,
-        aten._native_batch_norm_legit_no_training.default: _batch_norm,
-        aten.topk.default: _topk,
-        aten._scaled_dot_product_flash_attention_for_cpu.default: _flash_attention,
-        aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
-    }
-    for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
-        table.pop(covered, None)  # Inductor lowers these as they are
-    return table
-
-
-def _batch_norm(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, momentum: float, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    shape = [1, -1] + [1] * (x.dim() - 2)
-    scale = aten.rsqrt(variance + eps)
-    if weight is not None:
-        scale = scale * weight
-    result = (x - mean.view(shape)) * scale.view(shape)
-    return result if bias is None else result + bias.view(shape), x.new_empty(0), x.new_empty(0)
-
-
-def _topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
-    values, indices = aten.sort.default(x, dim, largest)
-    return values.narrow(dim, 0, k).clone(), indices.narrow(dim, 0, k).clone()
-
-
-def _flash_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    dropout: float = 0.0,
-    is_causal: bool = False,
-    *,
-    attn_mask: Tensor | None = None,
-    scale: float | None = None,
-) -> tuple[Tensor, Tensor]:
-    """What a module that asks for the fused kernel gets; the second result only serves a backward pass."""
-    result, _ = aten._scaled_dot_product_attention_math.default(q, k, v, attn_mask, dropout, is_causal, scale=scale)
-    return result, q.new_empty(0)
-
-
-def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = aten.mm(a, b)
-    return (product if alpha == 1 else product * alpha) + (bias if beta == 1 else bias * beta)
-
-
-def _baddbmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = aten.bmm(a, b)
-    return (product if alpha == 1 else product * alpha) + (bias if beta == 1 else bias * beta)
-
-
 def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list[Tensor]]:
     """`function` without in-place operators; what it did to its arguments becomes a `copy_` at the end."""
 
@@ -230,8 +176,11 @@ def trace(
     state: Sequence[State],
     workload: Mapping[str, Any],
     symbolic: Sequence[Sequence[bool]] | None,
+    training: bool = False,
 ) -> Trace:
     """Traces one call of `module`, which is in eval mode; `symbolic` says which sizes of its inputs are symbols.
+
+    With `training`, the graph has the gradients too, see `joint`.
 
     Raises:
         Refused: the graph draws random numbers, changes state, depends on values, or cannot be traced.
@@ -271,7 +220,12 @@ def trace(
         ]
         symbols = _symbols(fake[len(state) :])
         try:
-            graph = make_fx(_functionalized(call), decomposition_table=_decompositions())(*fake)
+            joint, function, gradients = None, call, list[Tensor]()
+            if training:
+                needs = [s.trainable for s in state] + [value.is_floating_point() for value in fake[len(state) :]]
+                joint, function, gradients = prepare(call, fake, needs)
+            fake += gradients
+            graph = make_fx(_functionalized(function), decomposition_table=decompositions())(*fake)
         except Refused:
             raise
         except Exception as error:
@@ -279,7 +233,7 @@ def trace(
     _check(graph, state)
     _inline_constants(graph, mode)
     _to_gpu(graph, fake)
-    return Trace(graph, fake, tree, shape_env, symbols)
+    return Trace(graph, fake, tree, shape_env, symbols, joint)
 
 
 def _check(graph: GraphModule, state: Sequence[State]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..load import load_source
 from ..trees import fill, flatten
@@ -85,6 +86,7 @@ def call(
     trial: Mapping[str, Any],
     inputs: Sequence[Tensor],
     mode: AbstractContextManager[Any] | None = None,
+    gradient: Tensor | None = None,
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
@@ -93,33 +95,76 @@ def call(
     memory with (`input 0`, `state proj.weight`, `output 1`); the numbers of the inputs that were
     `mutated`; the names of the state that `changed`.
 
+    With `gradient`, the numbers of the gradients of its outputs, the call is followed by its backward, and the result
+    is the pair of the outputs and of the gradients: a list of those of the inputs, and a dict of those of the
+    parameters; None stands for what gets none.
+
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers.
     """
     given = [strided(tensor) if trial["strided"] else tensor.clone() for tensor in inputs]
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
+    given = given if gradient is None else [value.requires_grad_(value.is_floating_point()) for value in given]
     outputs: list[Tensor] = []
-    with torch.no_grad(), mode or nullcontext():  # around all that a module or its result could have made its own
+    ends: dict[str, Tensor] = {}
+    around = torch.no_grad() if gradient is None else torch.enable_grad()
+    with around, mode or nullcontext():  # around all that a module or its result could have made its own
         state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         before = {name: value.detach().clone() for name, value in state.items()}
         tree = flatten(module(*args, **kwargs), outputs)
+        results = len(outputs)
+        if gradient is not None:
+            ends = {f"gradient of output {i}": g for i, g in enumerate(_of_outputs(outputs, gradient)) if g is not None}
+            tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
     outputs = [output.detach() for output in outputs]
     owners = {_storage(value): f"state {name}" for name, value in state.items()}
     owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}
+    owners |= {_storage(value): name for name, value in ends.items()}
     shares: list[str] = []
     for index, output in enumerate(outputs):
         shares.append(owners.setdefault(_storage(output), f"output {index}") if output.numel() else f"output {index}")
     mutated = [index for index, (new, old) in enumerate(zip(given, inputs, strict=True)) if not _same(new, old)]
     description = {
         "tree": tree,
-        "strides": [list(output.stride()) for output in outputs],
+        "strides": [list((output if i < results else _plain(output)).stride()) for i, output in enumerate(outputs)],
         "shares": ["" if owner == f"output {index}" else owner for index, owner in enumerate(shares)],
         "mutated": mutated,
         "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
     }
     return description, outputs, [given[index] for index in mutated]
+
+
+def _of_outputs(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:
+    """A gradient for each output that takes one; not seen by the modes that watch the module."""
+    found: list[Tensor | None] = []
+    start = 0
+    with _disable_current_modes():
+        for output in outputs:
+            places = torch.arange(start, start + output.numel()) % numbers.numel()
+            values = numbers[places].reshape(output.shape).to(output.device, output.dtype)
+            found.append(values if output.requires_grad else None)
+            start += output.numel()
+    return found
+
+
+def _gradients(
+    module: nn.Module, inputs: Sequence[Tensor], outputs: Sequence[Tensor], ends: Sequence[Tensor]
+) -> tuple[list[Tensor | None], dict[str, Tensor | None]]:
+    """Of the inputs, and of the parameters by name."""
+    parameters = dict(module.named_parameters())
+    leaves = [*inputs, *parameters.values()]
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
+    starts = [output for output in outputs if output.requires_grad]
+    found = iter(torch.autograd.grad(starts, wanted, ends, allow_unused=True) if starts else [None] * len(wanted))
+    each = [next(found) if leaf.requires_grad else None for leaf in leaves]
+    return each[: len(inputs)], dict(zip(parameters, each[len(inputs) :], strict=True))
+
+
+def _plain(gradient: Tensor) -> Tensor:
+    """Contiguous, without values: the layout of a gradient is nobody's promise, as autograd lays out what it keeps."""
+    return torch.empty(gradient.shape, device="meta")
 
 
 def _storage(tensor: Tensor) -> int:

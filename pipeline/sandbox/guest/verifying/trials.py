@@ -20,7 +20,7 @@ def run(
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Construct `code`'s entry point and call it on each of `trials`; then repeat the first, then replay its ghost.
 
-    Tensors come as `state.<set>.<name>` and `input.<trial>.<i>`, and go as `<trial>.output.<i>`,
+    Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, for calls with a backward, `gradient.<trial>`, and go as `<trial>.output.<i>`,
     `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs in memory with other contents
     before; `later` are the outputs of the first trial, as they are after those of the others; the ghost's launches do
     nothing. A candidate that does not load, or whose state cannot take the tensors, is not called. If it raises on
@@ -86,6 +86,6 @@ def _observe(
     results: dict[str, torch.Tensor],
 ) -> tuple[dict[str, Any], list[torch.Tensor]]:
     inputs = [tensors[f"input.{index}.{i}"].to(device) for i in range(trial["inputs"])]
-    description, outputs, mutated = subject.call(module, trial, inputs, mode)
+    description, outputs, mutated = subject.call(module, trial, inputs, mode, tensors.get(f"gradient.{index}"))
     results.update(subject.pack(name, outputs, mutated))
     return description, outputs
