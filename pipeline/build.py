@@ -28,7 +28,7 @@ from kernelquarry.transforms.stage import ApplyStage, Workplace
 
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
-from .graph import STAGES, Stage
+from .graph import ALL, BACKWARD, STAGES, Stage, before
 from .manifest import StageManifest, fingerprint
 from .rejected import Rejected, reject
 from .report import write_report
@@ -38,7 +38,7 @@ from .schema.errors import UserError
 from .schema.files import replace_file
 from .schema.ids import sha256
 from .schema.loss import Loss
-from .schema.records import Candidate, Pair
+from .schema.records import Candidate, Pair, TrainingPair
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Run:
         return read_opt_out(given if given.exists() else None)
 
     def directory(self, stage: Stage) -> StageDirectory:
-        return StageDirectory(self.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}")
+        return StageDirectory(self.root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
 
     def manifest(self, stage: Stage) -> StageManifest | None:
         return StageManifest.read(self.directory(stage).path / MANIFEST)
@@ -95,25 +95,29 @@ class Built:
         )
 
 
-def build(run: Run, watch: Watch) -> Built:
+def build(run: Run, watch: Watch, backward: bool = False) -> Built:
     """Bring every stage up to date, then write the dataset and the report anew.
 
-    Writing takes seconds and gives the same bytes, so whatever happened to the products mends itself.
+    A run that had rows with gradients once, by `backward` or by its stage, has them from then on. Writing takes seconds
+    and gives the same bytes, so whatever happened to the products mends itself.
 
     Raises: UserError, ConservationError.
     """
-    ran = tuple(stage.name for stage in STAGES if run_stage(run, stage, watch)[1])
+    stages = ALL if backward or run.manifest(BACKWARD) is not None else STAGES
+    ran = tuple(stage.name for stage in stages if run_stage(run, stage, watch)[1])
     funnel, last = counts(run), STAGES[-1]
     pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
     write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
-    manifest = write_dataset(dataset, pairs, rejected(run), funnel, Build(corpus.name, corpus.digests()))
+    training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
+    made_of = Build(corpus.name, corpus.digests())
+    manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, {BACKWARD.name: training})
     return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran)
 
 
 def lost(run: Run) -> Iterator[Loss]:
     """What was dropped or errored, stage by stage."""
-    for stage in STAGES:
+    for stage in ALL:
         path = run.directory(stage).lost
         if path.exists():
             yield from read_records(path, Loss)
@@ -122,10 +126,12 @@ def lost(run: Run) -> Iterator[Loss]:
 def rejected(run: Run) -> Rejected:
     """What became of the candidates that verify dropped. Raises: ConservationError."""
     (verify,) = (stage for stage in STAGES if stage.takes is Candidate)
-    before, path = STAGES[STAGES.index(verify) - 1], run.directory(verify).lost
+    path = run.directory(verify).lost
     if not path.exists():
         return Rejected()
-    candidates = (candidate for shard in run.directory(before).kept for candidate in read_records(shard, Candidate))
+    candidates = (
+        candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
+    )
     return reject(candidates, read_records(path, Loss))
 
 
@@ -156,7 +162,7 @@ def leave_out(root: Path, listed: Path) -> None:
 
 def counts(run: Run) -> list[StageCounts]:
     """What entered each finished stage, and how it left."""
-    manifests = [run.manifest(stage) for stage in STAGES]
+    manifests = [run.manifest(stage) for stage in ALL]
     return [count for manifest in manifests if manifest is not None for count in manifest.counts]
 
 
@@ -186,11 +192,11 @@ def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | N
     """Digests of what the stage reads, its shards, and how many records they hold."""
     if stage.takes is None:
         return {**run.corpus.digests(), OPT_OUT: sha256("\n".join(run.opt_out.lines()))}, [], None
-    before = STAGES[STAGES.index(stage) - 1]
-    manifest, again = run.manifest(before), f"run `kernelquarry {before.name} {run.root}` first"
+    earlier = before(stage)
+    manifest, again = run.manifest(earlier), f"run `kernelquarry {earlier.name} {run.root}` first"
     if manifest is None:
-        raise UserError(f"{run.root}: the stage {before.name} has not run yet: {again}")
-    directory = run.directory(before)
+        raise UserError(f"{run.root}: the stage {earlier.name} has not run yet: {again}")
+    directory = run.directory(earlier)
     if changed := directory.changed(manifest):
         raise UserError(f"{changed}: missing or changed since it was written: {again}")
     digests = {name: digest for name, digest in manifest.outputs.items() if name != LOST}

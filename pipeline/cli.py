@@ -16,7 +16,7 @@ from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
 from .console import err, out, set_up_logging
-from .schema.stages import DOES
+from .schema.stages import DOES, OPTIONAL
 
 if TYPE_CHECKING:
     from .build import Run
@@ -43,6 +43,7 @@ OptOutOption = Annotated[Path | None, typer.Option(help="List of those whose cod
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
+BackwardOption = Annotated[bool, typer.Option("--backward", help="Also make the rows with gradients; takes longer.")]
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
 
 CACHE = Path("out/cache")
@@ -57,6 +58,7 @@ def dataset(
     directory: OutOption = None,
     cache: CacheOption = CACHE,
     opt_out: OptOutOption = None,
+    backward: BackwardOption = False,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
@@ -69,7 +71,7 @@ def dataset(
     from .progress import Progress
 
     with Progress(err) as progress:
-        built = build(run, progress.watch)
+        built = build(run, progress.watch, backward)
     typer.echo(built.summary())
 
 
@@ -89,10 +91,10 @@ def add_stage_command(name: str) -> None:
         set_up_logging(verbose)
         run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
         from .build import run_stage
-        from .graph import STAGES
+        from .graph import ALL
         from .progress import Progress
 
-        (stage,) = (stage for stage in STAGES if stage.name == name)
+        (stage,) = (stage for stage in ALL if stage.name == name)
         with Progress(err) as progress:
             manifest, ran = run_stage(run, stage, progress.watch)
         for count in manifest.counts:
@@ -100,11 +102,11 @@ def add_stage_command(name: str) -> None:
         if not ran:
             typer.echo(f"{name}: nothing to do")
 
-    does = DOES[name]
+    does = {**DOES, **OPTIONAL}[name]
     app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
 
 
-for _name in DOES:
+for _name in (*DOES, *OPTIONAL):
     add_stage_command(_name)
 
 

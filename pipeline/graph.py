@@ -14,6 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from kernelquarry.transforms.backward import backward
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.screen import screen
@@ -25,7 +26,7 @@ from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.wiring import DeduplicateModules, MineTrees, ReadCorpus
 
 from .schema.outcome import Outcome
-from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, Verified
+from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Verified
 
 GUEST = "pipeline.sandbox.guest"
 
@@ -43,6 +44,7 @@ class Stage:
     executes: bool = False  # it runs kernels: on GPUs, where the run has some
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
+    after: str = ""  # the stage whose shards it reads; "": the one before it
 
 
 def _each(
@@ -54,13 +56,14 @@ def _each(
     unit: str = "module",
     guests: tuple[str, ...] = (),
     executes: bool = False,
+    after: str = "",
 ) -> Stage:
     """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
     name = function.__name__
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
-    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work)
+    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work, after=after)
 
 
 READ = Stage(
@@ -104,6 +107,8 @@ JUDGING = tuple(
 VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.sizes", "transforms.mutate")
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
+ASKED = ("reference", "interpret", "mutants", "compile")  # to verify a candidate
+
 STAGES: tuple[Stage, ...] = (
     READ,
     MINE,
@@ -111,16 +116,26 @@ STAGES: tuple[Stage, ...] = (
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
     _each(Lowered, Candidate, tidy, Where.PROCESSES),
-    _each(
-        Candidate,
-        Verified,
-        verify,
-        Where.GUESTS,
-        VERIFYING,
-        guests=("reference", "interpret", "mutants", "compile"),
-        executes=True,
-    ),
+    _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
 )
+
+# Beside them, for runs that ask for it.
+BACKWARD = _each(
+    Probed,
+    TrainingPair,
+    backward,
+    Where.GUESTS,
+    (*(f"transforms.{stage}" for stage in "lower tidy verify screen split".split()), *LOWERING, *VERIFYING, "filters"),
+    guests=("lower", *ASKED),
+    executes=True,
+    after="deduplicate",
+)
+ALL = (*STAGES, BACKWARD)
+
+
+def before(stage: Stage) -> Stage:
+    """The one whose shards `stage` reads."""
+    return next((each for each in ALL if each.name == stage.after), ALL[ALL.index(stage) - 1])

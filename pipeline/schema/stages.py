@@ -12,3 +12,6 @@ DOES: dict[str, str] = {
     "split": "assign clusters to train, validation and test",
     "time": "time kernels beside eager and torch.compile, where there is a GPU",
 }
+OPTIONAL: dict[str, str] = {
+    "backward": "make the rows with gradients, of the modules that deduplicate kept",
+}

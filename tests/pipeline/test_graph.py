@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.pipeline import manifest
-from kernelquarry.pipeline.graph import STAGES, Stage
+from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, Stage, before
 from kernelquarry.pipeline.manifest import fingerprint
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.pipeline.schema.stages import DOES
+from kernelquarry.pipeline.schema.stages import DOES, OPTIONAL
 from kernelquarry.transforms.stage import Where
 
 ROOT = Path(__file__).parents[2]
@@ -31,15 +31,18 @@ def test_each_stage_takes_what_the_one_before_gives() -> None:
     assert STAGES[0].takes is None
     assert [stage.takes for stage in STAGES[1:]] == [stage.gives for stage in STAGES[:-1]]
     assert STAGES[-1].gives is Pair
+    assert all(stage.takes is before(stage).gives for stage in ALL[1:])
+    assert before(BACKWARD).name == "deduplicate"
 
 
 def test_stages_are_those_that_the_schema_describes() -> None:
     assert [stage.name for stage in STAGES] == list(DOES)
-    assert all(stage.units[-1][0] == stage.name for stage in STAGES)
-    assert all((stage.work is None) != (stage.wiring is None) for stage in STAGES)
+    assert [stage.name for stage in ALL] == [*DOES, *OPTIONAL]
+    assert all(stage.units[-1][0] == stage.name for stage in ALL)
+    assert all((stage.work is None) != (stage.wiring is None) for stage in ALL)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=by_name)
+@pytest.mark.parametrize("stage", ALL, ids=by_name)
 def test_all_code_that_decides_a_stage_is_in_its_fingerprint(stage: Stage) -> None:
     """Follows imports from the code that is listed: whatever else they reach must be known to decide nothing."""
     listed = set(modules_of(stage.code))
@@ -62,7 +65,7 @@ def test_the_guests_that_a_stage_asks_are_in_its_code(stage: Stage) -> None:
     assert {"torch", "triton"} <= set(stage.packages)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=by_name)
+@pytest.mark.parametrize("stage", ALL, ids=by_name)
 def test_a_fingerprint_is_of_code_that_exists(stage: Stage) -> None:
     assert fingerprint(stage.code, stage.packages) == fingerprint(stage.code, stage.packages)
 

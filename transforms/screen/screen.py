@@ -10,7 +10,7 @@ from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.ids import pair_id, rejection_id
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Candidate, Pair, Rejection, Row, Verified
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Candidate, Pair, Rejection, Row, TrainingPair, Verified
 
 
 def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[Pair]:
@@ -27,9 +27,10 @@ def first_objection(row: Row, filters: Sequence[Filter] = FILTERS) -> Objection 
 
 
 def flatten(verified: Verified) -> Pair:
-    """The row; its split is not known yet."""
+    """The row, a `TrainingPair` if its gradients were verified too; its split is not known yet."""
     candidate = verified.candidate
-    return Pair(
+    kind = TrainingPair if candidate.training else Pair
+    return kind(
         id=pair_id(candidate.probed.python_code, candidate.triton_code),
         **_shared(candidate),
         verdict=verified.verdict,

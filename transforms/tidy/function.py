@@ -63,14 +63,13 @@ def render_function(lowered: Lowered, raw: RawSource, given: Mapping[str, Argume
 
     taken = {"ctx", *kept}
     gradients = [free(f"{name}_grad", taken) for name in outputs]
-    reached = {
-        binding.argument: Argument(gradients[int(binding.name)], gradients[int(binding.name)], True)
-        if binding.source is Source.GRADIENT
-        else Argument(*[kept[int(binding.name) - len(outputs)]] * 2, False)  # type: ignore[arg-type]
-        for binding in source.bindings
-    }
+    reached: dict[str, Argument] = {}
+    for binding in source.bindings:
+        index, flows = int(binding.name), binding.source is Source.GRADIENT
+        name = gradients[index] if flows else kept[index - len(outputs)]
+        reached[binding.argument] = Argument(name, name, flows)
     wanted = tuple(f"{name}_grad" for name in names.values())
-    backward = Body(parsed, reached, Words(taken, words.sizes | forward.sizes, wanted), file, end_backward)
+    backward = Body(parsed, reached, Words(taken, {**words.sizes, **forward.sizes}, wanted), file, end_backward)
     if kept:
         backward.lines.insert(0, _unpacked(kept))
     text = _class(

@@ -26,7 +26,8 @@ _SHORT = {
     "native_batch_norm_backward": "batch_norm_backward", "threshold_backward": "relu_backward",
     "_softmax_backward_data": "softmax_backward", "_log_softmax_backward_data": "log_softmax_backward",
     "embedding_dense_backward": "embedding_backward", "convolution_backward": "conv_backward",
-    "max_pool2d_with_indices_backward": "max_pool2d_backward", "_unsafe_index_put": "index_put", "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
+    "max_pool2d_with_indices_backward": "max_pool2d_backward", "_unsafe_index_put": "index_put",
+    "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
 }  # fmt: skip
 _MADE_BY = {
     "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp",

@@ -41,6 +41,8 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
         Rejected: it does not run to the end.
     """
     assert sandbox.gpus is not None
+    if reference.task.training:
+        raise Untraceable("a program is of a forward alone")
     trials = reference.trials
     report = trace(reference.task, trials, sandbox.gpus.described.target, sandbox, settings.limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)

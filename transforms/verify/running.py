@@ -38,7 +38,7 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
         return _in_guest(Job("interpret", request, tensors, alone), Engine.INTERPRETER, sandbox)
-    if settings.engine is not Engine.GUEST and not task.training:  # a trace tells of a forward alone
+    if settings.engine is not Engine.GUEST:
         try:
             return Ran(*execute(reference, sandbox, settings), Engine.TRACE)
         except Untraceable as why:

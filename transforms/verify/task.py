@@ -11,7 +11,16 @@ from kernelquarry.pipeline.sandbox import Limits
 from kernelquarry.pipeline.sandbox.inputs import draw_gradient, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Row, StateSpec, TrainingPair, Trial, Workload
+from kernelquarry.pipeline.schema.records import (
+    Candidate,
+    Engine,
+    Purity,
+    Row,
+    StateSpec,
+    TrainingPair,
+    Trial,
+    Workload,
+)
 from kernelquarry.transforms.guards import hold
 from kernelquarry.transforms.sizes import enlarged, multiplied
 

@@ -27,8 +27,9 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
     Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
-    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with the other set of state. Entries of
-    the state that no tensor came for go as `state.<name>`, as the constructor left them.
+    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with
+    the other set of state. Entries of the state that no tensor came for go as `state.<name>`, as the constructor left
+    them.
     """
     torch.set_num_threads(1)
     with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both

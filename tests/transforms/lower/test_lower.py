@@ -143,8 +143,23 @@ def test_why_there_is_no_kernel(
     assert evidence in outcome.evidence
 
 
+WITHOUT_GRADIENT = [
+    ("(x > 0).float() * 2", "", Reason.NO_GRADIENT, "no output depends"),
+    ("x.mul_(2) + 1", "", Reason.GRAPH_BREAK, "in-place"),
+    ("x + 1", "", Reason.NOTHING_TO_LOWER, "views or copies"),  # its gradient is that of the output
+]
+
+
+@pytest.mark.parametrize(("forward", "layers", "reason", "evidence"), WITHOUT_GRADIENT)
+def test_why_there_is_no_backward(forward: str, layers: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+    outcome = lower(probed(source(forward, layers), X), sandbox, training=True)
+    assert isinstance(outcome, Dropped), outcome
+    assert outcome.reason is reason, outcome
+    assert evidence in outcome.evidence
+
+
 def test_every_reason_of_the_stage_is_tested() -> None:
-    assert {reason for reason in Reason if reason.stage == "lower"} <= {case[2] for case in REFUSED}
+    assert {reason for reason in Reason if reason.stage == "lower"} <= {case[2] for case in REFUSED + WITHOUT_GRADIENT}
 
 
 # What the host makes of a reply

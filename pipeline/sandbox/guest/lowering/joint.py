@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import networkx  # noqa: F401  the cut needs it: imported once, in the warm process
+import networkx  # type: ignore[import-untyped]  # noqa: F401  the cut needs it: imported once, in the warm process
 import torch
 from torch import Tensor
 from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -82,7 +82,7 @@ def cut(graph: GraphModule, inputs: Sequence[Tensor], joint: Joint) -> Halves:
         node.meta = dict(node.meta)  # shared with the other half, which renames sizes in its own
     if not any(isinstance(value, Node) for value in results(backward)):
         raise Refused("NO_GRADIENT", "every gradient is none")
-    if not all(isinstance(node.meta["val"], Tensor) for node in results(forward)[joint.outputs :]):
+    if not all(node and isinstance(node.meta["val"], Tensor) for node in results(forward)[joint.outputs :]):
         raise Refused("GRAPH_BREAK", "the backward needs sizes that no saved tensor has")
     return Halves(forward, backward)
 

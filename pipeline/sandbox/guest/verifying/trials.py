@@ -20,11 +20,12 @@ def run(
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Construct `code`'s entry point and call it on each of `trials`; then repeat the first, then replay its ghost.
 
-    Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, for calls with a backward, `gradient.<trial>`, and go as `<trial>.output.<i>`,
-    `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs in memory with other contents
-    before; `later` are the outputs of the first trial, as they are after those of the others; the ghost's launches do
-    nothing. A candidate that does not load, or whose state cannot take the tensors, is not called. If it raises on
-    trials that are `optional`, their numbers, `refused`, are in the reply, and nothing is that comes after trials.
+    Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
+    as `<trial>.output.<i>`, `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs in memory
+    with other contents before; `later` are the outputs of the first trial, as they are after those of the others; the
+    ghost's launches do nothing. A candidate that does not load, or whose state cannot take the tensors, is not called.
+    If it raises on trials that are `optional`, their numbers, `refused`, are in the reply, and nothing is that comes
+    after trials.
     """
     torch.set_num_threads(1)
     try:
