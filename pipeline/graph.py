@@ -104,7 +104,7 @@ JUDGING = tuple(
     f"pipeline.sandbox.{module}"
     for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
 )
-VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.sizes", "transforms.mutate")
+VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.guards", "transforms.sizes", "transforms.mutate")
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 ASKED = ("reference", "interpret", "mutants", "compile")  # to verify a candidate
@@ -114,8 +114,8 @@ STAGES: tuple[Stage, ...] = (
     MINE,
     _each(Module, Probed, probe, Where.GUESTS, PROBING),
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
-    _each(Probed, Lowered, lower, Where.GUESTS, LOWERING),
-    _each(Lowered, Candidate, tidy, Where.PROCESSES),
+    _each(Probed, Lowered, lower, Where.GUESTS, (*LOWERING, "transforms.guards")),
+    _each(Lowered, Candidate, tidy, Where.PROCESSES, ("transforms.guards",)),
     _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),

@@ -13,7 +13,6 @@ from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workl
 from .constructor import forward_of
 from .raw import NotTidied
 
-
 _DIMS = {4: {2: "height", 3: "width"}, 5: {2: "depth", 3: "height", 4: "width"}}
 
 

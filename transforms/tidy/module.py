@@ -14,9 +14,10 @@ from .body import Body, File, Words, result
 from .constructor import slice_constructor
 from .function import render_function
 from .functions import LIBRARY, library_calls
-from .raw import NotTidied, RawSource, parse
+from .raw import NotTidied, parse
 from .render import file_text, function_text, wrapped
 from .wrapper import Size, steps
+
 
 @dataclass(frozen=True, slots=True)
 class Rendered:

@@ -38,8 +38,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`, with its gradients if it is
     for `request["training"]`.
 
-    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and where there are gradients with
-    `backward`, see `_half`; or with `reason` (the name of a member of `Reason`) and `evidence`.
+    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with `backward`, see `_half`,
+    where there are gradients; or with `reason` (the name of a member of `Reason`) and `evidence`.
     """
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
@@ -97,7 +97,7 @@ def _attempt(
 def _half(
     traced: Trace, graph: GraphModule, bindings: list[list[str]], workloads: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """The source of a graph, what its arguments are, and what it assumes; refused if that is not so in all workloads."""
+    """The source of a graph, what its arguments are, and what it assumes; refused if a workload is not so."""
     code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS)
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):

@@ -67,6 +67,7 @@ class Trace:
     def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
         """What was assumed of the symbolic sizes and matters, see `guards.conditions`; it holds for `calls`."""
         return conditions(self.shape_env, self.symbols, sizes, calls)
+
     def forget(self, sizes: Mapping[sympy.Symbol, sympy.Expr]) -> None:
         """Drop the names of computed `sizes`, which mean others in another source, and what was assumed of them."""
         self.shape_env.guards = [g for g in self.shape_env.guards if not sizes.keys() & g.expr.free_symbols]
