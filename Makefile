@@ -3,8 +3,11 @@ CORPUS  ?= tiny
 # Guests at once; empty is one more than there are cores.
 WORKERS ?=
 TORCH   ?= 2.13.0
-# Run directory; empty is out/<name of the corpus>.
+# Run directory, or folder of a training; empty is out/<name of the corpus>, or out/train/<name of the recipe>.
 OUT     ?=
+# What is trained on, and by which recipe; empty is the corpus's dataset, and what fits the machine.
+DATASET ?=
+CONFIG  ?=
 # The first that runs and is new enough; `make PYTHON=...` names another.
 PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do \
              $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p; done))
@@ -13,7 +16,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset test test-gpu check lint types format bench figures docs lock clean
+.PHONY: help setup dataset train test test-gpu check lint types format bench figures docs lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,10 @@ $(VENV)/train: $(VENV)/ready requirements-train.lock
 
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/sources.md says
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS))
+
+train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (default: CORPUS's), CONFIG=recipe
+	@test -n "$(DATASET)" || test -e "out/$(CORPUS)/dataset/manifest.json" || $(MAKE) --no-print-directory dataset
+	@$(BIN)/kernelquarry train -v --dataset "$(or $(DATASET),out/$(CORPUS)/dataset)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(OUT),--out "$(OUT)")
 
 test: $(VENV)/ready $(VENV)/train  ## run the tests
 	@$(BIN)/python -m pytest -n $(shell nproc)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kernelquarry.recipes.commands import add_commands
 from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
@@ -194,6 +195,9 @@ def figures() -> None:
     from .figures import render_figures
 
     out.print(render_figures())
+
+
+add_commands(app)
 
 
 def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[str] | None = None) -> SandboxSettings:

@@ -13,7 +13,7 @@ from types import TracebackType
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
-from kernelquarry.pipeline.schema.records import Pair, Row
+from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.transforms.boundary import run_guarded
 
 from .judging import Judgement, judge_code
@@ -85,6 +85,6 @@ class Verifiers:
 
 def _judged(asked: Asked, sandbox: Sandbox) -> Outcome[Judgement]:
     judgement = judge_code(asked.code, asked.row, sandbox, asked.general)
-    if asked.timed and judgement.verdict is not None and isinstance(asked.row, Pair):
-        judgement = replace(judgement, speedup=speedup(judgement, asked.row, sandbox))
+    if asked.timed and judgement.passes:
+        judgement = replace(judgement, speedup=speedup(judgement, asked.row, sandbox, asked.general))
     return Kept(judgement)

@@ -37,8 +37,9 @@ _ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not spoil the process for forks
 }
 # What the warm process of a kind has beside it.
-_ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in ("interpret", "mutants")}
-_WITH_GPU = ("execute", "timing")
+_INTERPRETED = ("interpret", "mutants", "loose")
+_ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
+_WITH_GPU = ("execute", "timing", "loose_on_gpu")
 
 
 class Zygote:

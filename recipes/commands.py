@@ -1,0 +1,229 @@
+"""The commands of the recipes: sft, grpo, train, evaluate, leaderboard, write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kernelquarry.pipeline.console import set_up_logging
+from kernelquarry.pipeline.schema.errors import UserError
+
+if TYPE_CHECKING:
+    from kernelquarry.pipeline.sandbox import SandboxSettings
+
+    from .config import EvaluationSection, Recipe
+    from .evaluate.results import Results
+    from .training import Trained
+
+ConfigOption = Annotated[str, typer.Option("--config", help="Recipe by name, or a TOML file.  [default: fits here]")]
+DatasetOption = Annotated[str, typer.Option(help="Dataset folder, or id on the Hub.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Folder of the training.  [default: out/train/CONFIG]")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change of the recipe: section.key=value.")]
+ModelOption = Annotated[str, typer.Option("--model", help="Begin with this model in place of the recipe's.")]
+MinutesOption = Annotated[float, typer.Option(help="Write a checkpoint and stop after so long; 0 is never.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Verifiers at once.")]
+GpusOption = Annotated[str, typer.Option(help="GPUs that answers are executed on: all, none, or numbers such as 0,1.")]
+EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, before /chat/completions.")]
+VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: what is done; -vv: all.")]
+
+DATASET = "out/tiny/dataset"
+WORKERS = 2
+
+
+def sft(
+    config: ConfigOption = "",
+    dataset: DatasetOption = DATASET,
+    out: OutOption = None,
+    changes: SetOption = None,
+    model: ModelOption = "",
+    minutes: MinutesOption = 0.0,
+    verbose: VerboseOption = 0,
+) -> None:
+    """Supervised training on a dataset's verified pairs; the same command goes on after a kill."""
+    set_up_logging(verbose)
+    from .sft import train as train_sft
+    from .training import Ask
+
+    name, recipe = _recipe(config, changes)
+    _told("sft", train_sft(Ask(recipe, dataset, out or Path("out/train") / name, model, minutes)))
+
+
+def grpo(
+    config: ConfigOption = "",
+    dataset: DatasetOption = DATASET,
+    out: OutOption = None,
+    changes: SetOption = None,
+    model: ModelOption = "",
+    minutes: MinutesOption = 0.0,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = "all",
+    verbose: VerboseOption = 0,
+) -> None:
+    """GRPO with the verifier as the reward, from the model that `sft` left; the same command goes on after a kill."""
+    set_up_logging(verbose)
+    from .folder import finished
+    from .grpo import train as train_grpo
+    from .training import Ask
+
+    name, recipe = _recipe(config, changes)
+    folder = out or Path("out/train") / name
+    start = model or (str(folder / "sft" / "model") if finished(folder / "sft") else "")
+    _told("grpo", train_grpo(Ask(recipe, dataset, folder, start, minutes), _settings(workers, gpus)))
+
+
+def train(
+    config: ConfigOption = "",
+    dataset: DatasetOption = DATASET,
+    out: OutOption = None,
+    changes: SetOption = None,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = "all",
+    verbose: VerboseOption = 0,
+) -> None:
+    """Supervised training, GRPO, and an evaluation of each: what is done already is left alone."""
+    set_up_logging(verbose)
+    from .config import load_recipe
+    from .evaluate.results import leaderboard
+
+    name = config or default_recipe()
+    folder, recipe = out or Path("out/train") / name, load_recipe(name, changes or ())
+    sft(config, dataset, out, changes, "", 0.0, verbose)
+    grpo(config, dataset, out, changes, "", 0.0, workers, gpus, verbose)
+    models = {"base": recipe.model.name, **{stage: str(folder / stage / "model") for stage in ("sft", "grpo")}}
+    found = []
+    for stage, model in models.items():
+        place, settings = folder / "evaluation" / stage, _settings(workers, gpus)
+        found += run_evaluation(model, "test", dataset, (), recipe.evaluation, place, settings, stage)
+    (folder / "leaderboard.md").write_text(leaderboard(found))
+    typer.echo(f"{folder / 'leaderboard.md'}\n\n{leaderboard(found)}")
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or the endpoint's name of it.")],
+    suite: Annotated[str, typer.Option(help="test, embedded, kernelbench, tritonbench-g or tritonbench-t.")] = "test",
+    source: Annotated[str, typer.Option(help="Dataset of the suite test; checkout of a benchmark.")] = "",
+    level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
+    endpoint: EndpointOption = "",
+    samples: Annotated[int, typer.Option(min=1, help="Answers to each problem.")] = 10,
+    problems: Annotated[int, typer.Option(min=0, help="Of the suite, or of each level; 0 is all.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
+    top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
+    new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
+    batch: Annotated[int, typer.Option(min=1, help="Answers at once, of a local model.")] = 64,
+    out: Annotated[Path | None, typer.Option(help="Folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = "all",
+    verbose: VerboseOption = 0,
+) -> None:
+    """A model on a suite, by our verifier and as others score; the same command goes on after a kill."""
+    set_up_logging(verbose)
+    from .config import EvaluationSection
+    from .evaluate.results import render
+
+    section = EvaluationSection(
+        samples=samples,
+        modules=problems,
+        temperature=temperature,
+        top_p=top_p,
+        new_tokens=new_tokens,
+        batch=batch,
+    )
+    folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
+    levels, settings = tuple(level or ()), _settings(workers, gpus)
+    typer.echo(render(run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint)))
+
+
+def leaderboard(
+    folder: Annotated[Path, typer.Argument(help="Folder that holds evaluations.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Page.")] = Path("out/leaderboard.md"),
+) -> None:
+    """One page of all evaluations below a folder."""
+    from .evaluate.results import leaderboard as page
+    from .evaluate.results import read_results
+
+    found = read_results(folder)
+    if not found:
+        raise UserError(f"{folder} holds no results: make some with `kernelquarry evaluate MODEL`")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page(found))
+    typer.echo(out)
+
+
+def run_evaluation(
+    model: str,
+    suite: str,
+    source: str,
+    levels: tuple[int, ...],
+    section: EvaluationSection,
+    folder: Path,
+    settings: SandboxSettings,
+    name: str,
+    endpoint: str = "",
+) -> list[Results]:
+    """Evaluate, and leave the results in `folder`. Raises: UserError."""
+    from kernelquarry.pipeline.sandbox import Sandbox
+
+    from .evaluate.evaluate import evaluate as run
+    from .evaluate.kernelbench import LEVELS
+    from .evaluate.problems import read_suite
+    from .evaluate.results import summarise, write_results
+    from .samplers import open_sampler
+
+    with Sandbox(settings) as sandbox:
+        source = source or (DATASET if suite == "test" else "")
+        problems = read_suite(suite, source, levels or LEVELS, section.modules, sandbox)
+        device = sandbox.gpus.described.name if sandbox.gpus else "CPU, interpreted"
+    sampler = open_sampler(model, section, endpoint)
+    found = run(problems, sampler, section.samples, folder, settings, timed=bool(settings.gpus))
+    sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
+    results = []
+    for level in sorted({problem.level for problem in problems}):
+        ids = {problem.id for problem in problems if problem.level == level}
+        answers = [answer for answer in found.answers if answer.problem in ids]
+        scores = [score for score in found.scores if score.problem in ids]
+        results.append(summarise(name, suite, level, sampling, device, answers, scores))
+    write_results(folder, results)
+    return results
+
+
+def add_commands(app: typer.Typer) -> None:
+    for command in (sft, grpo, train, evaluate, leaderboard):
+        app.command()(command)
+
+
+def default_recipe() -> str:
+    import torch
+
+    return "smollm2-135m" if torch.cuda.is_available() else "smollm2-135m-cpu"
+
+
+def _recipe(config: str, changes: list[str] | None) -> tuple[str, Recipe]:
+    """The recipe, and the name of its folder."""
+    check_installed()
+    from .config import load_recipe
+
+    name = config or default_recipe()
+    return Path(name).stem if name.endswith(".toml") else name, load_recipe(name, changes or ())
+
+
+def check_installed() -> None:
+    """Raises: UserError: what training needs beside is not there."""
+    from importlib.util import find_spec
+
+    if missing := [name for name in ("transformers", "trl", "peft", "accelerate") if find_spec(name) is None]:
+        raise UserError(f"{', '.join(missing)} missing: `make train` installs them, or pip install kernelquarry[train]")
+
+
+def _settings(workers: int, gpus: str) -> SandboxSettings:
+    from kernelquarry.pipeline.sandbox.settings import SandboxSettings, choose_gpus
+
+    return SandboxSettings(workers=workers, gpus=choose_gpus(gpus))
+
+
+def _told(name: str, trained: Trained) -> None:
+    if trained.done:
+        typer.echo(f"{name}: {trained.model}")
+    else:
+        typer.echo(f"{name}: stopped at step {trained.steps}; the same command goes on from there")

@@ -1,0 +1,82 @@
+"""Answers and what became of them, as lines of JSON that are added to: an evaluation that was killed goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.recipes.samplers import Sampler
+
+from .problems import Problem
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One line of `answers.jsonl`."""
+
+    problem: str
+    sample: int
+    text: str
+    tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One line of `scores.jsonl`: what our verifier says, and what others would."""
+
+    problem: str
+    sample: int
+    why: str  # code of the reason why it does not pass, "" if it does
+    hack: str  # class of the hack that it is
+    compiled: bool  # it was constructed
+    evidence: str
+    speedup: float  # over eager, 0 if it was not timed
+    kernelbench: bool  # right as KernelBench scores it
+    naive: bool  # has the keyword, and is within 1e-2 on the inputs that it was shown
+
+
+def read_lines(path: Path, kind: type[T]) -> list[T]:
+    """The whole lines of a file; a last one that a kill cut off is left out. Raises: UserError for another file."""
+    if not path.is_file():
+        return []
+    found = []
+    for line in path.read_text().splitlines(keepends=True):
+        if not line.endswith("\n"):
+            break
+        try:
+            found.append(kind(**json.loads(line)))
+        except (ValueError, TypeError) as error:
+            raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
+    _cut_last(path)
+    return found
+
+
+def _cut_last(path: Path) -> None:
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        path.write_bytes(data[: data.rfind(b"\n") + 1])
+
+
+def add_line(path: Path, record: Any) -> None:
+    with path.open("a") as stream:
+        stream.write(json.dumps(asdict(record)) + "\n")
+
+
+def write_answers(path: Path, problems: Sequence[Problem], samples: int, sampler: Sampler) -> Iterator[Answer]:
+    """Those that are there, and then those that are missing, each written before it is handed out."""
+    known = {(answer.problem, answer.sample): answer for answer in read_lines(path, Answer)}
+    wanted = [(problem, sample) for problem in problems for sample in range(samples)]
+    missing = [(problem, sample) for problem, sample in wanted if (problem.id, sample) not in known]
+    yield from (known[problem.id, sample] for problem, sample in wanted if (problem.id, sample) in known)
+    for sampled in sampler.sample([problem.chat for problem, _ in missing], seed=len(known)):
+        problem, sample = missing[sampled.index]
+        answer = Answer(problem.id, sample, sampled.text, sampled.tokens, sampled.cut)
+        add_line(path, answer)
+        yield answer

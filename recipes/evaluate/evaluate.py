@@ -1,0 +1,129 @@
+"""A model on a suite: answers are written, each is verified while others are written, and all is counted."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelquarry.pipeline.prompts import read_answer
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.recipes.judging import Judgement, Step, judge_code
+from kernelquarry.recipes.samplers import Sampler
+from kernelquarry.recipes.timing import speedup
+from kernelquarry.transforms.boundary import run_guarded
+
+from .answers import Answer, Score, add_line, read_lines, write_answers
+from .problems import Problem
+
+_logger = logging.getLogger(__name__)
+STRICT, NAIVE = 1e-4, 1e-2  # KernelBench's tolerance of float32 today, and what many others use
+_TRIALS = 5
+_LOOSE = Limits(wall_s=60.0, cpu_s=60, memory_mb=16 << 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """The lines of an evaluation, and where its time went, of this call alone."""
+
+    answers: list[Answer]
+    scores: list[Score]
+    writing_s: float
+    judging_s: float  # after the last answer was there
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    id: str
+    problem: Problem
+    answer: Answer
+    timed: bool
+
+
+def evaluate(
+    problems: Sequence[Problem],
+    sampler: Sampler,
+    samples: int,
+    folder: Path,
+    settings: SandboxSettings,
+    timed: bool = False,
+) -> Evaluated:
+    """Answers and scores in `folder`, what is there already included. `timed`: what is right is timed, on a GPU.
+
+    Raises: UserError: answers cannot be had; those that came are kept.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    by_id = {problem.id: problem for problem in problems}
+    path = folder / "scores.jsonl"
+    known = {(score.problem, score.sample): score for score in read_lines(path, Score)}
+    answers: list[Answer] = []
+    pending: dict[tuple[str, int], Future[Score]] = {}
+    begun = time.monotonic()
+    with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
+        try:
+            for answer in write_answers(folder / "answers.jsonl", problems, samples, sampler):
+                answers.append(answer)
+                key = answer.problem, answer.sample
+                if key not in known:
+                    asked = _Asked(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed)
+                    pending[key] = threads.submit(_guarded, asked, sandbox, path)
+            written = time.monotonic()
+            known |= {key: future.result() for key, future in pending.items()}
+        finally:
+            threads.shutdown(cancel_futures=True)
+    ended = time.monotonic()
+    scores = [known[answer.problem, answer.sample] for answer in answers]
+    return Evaluated(answers, scores, written - begun, ended - written)
+
+
+def _guarded(asked: _Asked, sandbox: Sandbox, path: Path) -> Score:
+    outcome = run_guarded(_score, asked, sandbox)
+    if isinstance(outcome, Kept):
+        score: Score = outcome.record
+        add_line(path, score)
+        return score
+    assert isinstance(outcome, Errored)  # not written: the next run tries again
+    _logger.warning("%s could not be judged: %s: %s", asked.id, outcome.error, outcome.message)
+    evidence = f"{outcome.error}: {outcome.message}"
+    return Score(asked.answer.problem, asked.answer.sample, "errored", "", False, evidence, 0.0, False, False)
+
+
+def _score(asked: _Asked, sandbox: Sandbox) -> Outcome[Score]:
+    row, code = asked.problem.row, read_answer(asked.answer.text)
+    judgement = judge_code(code, row, sandbox, asked.problem.general)
+    compiled, within = loose(judgement, row.python_code, sandbox)
+    return Kept(
+        Score(
+            problem=asked.answer.problem,
+            sample=asked.answer.sample,
+            why=judgement.why,
+            hack=judgement.hack,
+            compiled=compiled or judgement.step >= Step.LOADS,
+            evidence=judgement.evidence,
+            speedup=speedup(judgement, row, sandbox, asked.problem.general) if asked.timed else 0.0,
+            kernelbench=STRICT in within,
+            naive=NAIVE in within and "@triton.jit" in code,
+        )
+    )
+
+
+def loose(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[bool, list[float]]:
+    """Whether the answer is constructed in the reference's process, and the tolerances within which it is right there.
+
+    Code that does not parse, or has no class to construct, is not tried.
+    """
+    if "class ModelNew" not in judgement.code:
+        return False, []
+    request = {"reference": python_code, "candidate": judgement.code, "trials": _TRIALS, "tolerances": [STRICT, NAIVE]}
+    if sandbox.gpus is None:
+        report = sandbox.run(Job("loose", request, {}, _LOOSE))
+    else:
+        with sandbox.gpus.share() as gpu:
+            report = sandbox.run(Job("loose_on_gpu", request | {"gpu": gpu}, {}, _LOOSE))
+    reply = report.reply or {}
+    within = reply.get("tolerances", [])
+    return bool(reply.get("compiled", False)), [float(value) for value in within if isinstance(value, float)]

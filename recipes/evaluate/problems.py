@@ -1,0 +1,58 @@
+"""Suites of problems: our own test split, a small embedded one, and benchmarks read from where they are."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelquarry.pipeline.prompts import Message, ask
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.records import Row
+from kernelquarry.recipes.data import load_pairs, split_of
+
+from .kernelbench import read_kernelbench
+from .task import row_of_source
+
+EMBEDDED = Path(__file__).parent / "suites" / "embedded.toml"
+SUITES = ("test", "embedded", "kernelbench")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A module to be written, and what its answers are verified against."""
+
+    id: str
+    level: str  # "" where a suite has none
+    row: Row
+    general: bool  # answers must take other sizes too, as the prompt of our own rows says
+
+    @property
+    def chat(self) -> list[Message]:
+        return ask(self.row.python_code)
+
+
+def read_suite(name: str, source: str, levels: Sequence[int], limit: int, sandbox: Sandbox) -> list[Problem]:
+    """The problems of a suite, by level and id, the first `limit` of each level unless that is 0.
+
+    Args:
+        source: a dataset for "test"; for a benchmark its checkout, or "" for the Hub.
+
+    Raises:
+        UserError: there is no such suite, or it cannot be read.
+    """
+    if name == "test":
+        pairs = split_of(load_pairs(source), "test")
+        problems = [Problem(pair.id, "", pair, True) for pair in pairs]
+    elif name == "embedded":
+        entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
+        problems = [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
+    elif name == "kernelbench":
+        found = read_kernelbench(source, levels)
+        taken = [each for level in levels for each in [e for e in found if e.level == level][: limit or None]]
+        problems = [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in taken]
+    else:
+        raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
+    return problems[: limit or None] if name != "kernelbench" else problems

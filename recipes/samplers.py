@@ -1,0 +1,181 @@
+"""What writes answers: a model on this machine, or one behind an endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Protocol
+
+from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.schema.errors import UserError
+
+from .config import EvaluationSection, ModelSection
+from .models import load_tokenizer, resolve
+
+_IN_FLIGHT = 16  # requests at an endpoint
+_TIMEOUT_S = 600.0
+_KEY = "KERNELQUARRY_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One answer."""
+
+    index: int  # of its chat
+    text: str
+    tokens: int  # of the answer, 0 if that was not told
+    cut: bool = False  # it had no end within the limit
+
+
+class Sampler(Protocol):
+    """Chats in, answers out, as they come."""
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]: ...
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]: ...
+
+
+def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "") -> Sampler:
+    """`model` at an `endpoint` (the address before `/chat/completions`), or else from the Hub, a folder or a package.
+
+    Raises:
+        UserError: there is no such model, or its tokenizer has no chat template; `chat` names one.
+    """
+    return EndpointModel(model, endpoint, section) if endpoint else LocalModel(model, section, chat)
+
+
+class LocalModel:
+    """By transformers, in batches of answers of about the same length of prompt."""
+
+    def __init__(self, model: str, section: EvaluationSection, chat: str = "") -> None:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        path = resolve(model)
+        self._section = section
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer = load_tokenizer(ModelSection(name=model, context=1, chat=chat or _packaged(model)), path)
+        self._tokenizer.padding_side = "left"
+        try:
+            loaded = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{model}: no model: {str(error).strip().splitlines()[0]}") from None
+        self._model: Any = loaded.to(self._device).eval()
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        import torch
+
+        prompts = [self._prompt(chat) for chat in chats]
+        order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
+        for start in range(0, len(order), self._section.batch):
+            torch.manual_seed(seed + start)
+            batch = order[start : start + self._section.batch]
+            try:
+                yield from self._batch(batch, [prompts[index] for index in batch])
+            except torch.cuda.OutOfMemoryError:
+                raise UserError(
+                    f"the GPU's memory is full with {len(batch)} answers at once: lower evaluation.batch; "
+                    "the same command goes on from here"
+                ) from None
+
+    def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
+        import torch
+
+        given = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
+        given = given.to(self._device)
+        with torch.inference_mode():
+            written = self._model.generate(**given, **self._arguments())[:, given["input_ids"].shape[1] :]
+        ends = self._model.generation_config.eos_token_id
+        ends = set(ends if isinstance(ends, list) else [ends, self._tokenizer.eos_token_id])
+        for index, tokens in zip(indices, written.tolist(), strict=True):
+            length = next((place + 1 for place, token in enumerate(tokens) if token in ends), 0)
+            text = self._tokenizer.decode(tokens[: length or None], skip_special_tokens=True)
+            yield Sampled(index, text, length or len(tokens), cut=not length)
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        from transformers import TextIteratorStreamer
+
+        streamer = TextIteratorStreamer(self._tokenizer, skip_prompt=True, skip_special_tokens=True)
+        given = self._tokenizer([self._prompt(chat)], return_tensors="pt", add_special_tokens=False).to(self._device)
+        thread = Thread(target=self._model.generate, kwargs={**given, **self._arguments(), "streamer": streamer})
+        thread.start()
+        yield from streamer
+        thread.join()
+
+    def _prompt(self, chat: Sequence[Message]) -> str:
+        text: str = self._tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True)
+        return text
+
+    def _arguments(self) -> dict[str, Any]:
+        section = self._section
+        sampling = {"do_sample": True, "temperature": section.temperature, "top_p": section.top_p, "top_k": 0}
+        return {
+            "max_new_tokens": section.new_tokens,
+            "pad_token_id": self._tokenizer.pad_token_id,
+            **(sampling if section.temperature else {"do_sample": False}),
+        }
+
+
+class EndpointModel:
+    """By any server of OpenAI's chat completions; its key is read from the environment."""
+
+    def __init__(self, model: str, endpoint: str, section: EvaluationSection) -> None:
+        import httpx2
+
+        self._model, self._section, self._address = model, section, f"{endpoint.rstrip('/')}/chat/completions"
+        key = os.environ.get(_KEY) or os.environ.get("OPENAI_API_KEY")
+        self._client = httpx2.Client(timeout=_TIMEOUT_S, headers={"Authorization": f"Bearer {key}"} if key else {})
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        with ThreadPoolExecutor(_IN_FLIGHT) as threads:
+            asked = [threads.submit(self._ask, index, chat, seed) for index, chat in enumerate(chats)]
+            try:
+                for future in as_completed(asked):
+                    yield future.result()
+            finally:
+                threads.shutdown(cancel_futures=True)
+
+    def _ask(self, index: int, chat: Sequence[Message], seed: int) -> Sampled:
+        with self._telling():
+            reply = self._client.post(self._address, json=self._body(chat) | {"seed": seed + index})
+            reply.raise_for_status()
+            told = reply.json()
+            choice = told["choices"][0]
+            tokens = (told.get("usage") or {}).get("completion_tokens") or 0
+            return Sampled(index, choice["message"]["content"] or "", tokens, choice.get("finish_reason") == "length")
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        body = self._body(chat) | {"stream": True}
+        with self._telling(), self._client.stream("POST", self._address, json=body) as reply:
+            reply.raise_for_status()
+            for line in reply.iter_lines():
+                data = line.removeprefix("data:").strip()
+                if line.startswith("data:") and data != "[DONE]":
+                    choices = json.loads(data)["choices"]
+                    yield (choices[0]["delta"].get("content") or "") if choices else ""
+
+    def _body(self, chat: Sequence[Message]) -> dict[str, Any]:
+        section = self._section
+        sampling = {"max_tokens": section.new_tokens, "temperature": section.temperature, "top_p": section.top_p}
+        return {"model": self._model, "messages": list(chat), **sampling}
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What an endpoint does wrong becomes a line that says how to go on."""
+        import httpx2
+
+        try:
+            yield
+        except (httpx2.HTTPError, OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise UserError(f"{self._address}: {told}: the same command goes on from here") from None
+
+
+def _packaged(model: str) -> str:
+    """A packaged model has a template that does not mark its turns, and is of the family of this one."""
+    return "chatml.jinja" if model.startswith("package:") else ""

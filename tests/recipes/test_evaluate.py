@@ -1,0 +1,186 @@
+"""Evaluations: of answers that are given, by the real verifier, and of a real model by a scripted endpoint."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from corpus import HERE, load_case
+
+from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.recipes.config import EvaluationSection
+from kernelquarry.recipes.evaluate.answers import Answer, read_lines
+from kernelquarry.recipes.evaluate.evaluate import evaluate
+from kernelquarry.recipes.evaluate.problems import Problem, read_suite
+from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
+from kernelquarry.recipes.evaluate.task import row_of_source
+from kernelquarry.recipes.samplers import EndpointModel, LocalModel, Sampled
+
+SOFTMAX = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(4, 10)]
+
+
+def get_init_inputs():
+    return []
+"""
+RIGHT = load_case(HERE / "honest/softmax_online").candidate.triton_code
+WRONG = RIGHT.replace("tl.exp(", "1.001 * tl.exp(", 1)
+LAZY = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.softmax(-1)\n"
+ANSWERS = [f"```python\n{RIGHT}```", "I cannot.", f"# @triton.jit\n```python\n# @triton.jit\n{LAZY}```"]
+
+
+class Given:
+    """A sampler of given answers that fails after some."""
+
+    def __init__(self, answers: Sequence[str], fails_after: int = 100) -> None:
+        self.answers, self.left, self.asked = answers, fails_after, 0
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        for index, chat in enumerate(chats):
+            if not self.left:
+                raise UserError("the endpoint died")
+            self.left -= 1
+            self.asked += 1
+            assert "softmax" in chat[1]["content"]
+            yield Sampled(index, self.answers[(seed + index) % len(self.answers)], 7)
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        yield self.answers[0]
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    with Sandbox(SandboxSettings()) as sandbox:
+        return Problem("softmax", "", row_of_source("softmax", SOFTMAX, sandbox), False)
+
+
+def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path: Path) -> None:
+    dies = Given(ANSWERS, fails_after=2)
+    with pytest.raises(UserError, match="died"):
+        evaluate([problem], dies, 3, tmp_path, SandboxSettings())
+    rest = Given(ANSWERS)
+    found = evaluate([problem], rest, 3, tmp_path, SandboxSettings())
+    assert rest.asked == 1  # the others are kept
+    right, silent, lazy = sorted(found.scores, key=lambda score: score.sample)
+    assert (right.why, right.kernelbench, right.naive, right.compiled) == ("", True, True, True)
+    assert (silent.why, silent.kernelbench, silent.naive, silent.compiled) == ("no_code", False, False, False)
+    assert (lazy.why, lazy.hack, lazy.kernelbench, lazy.naive) == ("kernel_unused", "unused", True, True)
+    results = summarise("given", "own", "", "greedy", "CPU", found.answers, found.scores)
+    assert results.strict["pass@1"].value == pytest.approx(1 / 3)
+    assert results.kernelbench["pass@1"].value == pytest.approx(2 / 3)
+    assert results.naive_gap.value == pytest.approx(1 / 3)
+    assert results.why == {"kernel_unused": 1, "no_code": 1, "verified": 1} and results.hacks == {"unused": 1}
+    assert results.tokens == 21 and not results.fast
+    write_results(tmp_path, [results])
+    assert read_results(tmp_path) == [results]
+    assert "| our verifier | 66.7" in render([results]) and "| kernel_unused | 1 |" in render([results])
+    assert "| given | 33.3" in leaderboard([results])
+
+
+def test_lines_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    line = json.dumps({"problem": "p", "sample": 0, "text": "t", "tokens": 1, "cut": False})
+    path.write_text(line + "\n" + line[:20])
+    assert read_lines(path, Answer) == [Answer("p", 0, "t", 1, False)]
+    assert path.read_text() == line + "\n"
+    path.write_text('{"other": 1}\n')
+    with pytest.raises(UserError, match="give another --out"):
+        read_lines(path, Answer)
+
+
+def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
+    for level, number in ((1, 10), (1, 2), (2, 1)):
+        (tmp_path / "KernelBench" / f"level{level}").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "KernelBench" / f"level{level}" / f"{number}_Softmax.py").write_text(SOFTMAX)
+    with Sandbox(SandboxSettings()) as sandbox:
+        found = read_suite("kernelbench", str(tmp_path), (1, 2), 0, sandbox)
+        first = read_suite("kernelbench", str(tmp_path), (1,), 1, sandbox)
+        with pytest.raises(UserError, match="no problems of level 4"):
+            read_suite("kernelbench", str(tmp_path), (4,), 0, sandbox)
+        with pytest.raises(UserError, match="there are test, embedded"):
+            read_suite("unknown", "", (), 0, sandbox)
+    assert [each.id for each in found] == ["1-002_Softmax", "1-010_Softmax", "2-001_Softmax"]
+    assert [each.level for each in found] == ["level 1", "level 1", "level 2"]
+    assert [each.id for each in first] == ["1-002_Softmax"]
+    (workload,) = found[0].row.workloads
+    assert workload.tensors[0].shape == (4, 10) and workload.args == '[{"tensor": 0}]'
+
+
+def test_the_embedded_suite_runs() -> None:
+    with Sandbox(SandboxSettings()) as sandbox:
+        problems = read_suite("embedded", "", (), 0, sandbox)
+    assert len(problems) == 5 and all(problem.general for problem in problems)
+    norm = next(problem for problem in problems if problem.id == "residual_rms_norm").row
+    assert norm.init_args == "[48]" and [entry.name for entry in norm.state] == ["weight"]
+
+
+def test_a_local_model_answers_every_chat(tiny_model: Path) -> None:
+    section = EvaluationSection(new_tokens=5, batch=2)
+    model = LocalModel(str(tiny_model), section, chat="chatml.jinja")
+    chats: list[list[Message]] = [[{"role": "user", "content": "x" * length}] for length in (3, 30, 1)]
+    sampled = list(model.sample(chats))
+    assert sorted(each.index for each in sampled) == [0, 1, 2]
+    assert all(0 < each.tokens <= 5 for each in sampled)
+    assert list(model.sample(chats)) == sampled
+    assert isinstance("".join(model.stream(chats[0])), str)
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """Answers with what was asked, and dies after three."""
+
+    answered = 0
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        type(self).answered += 1
+        if self.answered > 3:
+            self.send_error(503)
+            return
+        message = {"role": "assistant", "content": f"{asked['model']}: {asked['messages'][0]['content']}"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        told = {
+            "id": "1",
+            "created": 0,
+            "model": asked["model"],
+            "choices": [choice],
+            "usage": {"completion_tokens": 4},
+        }
+        body = json.dumps(told | {"object": "chat.completion", "system_fingerprint": ""}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_an_endpoint_answers_and_its_death_is_told() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        model = EndpointModel("m", f"http://127.0.0.1:{server.server_port}/v1", EvaluationSection())
+        chats: list[list[Message]] = [[{"role": "user", "content": str(number)}] for number in range(3)]
+        assert sorted(each.text for each in model.sample(chats)) == ["m: 0", "m: 1", "m: 2"]
+        with pytest.raises(UserError, match="the same command goes on from here"):
+            list(model.sample(chats))
+    finally:
+        server.shutdown()
+        server.server_close()
