@@ -116,14 +116,14 @@ class EvaluationSection(_Section):
 
 
 class Recipe(_Section):
-    """A whole recipe. `rows` and `workers` may be cut for a try-out."""
+    """A whole recipe."""
 
     model: ModelSection
     sft: SftSection
     grpo: GrpoSection
     reward: RewardSection = RewardSection()
     evaluation: EvaluationSection = EvaluationSection()
-    rows: int = 0  # of the training split, the first by id; 0 is all
+    rows: int = 0  # of the training split, the first by id that fit; 0 is all
     needs_gpu: bool = False
 
 

@@ -25,11 +25,11 @@ class Fitted:
     too_long: int
     tokens: int  # of those that fit
 
-    def some(self, knob: str) -> tuple[Pair, ...]:
-        """The pairs. Raises: UserError, which names the `knob`, if there are none."""
+    def some(self, knob: str, limit: int = 0) -> tuple[Pair, ...]:
+        """The pairs, the first `limit` unless that is 0. Raises: UserError, which names `knob`, if there is none."""
         if not self.pairs:
             raise UserError(f"all {self.too_long} rows are longer than {knob} allows: raise it with --set")
-        return self.pairs
+        return self.pairs[: limit or None]
 
     def __str__(self) -> str:
         return f"{len(self.pairs)} rows, {self.tokens:,} tokens; {self.too_long} longer than the context left out"
@@ -58,12 +58,12 @@ def _download(dataset: str) -> Path:
         raise UserError(f"{dataset}: no dataset folder, and not to be had from the Hub: {told}") from None
 
 
-def split_of(pairs: Iterable[Pair], split: str, limit: int = 0) -> list[Pair]:
-    """The pairs of one split, the first `limit` of them. Raises: UserError if there is none."""
+def split_of(pairs: Iterable[Pair], split: str) -> list[Pair]:
+    """The pairs of one split. Raises: UserError if there is none."""
     chosen = [pair for pair in pairs if pair.split == split]
     if not chosen:
         raise UserError(f"the dataset has no rows in its split {split}: build a larger one")
-    return chosen[:limit] if limit else chosen
+    return chosen
 
 
 def prompt_of(pair: Pair) -> list[Message]:

@@ -38,8 +38,8 @@ def train(ask: Ask, settings: SandboxSettings) -> Trained:
             from .rollouts import tell_when_finished
 
             section = recipe.grpo
-            pairs = split_of(load_pairs(ask.dataset), "train", recipe.rows)
-            pairs = list(fit_prompts(pairs, tokenizer, section.prompt_tokens).some("grpo.prompt_tokens"))
+            fitted = fit_prompts(split_of(load_pairs(ask.dataset), "train"), tokenizer, section.prompt_tokens)
+            pairs = fitted.some("grpo.prompt_tokens", recipe.rows)
             timed = recipe.reward.kind == "speed"
             verifiers = stack.enter_context(Verifiers({pair.id: pair for pair in pairs}, settings, timed=timed))
             trainer = GRPOTrainer(

@@ -130,6 +130,7 @@ def task_of(code: str, row: Row, general: bool = True) -> Task:
         purity=Purity.PURE,
         extern_ops=(),
         shape_general=general,
+        guards=(),
         by_model=True,
     )
 

@@ -19,7 +19,7 @@ def train(ask: Ask) -> Trained:
         from trl import SFTConfig, SFTTrainer
 
         pairs = load_pairs(ask.dataset)
-        fitted = fit_chats(split_of(taught(pairs), "train", recipe.rows), tokenizer, recipe.model.context)
+        fitted = fit_chats(split_of(taught(pairs), "train"), tokenizer, recipe.model.context)
         held_out = [pair for pair in taught(pairs) if pair.split == "validation"]
         seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]
         section = recipe.sft
@@ -36,7 +36,7 @@ def train(ask: Ask) -> Trained:
         return SFTTrainer(
             model=model,
             args=config,
-            train_dataset=sft_rows(fitted.some("model.context")),
+            train_dataset=sft_rows(fitted.some("model.context", recipe.rows)),
             eval_dataset=sft_rows(seen) if seen else None,
             processing_class=tokenizer,
             peft_config=lora_config(section),

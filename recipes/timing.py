@@ -19,7 +19,7 @@ def timing(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = Tru
         return None
     shared: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(Row)}
     pair = Pair(**shared, verdict=judgement.verdict)
-    timed = time(replace(pair, triton_code=judgement.code, shape_general=general), sandbox)
+    timed = time(replace(pair, triton_code=judgement.code, shape_general=general, guards=()), sandbox)
     return timed.record.timings[0] if isinstance(timed, Kept) and timed.record.timings else None
 
 

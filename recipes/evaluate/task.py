@@ -68,4 +68,6 @@ def _row(name: str, code: str, reply: dict[str, Any]) -> Row:
         purity=Purity.PURE,
         extern_ops=(),
         shape_general=False,
+        guards=(),
+        distillation=(),
     )

@@ -26,7 +26,7 @@ def test_a_chat_asks_with_the_module_and_answers_with_the_kernel(pairs: list[Pai
 def test_rows_are_read_by_id_and_split(dataset: Path, pairs: list[Pair]) -> None:
     read = load_pairs(str(dataset))
     assert read == sorted(pairs, key=lambda pair: pair.id)
-    assert len(split_of(read, "train")) == 8 and len(split_of(read, "train", 3)) == 3
+    assert len(split_of(read, "train")) == 8
 
 
 def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Path) -> None:
@@ -37,6 +37,7 @@ def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Pa
     assert len(fitted.pairs) == sum(length <= lengths[4] for length in lengths)
     assert fitted.tokens == sum(length for length in lengths if length <= lengths[4])
     assert "longer than the context left out" in str(fitted)
+    assert fitted.some("model.context", 2) == fitted.pairs[:2] and fitted.some("model.context") == fitted.pairs
 
 
 def test_prompts_fit_where_chats_do_not(pairs: list[Pair], tiny_model: Path) -> None:
