@@ -12,7 +12,8 @@ Size = tuple[int, ...]  # what one dimension is in each workload
 
 _BLOCK = 16  # the least that kernels have; a free size is made larger
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
-_LARGE = 1 << 25
+_LARGE = 1 << 25  # elements of a large call's tensors
+_WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
 
 
 def count_elements(workload: Workload) -> int:
@@ -70,11 +71,11 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def wide(workloads: Sequence[Workload]) -> Workload | None:
-    """A call with over 32 million elements, by all free sizes alike, each of them odd; None if none is free."""
+    """A call with over 8 million elements, by all free sizes alike, each of them odd; None if none is free."""
     setting = {size: size[-1] for size in free_sizes(workloads)}
     if not any(setting.values()):
         return None
-    while count_elements(resized(workloads, setting)) < _LARGE:
+    while count_elements(resized(workloads, setting)) < _WIDE:
         setting = {size: 2 * n + 1 for size, n in setting.items()}
     return resized(workloads, setting)
 

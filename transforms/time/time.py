@@ -28,6 +28,7 @@ from .check import floor_us, read_measured, suspicion
 from .workloads import calls_to_time
 
 _MESSAGE = 500  # characters
+_SLOPES = 3  # by the clock, of which the median counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def _slope(
     gpu: Alone, request: Mapping[str, Any], traced: _Traced, state: Tensors, settings: TimeSettings
 ) -> tuple[float, str]:
     """Microseconds a call by the executor's clock, or 0 and why there is no such number."""
-    asked = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"]}
+    asked = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
     execution = gpu.executor.run(asked, {**state, **traced.tensors}, settings.limits.wall_s)
     if execution.how != How.DONE:
         return 0.0, f"the executor could not replay it: {execution.why}"

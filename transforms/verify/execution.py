@@ -68,7 +68,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     values |= reference.tensors
     values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
     request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
-    execution = sandbox.gpus.run(request, values, settings.limits.wall_s)
+    execution = sandbox.gpus.run(request, values, settings.limits.cpu_s)
     if execution.how != How.DONE:
         raise Rejected(FAILURES[execution.how], execution.why)
     return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])

@@ -30,11 +30,14 @@ STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
+    """What decides is the time that a candidate needs, `limits.cpu_s` of a processor or of a GPU; `limits.wall_s` is
+    for those that only wait, and generous, so that a busy machine rejects nothing."""
+
     targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # () leaves the tier out
     shows: bool = True  # look for the smallest call on which a rejected candidate fails
     mutants: int = 2  # of the candidate's own kernel, which its checks must tell from it
     engine: Engine | None = None  # None: traces where there is a GPU, guests for what they cannot say
-    limits: Limits = field(default_factory=lambda: Limits(wall_s=60.0, cpu_s=60))  # of each of the three guests
+    limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from .replay import Device, fill, load, needed, steps
 _WARM = 3  # calls before the clock is looked at
 _LONG_S = 0.1  # that the shorter row of calls may take
 _CALLS = (3, 300)  # in the shorter row: at least, at most
-_SLOPES = 3
 
 
 def slope(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
-    """Seconds for one call of `request["programs"][0]`, without flushes between the calls: `slope_s`.
+    """Seconds for one call of `request["programs"][0]`, without flushes between the calls: `slope_s`, the median of
+    as many slopes as `request["slopes"]` says. With none it is called once, to see whether it ends.
 
     Its inputs are drawn as `request["drawn"]` says; its state comes as `state.<name>`, binaries as
     `binary.<sha256>`, constants as `constant.0.<storage>`. Three times as many calls less the calls, over twice the
@@ -36,12 +36,16 @@ def slope(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple
     constants = {storage: needed(tensors, f"constant.0.{storage}") for storage in program.constants}
     fill(program, arena, _values(program, request, tensors, device), constants)
     calls = steps(program, kernels, device, arena)
+    _seconds(calls, 1, device)
+    if not request["slopes"]:
+        return {}, {}
     for _ in range(_WARM):
         _seconds(calls, 1, device)
     few, most = _CALLS
     number = min(most, max(few, int(_LONG_S / max(_seconds(calls, 1, device), 1e-9))))
     slopes = [
-        (_seconds(calls, 3 * number, device) - _seconds(calls, number, device)) / (2 * number) for _ in range(_SLOPES)
+        (_seconds(calls, 3 * number, device) - _seconds(calls, number, device)) / (2 * number)
+        for _ in range(request["slopes"])
     ]
     return {"slope_s": max(0.0, median(slopes))}, {}
 

@@ -10,13 +10,12 @@ import triton.language as tl
 def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
-    inside = offsets < columns
-    offsets = tl.max_contiguous(tl.multiple_of(offsets, BLOCK), BLOCK)
-    columns = tl.multiple_of(columns, 16)
-    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    inside = tl.max_constancy(offsets < columns, 4)
+    start = tl.multiple_of(row * columns, 16)
+    x = tl.load(x_ptr + start + offsets, mask=inside, other=float("-inf"))
     power = tl.exp(x - tl.max(x, axis=0))
     y = power / tl.sum(power, axis=0)
-    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+    tl.store(out_ptr + start + offsets, y, mask=inside)
 
 
 class ModelNew(nn.Module):

@@ -124,7 +124,7 @@ def test_a_malformed_program(gpus: Make) -> None:
 
 def test_a_slope_is_asked_for_in_the_same_way(gpus: Make) -> None:
     drawn = [{"shape": [6], "dtype": "float32", "low": 0, "high": 0}]
-    request = {name: REQUEST[name] for name in ("kernels", "programs")} | {"drawn": drawn}
+    request = {name: REQUEST[name] for name in ("kernels", "programs")} | {"drawn": drawn, "slopes": 3}
     service = gpus(RIGHT)
     with service.alone() as gpu:
         execution = gpu.executor.run(request, TENSORS | {"state.weight": TENSORS["state.0.weight"]}, 60)

@@ -16,6 +16,7 @@ REQUEST = {
     "kernels": [kernel("add"), kernel("scale")],
     "programs": [doubled_sum()],
     "drawn": [{"shape": [SIZE], "dtype": "float32", "low": 0, "high": 0}],
+    "slopes": 3,
 }
 TENSORS = {
     "state.weight": torch.ones(SIZE),
@@ -50,6 +51,13 @@ def measured(monkeypatch: pytest.MonkeyPatch, seconds: float, wait: float = 0.0)
 
 def test_what_a_row_of_calls_costs_beside_them_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured(monkeypatch, 1e-3, wait=0.25)[0] == pytest.approx(1e-3)
+
+
+def test_without_slopes_it_is_called_once() -> None:
+    seen: list[int] = []
+    device = Double({"add": lambda *_: seen.append(1), "scale": lambda *_: None})
+    assert slope(device, REQUEST | {"slopes": 0}, TENSORS) == ({}, {})
+    assert seen == [1]
 
 
 def test_quick_programs_are_called_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
