@@ -66,12 +66,21 @@ def _each(
     return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work, after=after)
 
 
+READING = tuple(f"filters.{module}" for module in ("licences", "objection", "optout", "spdx"))
+
 READ = Stage(
     name="read",
     takes=None,
     gives=SourceFile,
     units=(("read", "file"),),
-    code=("transforms.read", "filters.licences", "filters.objection", "filters.optout", "filters.spdx"),
+    code=(
+        "transforms.read",
+        "transforms.compose",
+        "filters.licences",
+        "filters.objection",
+        "filters.optout",
+        "filters.spdx",
+    ),
     packages=("licenseclassifier", "license-expression"),
     wiring=ReadCorpus,
 )

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
 
-from . import progress
+from . import compose, progress
 from .deduplicate.cluster import Place, compare, connect, same_key
 from .deduplicate.deduplicate import Fate, Member, member_of, one_of, outcome_of, place_of, settle
 from .mine import mine_tree
@@ -85,7 +85,17 @@ def _mine(tree: Iterable[SourceFile]) -> Iterator[Tagged]:
             yield "scan", Dropped(file.id, Reason.DUPLICATE_PATH, file.source.sha256[:16])
     result = mine_tree(list(files.values()))
     yield from (("scan", outcome) for outcome in result.files)
-    yield from (("mine", outcome) for outcome in result.classes)
+    for outcome in result.classes:
+        yield "mine", _whole(outcome)
+
+
+def _whole(outcome: Outcome[Module]) -> Outcome[Module]:
+    """A class that a composition is made of is no module of its own: it was mined where it comes from."""
+    if isinstance(outcome, Kept) and outcome.record.source.package == compose.PACKAGE:
+        module = outcome.record
+        if module.name != compose.NAME:
+            return Dropped(_place(module), Reason.PART_OF_COMPOSED, module.name)
+    return outcome
 
 
 def _identity(outcome: Outcome[Module]) -> str:

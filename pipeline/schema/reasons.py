@@ -43,6 +43,7 @@ class Reason(Enum):
     TOO_MANY_DEFINITIONS = ("too_many_definitions", "mine", "the class needs more definitions than the limit")
     NAME_CONFLICT = ("name_conflict", "mine", "two files define one name that the class needs both of")
     ABSTRACT = ("abstract", "mine", "the class is abstract or its forward only raises")
+    PART_OF_COMPOSED = ("part_of_composed", "mine", "the class is a part of a composed module")
     DUPLICATE_SOURCE = ("duplicate_source", "mine", "the same self-contained source was mined before")
     SYNTAX_ERROR = ("syntax_error", "mine", "the class or a definition that it needs is not Python 3 that compiles")
 

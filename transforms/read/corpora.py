@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.transforms import compose
 
 from . import sdist, tables
 from .folder import open_folder
 from .git import open_commit
 from .pinned import PinnedPackages, open_archive, parse_requirements
 from .source import Corpus
-from .tables import SHIPPED, Tables, open_source_file
+from .tables import SHIPPED, Tables, open_tables
 
 EMBEDDED = ("tiny", "default", "full")
 STACKS = (
@@ -38,7 +40,9 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         text = SHIPPED.joinpath(f"{name}.txt").read_text()
         return PinnedPackages(name, parse_requirements(text, name), cache)
     if name in STACKS:
-        return open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
+        return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
+    if name.startswith(f"{compose.PACKAGE}:"):
+        return compose.parse_compositions(name)
     if name.endswith(tables.SUFFIXES):
         return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
@@ -47,7 +51,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     if path.is_file() and path.suffix == ".txt":
         return PinnedPackages(path.stem, parse_requirements(path.read_text(), name), cache)
     if path.is_file() and path.suffix == ".toml":
-        return open_source_file(path, path.read_text(), cache)
+        return _open_source_file(path, path.read_text(), cache)
     if path.is_file() and name.endswith(_ARCHIVES):
         return open_archive(path)
     folder, at, revision = name.rpartition("@")
@@ -58,6 +62,17 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     )
 
 
+def _open_source_file(path: Path, text: str, cache: Path) -> Corpus:
+    try:
+        entries = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path}: {error}") from None
+    if compose.PACKAGE in entries:
+        return compose.open_compositions(entries, str(path), path.parent)
+    return open_tables(entries, path, cache)
+
+
 def full_name(name: str) -> str:
     """The same corpus, named so that any working directory will do."""
-    return name if name in (*EMBEDDED, *STACKS) or "://" in name else str(Path(name).resolve())
+    known = name in (*EMBEDDED, *STACKS) or name.startswith(f"{compose.PACKAGE}:") or "://" in name
+    return name if known else str(Path(name).resolve())

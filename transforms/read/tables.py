@@ -73,12 +73,8 @@ class Tables:
         return next(found, None) or Form(usual(names, file.url))
 
 
-def open_source_file(path: Path, text: str, cache: Path) -> Tables:
+def open_tables(entries: Mapping[str, Any], path: Path, cache: Path) -> Tables:
     """The corpus that a source file describes. Raises: UserError: it does not."""
-    try:
-        entries = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path}: {error}") from None
     if unknown := sorted(entries.keys() - _KEYS):
         raise UserError(f"{path}: does not know {', '.join(unknown)}: give {', '.join(sorted(_KEYS))}")
     files = entries.get("files", [])
