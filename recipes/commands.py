@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +31,7 @@ VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help=
 
 DATASET = "out/tiny/dataset"
 WORKERS = 2
+MODEL = "out/train/smollm2-135m/grpo/model"
 
 
 def sft(
@@ -135,6 +137,47 @@ def evaluate(
     typer.echo(render(run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint)))
 
 
+def write(
+    module: Annotated[
+        Path | None, typer.Argument(help="File with Model, get_inputs() and get_init_inputs(); without one, a REPL.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Folder, id on the Hub, package:NAME, or its name at the endpoint.")
+    ] = MODEL,
+    endpoint: EndpointOption = "",
+    n: Annotated[int, typer.Option("-n", min=1, help="Candidates, of which the best is written.")] = 1,
+    verify: Annotated[bool, typer.Option(help="Verify each candidate.")] = True,
+    time: Annotated[bool, typer.Option(help="Time those that are right, where there is a GPU.")] = False,
+    temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
+    top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
+    new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
+    out: Annotated[Path | None, typer.Option(help="File for the kernel; without one, it is printed.")] = None,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = "all",
+) -> None:
+    """A kernel for a module, by a model; a verified one is said to be so. Exit status 1 if none of them is right."""
+    from .config import EvaluationSection
+    from .repl import Repl
+    from .writer import KernelWriter
+
+    if module is not None and not module.is_file():
+        raise UserError(f"{module}: no such file")
+    section = EvaluationSection(temperature=temperature, top_p=top_p, new_tokens=new_tokens, batch=min(n, 64))
+    with KernelWriter(model, endpoint, section, _settings(workers, gpus)) as writer:
+        if module is None:
+            Repl(writer, lambda text: typer.echo(text, nl=False)).run(sys.stdin)
+            return
+        best, *others = writer.generate_triton(module.read_text(), n, verify, time)
+    for candidate in (best, *others):
+        typer.echo(str(candidate), err=True)
+    if out is not None and best.code:
+        out.write_text(best.code)
+    else:
+        typer.echo(best.code or best.text)
+    if best.judgement is not None and not best.judgement.passes:
+        raise typer.Exit(1)
+
+
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="Folder that holds evaluations.")] = Path("out"),
     out: Annotated[Path, typer.Option(help="Page.")] = Path("out/leaderboard.md"),
@@ -189,7 +232,7 @@ def run_evaluation(
 
 
 def add_commands(app: typer.Typer) -> None:
-    for command in (sft, grpo, train, evaluate, leaderboard):
+    for command in (sft, grpo, train, evaluate, leaderboard, write):
         app.command()(command)
 
 
