@@ -24,7 +24,7 @@ from .origin import Origin, origin
 from .rejected import Rejected
 from .schema.errors import UserError
 from .schema.files import replace_file
-from .schema.records import SCHEMA_VERSION, Pair
+from .schema.records import SCHEMA_VERSION, Pair, Rejection
 from .summary import summarise, tally
 
 CARD, VERIFIER, CROISSANT, MANIFEST = "README.md", "VERIFIER.md", "croissant.json", "manifest.json"
@@ -52,6 +52,17 @@ class DatasetManifest:
     files: dict[str, str]  # path -> sha256, the manifest's own excepted
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """All that a published folder is made of."""
+
+    rows: Mapping[str, Sequence[Published]]  # by config
+    rejected: StageCounts
+    funnel: Sequence[StageCounts]
+    build: Build
+    origin: Origin
+
+
 def write_dataset(
     folder: Path,
     pairs: Sequence[Pair],
@@ -60,41 +71,57 @@ def write_dataset(
     build: Build,
     others: Mapping[str, Sequence[Published]] = {},
 ) -> DatasetManifest:
-    """Write the folder and return its manifest, which is written last. The same arguments give the same bytes.
+    """Write what was built: the pairs, what follows from them, and what else stages gave.
 
     `others` are rows by config, of configs that neither follow from the pairs nor are `rejected`.
+    Raises: as `write_release`.
+    """
+    rows = {**derived(pairs), **others, "pairs": pairs, "rejected": rejected.rows}
+    return write_release(folder, Release(rows, rejected.counts, funnel, build, origin()))
+
+
+def write_release(folder: Path, release: Release) -> DatasetManifest:
+    """Write the folder and return its manifest, which is written last. The same release gives the same bytes.
 
     Raises: UserError if there is no pair, since no reader loads a dataset of nothing; ValueError if a row
     has no split.
     """
+    rows, corpus = release.rows, release.build.corpus
+    pairs = [row for row in rows.get("pairs", ()) if isinstance(row, Pair)]
     if not pairs:
         raise UserError(f"{folder}: no pair was kept, so there is no dataset to write: the funnel tells why")
-    rows = {**derived(pairs), **others, "pairs": pairs, "rejected": rejected.rows}
     written = {each.name: write_rows(folder, each.folder, each.record, rows.get(each.name, ())) for each in CONFIGS}
     configs = {name: shards for name, shards in written.items() if shards}
     counts = {name: dict(tally(row.split for row in rows[name])) for name in configs}
     shards = [path.as_posix() for config in configs.values() for paths in config.values() for path in paths]
     files = {name: digest(folder / name) for name in shards}
     summary = summarise(pairs)
+    rejected = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
     pages = {
-        CARD: render_card(summary, funnel, configs, counts, rejected, build.corpus),
+        CARD: render_card(summary, release.funnel, configs, counts, Rejected(rejected, release.rejected), corpus),
         VERIFIER: render_verifier(),
-        CROISSANT: render_metadata(summary, configs, files, build.corpus),
+        CROISSANT: render_metadata(summary, configs, files, corpus),
     }
     for name, text in pages.items():
         _write_text(folder / name, text)
     manifest = DatasetManifest(
         schema_version=SCHEMA_VERSION,
-        build=build,
-        origin=origin(),
+        build=release.build,
+        origin=release.origin,
         rows=counts,
-        rejected=rejected.counts,
-        funnel=tuple(funnel),
+        rejected=release.rejected,
+        funnel=tuple(release.funnel),
         environments=tuple(asdict(environment) for environment in summary.environments),
         files=dict(sorted((files | {name: digest(folder / name) for name in pages}).items())),
     )
     _write_text(folder / MANIFEST, json.dumps(asdict(manifest), indent=1, sort_keys=True) + "\n")
     return manifest
+
+
+def published_files(folder: Path) -> dict[str, Path]:
+    """Name -> path of every file of the folder, but those that tools hide there."""
+    found = ((path.relative_to(folder), path) for path in sorted(folder.rglob("*")) if path.is_file())
+    return {name.as_posix(): path for name, path in found if not any(part.startswith(".") for part in name.parts)}
 
 
 def _write_text(path: Path, text: str) -> None:

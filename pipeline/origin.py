@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from kernelquarry.filters import FILTERS
-from kernelquarry.filters.optout import read_opt_out
+from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.transforms.split import Shares
 from kernelquarry.transforms.verify.task import VerifySettings
 
@@ -64,8 +64,13 @@ def _settings() -> Settings:
         shares=asdict(Shares()),
         targets=verify.targets,
         mutants=verify.mutants,
-        opt_out=sha256("\n".join(read_opt_out().lines())),
+        opt_out=digest_of(read_opt_out()),
     )
+
+
+def digest_of(opt_out: OptOut) -> str:
+    """Of a list, whatever its order and spelling."""
+    return sha256("\n".join(opt_out.lines()))
 
 
 @cache

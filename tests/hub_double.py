@@ -24,7 +24,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 TOKEN = "hf_double"  # is let into everything; any other token is somebody without access to what is gated
 _REPO = r"/(?P<kind>datasets|models|spaces)/(?P<id>[^/]+/[^/]+)"
 _DATE = "2026-01-01T00:00:00.000Z"
-CUT = 0  # status of a fault: half of the answer, then the connection ends
+CUT = 0  # status of a fault: it is done, and half of the answer sent, then the connection ends
+GONE = -1  # the connection ends, and nothing is done
 
 
 @dataclass
@@ -66,6 +67,7 @@ class HubDouble:
         self.lfs: set[str] = set()
         self.requests: list[str] = []
         self.faults: list[Fault] = []
+        self.refusal = "Invalid credentials"  # what is said to somebody who may not write
         self.lock = threading.RLock()
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -101,7 +103,7 @@ class HubDouble:
     def fail(
         self, status: int, path: str = "", method: str = "", times: int = 1, headers: Mapping[str, str] | None = None
     ) -> None:
-        """The next `times` requests whose path matches end in `status`; `CUT` is a connection that breaks off."""
+        """The next `times` requests whose path matches end in `status`; `CUT` and `GONE` break off."""
         self.faults.append(Fault(method, re.compile(path), status, times, headers or {}))
 
     def fault(self, method: str, path: str) -> Fault | None:
@@ -198,12 +200,12 @@ def _create(request: _Request) -> Answer:
     asked = request.json()
     kind, id = asked.get("type", "model") + "s", f"{asked.get('organization') or 'tester'}/{asked['name']}"
     if request.headers.get("authorization") != f"Bearer {TOKEN}":
-        raise _Error(401, "", "Invalid credentials")
+        raise _Error(401, "", request.hub.refusal)
     with request.hub.lock:
         url = f"{request.hub.url}/{'' if kind == 'models' else kind + '/'}{id}"
         if (kind, id) in request.hub.repos:
             return _answer({"error": "You already created this repo", "url": url}, 409)
-        repo = request.hub.repos[kind, id] = Repo(private=bool(asked.get("private")))
+        repo = request.hub.repos[kind, id] = Repo(private=asked.get("visibility") == "private")
         repo.commit("main", {}, "initial commit")
     return _answer({"url": url, "name": id, "id": "0"})
 
@@ -429,6 +431,9 @@ def _handler(hub: HubDouble) -> type[http.server.BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             hub.requests.append(f"{self.command} {url.path}")
             fault = hub.fault(self.command, url.path)
+            if fault is not None and fault.status == GONE:
+                self.close_connection = True
+                return
             if fault is not None and fault.status != CUT:
                 return self._send(fault.status, {**fault.headers}, b'{"error": "a fault that was asked for"}')
             status, headers, data = self._answer(url.path, url.query, body)

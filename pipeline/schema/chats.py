@@ -59,6 +59,11 @@ class Exercise(Chat):
     split: str = ""
     schema_version: int = SCHEMA_VERSION
 
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What is said: in an exercise, the prompt alone."""
+        return self.prompt
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation(Chat):

@@ -7,13 +7,16 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kernelquarry.pipeline.cli import app
+from tests.hub_double import TOKEN, HubDouble
 from tests.pipeline.command import Built, Ended, run
 from tests.transforms.read.wheel import MIT
 
@@ -90,6 +93,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
                 (folder / "layers" / name).write_bytes(data)
             said.write_text(json.dumps(asdict(run("dataset", "layers", "-v", cwd=folder))))
     return Built(folder, Ended(**json.loads(said.read_text())))
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
+    """The double, and a client that does not wait between its own attempts."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(**{**vars(time), "sleep": lambda _: None}))
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    with HubDouble() as double:
+        yield double
 
 
 @pytest.fixture

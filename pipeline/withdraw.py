@@ -1,0 +1,121 @@
+"""Taking out the rows of whoever opted out after a release: a new revision without them, and nothing else changed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
+
+from . import gates
+from .configs import Published
+from .dataset import CARD, CROISSANT, MANIFEST, VERIFIER, Build, Release, write_release
+from .funnel import StageCounts
+from .gates import Contents, opted_out, read_contents
+from .origin import Origin, Settings, digest_of
+from .publish import Published as Done
+from .publish import Target, publish, refusal
+from .schema.chats import Chat
+from .schema.errors import UserError
+from .schema.reasons import Reason
+from .sign import SIGNATURE
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What goes and what stays."""
+
+    ids: Mapping[str, tuple[str, ...]]  # config -> ids of the rows that go; configs that lose none are left out
+    kept: Mapping[str, Sequence[Published]]
+
+    @property
+    def nothing(self) -> bool:
+        return not self.ids
+
+    def summary(self) -> str:
+        if self.nothing:
+            return "no row is of anyone who opted out"
+        counts = ", ".join(f"{len(ids):,} of {name}" for name, ids in self.ids.items())
+        return f"withdrawn: {counts}"
+
+
+def choose(contents: Contents) -> Withdrawn:
+    """Rows of whoever opted out, and rows that were made of such pairs."""
+    gone = {row.id for row in contents.rows.get("pairs", ()) if opted_out(row, contents.opt_out)}
+
+    def goes(row: Published) -> bool:
+        return opted_out(row, contents.opt_out) is not None or (isinstance(row, Chat) and row.pair in gone)
+
+    ids = {name: tuple(row.id for row in rows if goes(row)) for name, rows in contents.rows.items()}
+    kept = {name: tuple(row for row in rows if not goes(row)) for name, rows in contents.rows.items()}
+    return Withdrawn({name: found for name, found in ids.items() if found}, kept)
+
+
+def withdraw_from_folder(folder: Path, opt_out: Path | None, dry_run: bool = False) -> Withdrawn:
+    """Write the folder anew without the rows. Raises: UserError."""
+    contents = read_contents(folder, opt_out)
+    withdrawn = choose(contents)
+    if not (withdrawn.nothing or dry_run):
+        (folder / SIGNATURE).unlink(missing_ok=True)  # it is of what was
+        write_release(folder, _without(contents, withdrawn))
+    return withdrawn
+
+
+def withdraw_from_hub(
+    target: Target, opt_out: Path | None, api: HfApi, dry_run: bool = False
+) -> tuple[Withdrawn, Done | None]:
+    """Give the branch a new revision without the rows; None if it has none of them. Raises: UserError."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        try:
+            _download(folder, target, api)
+        except (HfHubHTTPError, httpx2.TransportError, OSError) as error:
+            raise refusal(target, error) from None
+        withdrawn = withdraw_from_folder(folder, opt_out, dry_run)
+        if withdrawn.nothing or dry_run:
+            return withdrawn, None
+        gates.demand(read_contents(folder, opt_out))
+        return withdrawn, publish(folder, target, api)
+
+
+def _download(folder: Path, target: Target, api: HfApi) -> None:
+    """What we published of the branch; others may have put something beside it."""
+    ours = ["data/*", CARD, VERIFIER, CROISSANT, MANIFEST]
+    head = api.dataset_info(target.repo, revision=target.branch).sha
+    api.snapshot_download(target.repo, repo_type="dataset", revision=head, local_dir=folder, allow_patterns=ours)
+
+
+def _without(contents: Contents, withdrawn: Withdrawn) -> Release:
+    """The release as it was, but for the rows, and what the manifest tells of them."""
+    manifest = contents.manifest
+    pairs, rejections = (len(withdrawn.ids.get(name, ())) for name in ("pairs", "rejected"))
+    funnel = [StageCounts(**counts) for counts in manifest["funnel"]]
+    kept = len(withdrawn.kept["pairs"])
+    funnel.append(StageCounts("withdraw", "pair", kept + pairs, kept, {Reason.OPTED_OUT.value: pairs} if pairs else {}))
+    return Release(
+        rows=withdrawn.kept,
+        rejected=_fewer(StageCounts(**manifest["rejected"]), rejections),
+        funnel=funnel,
+        build=Build(**manifest["build"]),
+        origin=_origin(manifest["origin"], contents),
+    )
+
+
+def _fewer(counts: StageCounts, number: int) -> StageCounts:
+    code = Reason.OPTED_OUT.value
+    dropped = {**counts.dropped, code: counts.dropped.get(code, 0) + number} if number else counts.dropped
+    return replace(counts, kept=counts.kept - number, dropped=dict(sorted(dropped.items())))
+
+
+def _origin(fields: Mapping[str, Any], contents: Contents) -> Origin:
+    """As it was built, but for the list that is honoured now. Raises: UserError."""
+    try:
+        settings = Settings(**{**fields["settings"], "opt_out": digest_of(contents.opt_out)})
+        return Origin(**{**fields, "settings": settings})
+    except (TypeError, KeyError):
+        raise UserError(f"{contents.folder}: its manifest is of another release: withdraw with that one") from None
