@@ -22,6 +22,7 @@ from importlib import resources
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
 
@@ -48,6 +49,11 @@ class OptOut:
         """The list in its own format, sorted: equal lists have equal lines."""
         entries = (("repository", self.repositories), ("package", self.packages), ("author", self.authors))
         return [f"{kind} {name}" for kind, names in entries for name in sorted(names)]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the list, whatever its order and spelling."""
+        return sha256("\n".join(self.lines()))
 
     def __call__(self, source: SourceRef, text: str) -> Objection | None:
         """Whether a file, or a row made of it, may not be used. `text` is all that is known of its words."""

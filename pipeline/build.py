@@ -36,7 +36,6 @@ from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, 
 from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
-from .schema.ids import sha256
 from .schema.loss import Loss
 from .schema.records import Candidate, Pair, TrainingPair
 
@@ -110,7 +109,7 @@ def build(run: Run, watch: Watch, backward: bool = False) -> Built:
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
     write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
     training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
-    made_of = Build(corpus.name, corpus.digests())
+    made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest)
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, {BACKWARD.name: training})
     return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran)
 
@@ -191,7 +190,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
 def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | None]:
     """Digests of what the stage reads, its shards, and how many records they hold."""
     if stage.takes is None:
-        return {**run.corpus.digests(), OPT_OUT: sha256("\n".join(run.opt_out.lines()))}, [], None
+        return {**run.corpus.digests(), OPT_OUT: run.opt_out.digest}, [], None
     earlier = before(stage)
     manifest, again = run.manifest(earlier), f"run `kernelquarry {earlier.name} {run.root}` first"
     if manifest is None:

@@ -11,17 +11,19 @@ from .schema.chats import Example, Exercise, Message
 from .schema.ids import chat_id
 from .schema.records import Pair, Purity
 
+COLUMNS = "columns"  # what is thought follows from the pair's columns, by `plan.md.j2`
+
 
 def examples(pair: Pair) -> tuple[Example, ...]:
-    """The pair as a chat, once answered at once and once after thinking. None if its kernel is not all that the prompt
-    asks for: one that does without PyTorch's operators, for inputs of any size.
+    """The pair as a chat: answered at once, after thinking what its columns tell, and as each model explained it.
 
-    What is thought follows from the row's own columns (`plan.md.j2`): what must be computed, what is owned, which
-    kernels it takes.
+    None if its kernel is not all that the prompt asks for: without PyTorch's operators, for inputs of any size.
     """
     if pair.purity is not Purity.PURE or not pair.shape_general:
         return ()
-    return tuple(_example(pair, thinking) for thinking in ("", plan(pair)))
+    thoughts = [("", ""), (COLUMNS, plan(pair))]
+    thoughts += [(explanation.distillation.model, explanation.reasoning) for explanation in pair.explanations]
+    return tuple(_example(pair, by, thought) for by, thought in thoughts)
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:
@@ -47,13 +49,14 @@ def plan(pair: Pair) -> str:
     return render_prompt("plan", pair=pair)
 
 
-def _example(pair: Pair, thinking: str) -> Example:
-    messages = _messages([*ask(pair.python_code), answer(pair.triton_code, thinking)])
+def _example(pair: Pair, thought_by: str, thought: str) -> Example:
+    messages = _messages([*ask(pair.python_code), answer(pair.triton_code, thought)])
     return Example(
         id=_id("sft", messages),
-        **_shared(pair, ("system", "write", "plan", "answer") if thinking else ("system", "write", "answer")),
+        **_shared(pair, ("system", "write", *(["plan"] if thought_by == COLUMNS else []), "answer")),
         messages=messages,
-        thinking=bool(thinking),
+        thinking=bool(thought_by),
+        thought_by=thought_by,
         generator=pair.generator,
     )
 

@@ -36,6 +36,7 @@ class Build:
 
     corpus: str
     sources: Mapping[str, str]  # package or folder -> digest
+    opt_out: str = ""  # sha256 of the list that was honoured
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from .rows import read_config
 from .schema.chats import Chat, Conversation, Example, Exercise
 from .schema.errors import UserError
 from .schema.ids import chat_id, pair_id, rejection_id
+from .schema.provenance import Distillation, TermsClass
 from .schema.records import Pair, Purity, Rejection, Row, Tier
 from .sign import SIGNATURE, is_signed
 
@@ -150,9 +151,20 @@ def _verdict_problem(pair: Pair) -> str:
 
 
 def _licences(contents: Contents) -> Iterator[str]:
+    """Sources may be given on, and what models wrote may be trained on."""
     for row in _every(contents):
         if not is_permissive(row.licence.spdx):
             yield f"{row.id} is under {row.licence.spdx}"
+        for made in _distilled(row):
+            if made.terms is TermsClass.FORBIDS:
+                yield f"{row.id} is by {made.model}, whose terms forbid it ({made.terms_source})"
+
+
+def _distilled(row: Published) -> Iterator[Distillation]:
+    if isinstance(row, Row):
+        yield from row.distillation
+    if isinstance(row, Pair):
+        yield from (explanation.distillation for explanation in row.explanations)
 
 
 def _splits(contents: Contents) -> Iterator[str]:

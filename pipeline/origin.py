@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 from kernelquarry.filters import FILTERS
-from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.transforms.split import Shares
 from kernelquarry.transforms.verify.task import VerifySettings
 
@@ -29,7 +28,6 @@ class Settings:
     shares: dict[str, float]  # of the clusters, by split
     targets: tuple[str, ...]  # that kernels are compiled for
     mutants: int  # of each kernel, that its checks must tell from it
-    opt_out: str  # sha256 of the list that was honoured, in its canonical form
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,7 @@ def _settings() -> Settings:
         shares=asdict(Shares()),
         targets=verify.targets,
         mutants=verify.mutants,
-        opt_out=digest_of(read_opt_out()),
     )
-
-
-def digest_of(opt_out: OptOut) -> str:
-    """Of a list, whatever its order and spelling."""
-    return sha256("\n".join(opt_out.lines()))
 
 
 @cache

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import httpx2
 from huggingface_hub import HfApi
@@ -17,7 +16,7 @@ from .configs import Published
 from .dataset import CARD, CROISSANT, MANIFEST, VERIFIER, Build, Release, write_release
 from .funnel import StageCounts
 from .gates import Contents, opted_out, read_contents
-from .origin import Origin, Settings, digest_of
+from .origin import Origin, Settings
 from .publish import Published as Done
 from .publish import Target, publish, refusal
 from .schema.chats import Chat
@@ -91,8 +90,13 @@ def _download(folder: Path, target: Target, api: HfApi) -> None:
 
 
 def _without(contents: Contents, withdrawn: Withdrawn) -> Release:
-    """The release as it was, but for the rows, and what the manifest tells of them."""
+    """The release as it was, but for the rows, and what the manifest tells of them. Raises: UserError."""
     manifest = contents.manifest
+    try:
+        build, told = Build(**manifest["build"]), manifest["origin"]
+        origin = Origin(**{**told, "settings": Settings(**told["settings"])})
+    except (TypeError, KeyError):
+        raise UserError(f"{contents.folder}: its manifest is of another release: withdraw with that one") from None
     pairs, rejections = (len(withdrawn.ids.get(name, ())) for name in ("pairs", "rejected"))
     funnel = [StageCounts(**counts) for counts in manifest["funnel"]]
     kept = len(withdrawn.kept["pairs"])
@@ -101,8 +105,8 @@ def _without(contents: Contents, withdrawn: Withdrawn) -> Release:
         rows=withdrawn.kept,
         rejected=_fewer(StageCounts(**manifest["rejected"]), rejections),
         funnel=funnel,
-        build=Build(**manifest["build"]),
-        origin=_origin(manifest["origin"], contents),
+        build=replace(build, opt_out=contents.opt_out.digest),
+        origin=origin,
     )
 
 
@@ -110,12 +114,3 @@ def _fewer(counts: StageCounts, number: int) -> StageCounts:
     code = Reason.OPTED_OUT.value
     dropped = {**counts.dropped, code: counts.dropped.get(code, 0) + number} if number else counts.dropped
     return replace(counts, kept=counts.kept - number, dropped=dict(sorted(dropped.items())))
-
-
-def _origin(fields: Mapping[str, Any], contents: Contents) -> Origin:
-    """As it was built, but for the list that is honoured now. Raises: UserError."""
-    try:
-        settings = Settings(**{**fields["settings"], "opt_out": digest_of(contents.opt_out)})
-        return Origin(**{**fields, "settings": settings})
-    except (TypeError, KeyError):
-        raise UserError(f"{contents.folder}: its manifest is of another release: withdraw with that one") from None

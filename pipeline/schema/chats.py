@@ -37,6 +37,7 @@ class Example(Chat):
 
     messages: tuple[Message, ...]
     thinking: bool  # whether the last message thinks before it answers
+    thought_by: str  # then "columns", of the pair, or the model that explained it; else ""
     generator: Generator  # what wrote the kernel
     cluster: str = ""
     split: str = ""

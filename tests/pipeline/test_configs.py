@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import datasets
 import pytest
 from factories import make_pair, make_pairs, make_rejection, make_timing
 
-from kernelquarry.pipeline.configs import CONFIGS, config, derived
+from kernelquarry.pipeline.configs import config, derived
 from kernelquarry.pipeline.dataset import Build, write_dataset
 from kernelquarry.pipeline.prompts import ask, prompt_id, read_answer
 from kernelquarry.pipeline.rejected import Rejected
@@ -17,8 +17,27 @@ from kernelquarry.pipeline.rows import read_config
 from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import chat_id
-from kernelquarry.pipeline.schema.records import Purity
+from kernelquarry.pipeline.schema.provenance import Distillation, Explanation, TermsClass
+from kernelquarry.pipeline.schema.records import Purity, TrainingPair
 
+EXPLANATION = Explanation(
+    instruction="Write it.",
+    reasoning="Add, then clip.",
+    distillation=Distillation(
+        teacher="teacher",
+        model="some/model",
+        served="some/model",
+        version="1",
+        endpoint="own",
+        terms=TermsClass.OWN,
+        terms_source="",
+        route="explain",
+        system="",
+        sampling="{}",
+        turns=(),
+        similarity=0.0,
+    ),
+)
 BUILD = Build(corpus="tiny", sources={})
 
 
@@ -55,6 +74,14 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     assert plain.prompts == (prompt_id("system"), prompt_id("write"), prompt_id("answer"))
 
 
+def test_what_a_model_explained_is_thought_too() -> None:
+    pair = make_pair(split="train", explanations=(EXPLANATION,))
+    *_, row = derived([pair])["sft"]
+    assert isinstance(row, Example)
+    assert row.messages[-1].content.startswith("<think>\nAdd, then clip.\n</think>")
+    assert row.thought_by == "some/model"
+
+
 @pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}])
 def test_a_kernel_that_is_not_what_the_prompt_asks_for_is_no_example(change: dict) -> None:
     rows = derived([replace(make_pair(split="train"), **change)])
@@ -88,9 +115,11 @@ def test_ids_follow_from_what_is_trained_on() -> None:
 def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
     pairs = make_pairs(8, ("train", "test"))
     rejected = Rejected((make_rejection(),))
-    write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, {"multiturn": [make_conversation()]})
-    expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, "multiturn": [make_conversation()]}
-    for each in CONFIGS:
+    training = [TrainingPair(**{f.name: getattr(pair, f.name) for f in fields(pair)}) for pair in pairs]
+    others = {"multiturn": [make_conversation()], "backward": training}
+    write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, others)
+    expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, **others}
+    for each in (config(name) for name in expected):
         loaded = datasets.load_dataset(str(tmp_path / "dataset"), each.name, cache_dir=str(tmp_path / "cache"))
         assert sorted(row["id"] for split in loaded.values() for row in split) == sorted(
             row.id for row in expected[each.name]

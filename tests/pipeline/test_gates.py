@@ -19,6 +19,7 @@ from kernelquarry.pipeline.manifest import digest
 from kernelquarry.pipeline.origin import origin
 from kernelquarry.pipeline.rejected import Rejected
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.provenance import Distillation, TermsClass
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.pipeline.sign import sign
 from tests.ssh import make_key
@@ -56,6 +57,24 @@ def licence(spdx: str) -> Callable[[Pair], Pair]:
     return lambda pair: replace(pair, licence=replace(pair.licence, spdx=spdx))
 
 
+def forbidden(pair: Pair) -> Pair:
+    made = Distillation(
+        teacher="teacher",
+        model="closed/model",
+        served="closed/model",
+        version="1",
+        endpoint="hosted",
+        terms=TermsClass.FORBIDS,
+        terms_source="read on Monday",
+        route="write",
+        system="",
+        sampling="{}",
+        turns=(),
+        similarity=0.0,
+    )
+    return replace(pair, distillation=(made,))
+
+
 def off(pair: Pair) -> Pair:
     first, *others = pair.verdict.trials
     return verdict(trials=(replace(first, error=2 * first.tolerance), *others))(pair)
@@ -70,6 +89,7 @@ def off(pair: Pair) -> Pair:
         (verdict(written=0.5), "verification: {}: it is called pure, and kernels wrote 50% of its outputs"),
         (verdict(impostors=()), "verification: {}: no launch was seen, or no impostor tried"),
         (licence("GPL-3.0-only"), "licences: {} is under GPL-3.0-only"),
+        (forbidden, "licences: {} is by closed/model, whose terms forbid it (read on Monday)"),
         (licence("NOASSERTION"), "licences: {} is under NOASSERTION"),
         (lambda pair: replace(pair, triton_code="import os"), "ids: {} holds what has the id"),
         (lambda pair: replace(pair, cluster=""), "splits: a row has no cluster"),
