@@ -81,12 +81,25 @@ def targets(pattern: Node) -> Iterator[Node]:
             yield from targets(child)
 
 
+# Most of a body; what can be bound in them is a walrus.
+_EXPRESSIONS = frozenset(
+    """
+    argument_list attribute binary_operator boolean_operator call comparison_operator conditional_expression dictionary
+    identifier integer list not_operator parenthesized_expression raise_statement return_statement slice string subscript
+    tuple unary_operator
+    """.split()
+)
+
+
 def bindings(nodes: Sequence[Node]) -> Iterator[Node]:
     """Identifiers that statements bind in the scope they stand in; nested scopes are not entered."""
+    skipped = _EXPRESSIONS if not any(b":=" in (node.text or b"") for node in nodes) else frozenset()
     stack = list(reversed(nodes))
     while stack:
         node = stack.pop()
         kind = node.type
+        if kind in skipped:
+            continue
         if kind in (FUNCTION, CLASS):
             yield field(node, "name")
         elif kind == DECORATED:

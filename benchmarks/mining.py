@@ -1,0 +1,115 @@
+"""Measures how fast files are mined, by CPU time on one core, on the wheels of a corpus.
+
+python benchmarks/mining.py [--corpus default] [--cache out/cache] [--record]
+
+Files that mention torch: every tree is mined as a run does. Files that do not: they are put into a table in the form of
+The Stack, copied until it is large, and read as a run does, in a process of its own, whose peak memory is noted; then
+again from a table of eight times as many rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.records import SourceFile
+from kernelquarry.transforms.mine import mine_tree
+from kernelquarry.transforms.read import open_corpus, read_shard
+
+TABLE_BYTES = 100_000_000  # of text, in the smaller table
+ROWS_PER_GROUP = 1000
+TIMES = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", default="default")
+    parser.add_argument("--cache", type=Path, default=Path("out/cache"))
+    parser.add_argument("--record", action="store_true", help="write the figures")
+    given = parser.parse_args()
+    mined, seconds, classes, kept, others = 0, 0.0, 0, 0, list[str]()
+    for files in _trees(given.corpus, given.cache):
+        started = time.process_time()
+        result = mine_tree(files)
+        seconds += time.process_time() - started
+        mined += sum(len(file.text.encode()) for file in files if "torch" in file.text)
+        classes += len(result.classes)
+        kept += sum(isinstance(outcome, Kept) for outcome in result.classes)
+        others += [file.text for file in files if "torch" not in file.text]
+    small, large = (_read_table(others, times) for times in (1, TIMES))
+    notes = {
+        "mine.speed": (
+            mined / 1e6 / seconds,
+            f"{mined / 1e6:.1f} MB, {seconds:.1f} CPU s, {classes} classes, {kept} mined: "
+            f"{1000 * seconds / classes:.1f} ms a class",
+        ),
+        "mine.speed.others": (large[0] / 1e6 / large[1], f"{large[0] / 1e6:.0f} MB, {large[1]:.2f} CPU s"),
+        "mine.speed.memory": (100 * large[2] / small[2], f"{small[2]:.0f} and {large[2]:.0f} MB"),
+    }
+    for name, (value, note) in notes.items():
+        print(f"{name:<20} {value:8.2f}   {note}")
+        if given.record:
+            record(name, value, f"python benchmarks/mining.py --corpus {given.corpus} --record", note)
+
+
+def _trees(corpus: str, cache: Path) -> Iterator[list[SourceFile]]:
+    for shard in open_corpus(corpus, cache).shards():
+        yield [outcome.record for outcome in read_shard(shard) if isinstance(outcome, Kept)]
+
+
+def _read_table(texts: list[str], times: int) -> tuple[int, float, float]:
+    """Bytes of text, CPU seconds and peak MB of reading a table that holds the texts `times` as often."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.parquet")
+        size = _write_table(path, texts, TABLE_BYTES * times)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            seconds, peak = pool.apply(_read, (str(path),))
+    return size, seconds, peak
+
+
+def _write_table(path: Path, texts: list[str], size: int) -> int:
+    """Row groups of the texts, over and over. Returns the bytes of text."""
+    written, row, writer = 0, 0, None
+    while written < size:
+        group = [texts[(row + i) % len(texts)] for i in range(ROWS_PER_GROUP)]
+        table = pa.table(
+            {
+                "content": group,
+                "max_stars_repo_path": [f"{row + i}.py" for i in range(ROWS_PER_GROUP)],
+                "max_stars_repo_name": ["someone/something"] * ROWS_PER_GROUP,
+                "max_stars_repo_head_hexsha": ["c" * 40] * ROWS_PER_GROUP,
+                "max_stars_repo_licenses": [["MIT"]] * ROWS_PER_GROUP,
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema, use_dictionary=False)  # no two files are equal there
+        writer.write_table(table)
+        row += ROWS_PER_GROUP
+        written += sum(len(text.encode()) for text in group)
+    assert writer is not None
+    writer.close()
+    return written
+
+
+def _read(path: str) -> tuple[float, float]:
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    (shard,) = open_corpus(path, Path("unused")).shards()
+    started = time.process_time()
+    for piece in shard.pieces():
+        for _ in read_shard(piece):
+            pass
+    return time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+if __name__ == "__main__":
+    main()
