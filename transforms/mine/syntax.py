@@ -85,8 +85,8 @@ def targets(pattern: Node) -> Iterator[Node]:
 _EXPRESSIONS = frozenset(
     """
     argument_list attribute binary_operator boolean_operator call comparison_operator conditional_expression dictionary
-    identifier integer list not_operator parenthesized_expression raise_statement return_statement slice string subscript
-    tuple unary_operator
+    identifier integer list not_operator parenthesized_expression raise_statement return_statement slice string
+    subscript tuple unary_operator
     """.split()
 )
 
