@@ -73,14 +73,7 @@ READ = Stage(
     takes=None,
     gives=SourceFile,
     units=(("read", "file"),),
-    code=(
-        "transforms.read",
-        "transforms.compose",
-        "filters.licences",
-        "filters.objection",
-        "filters.optout",
-        "filters.spdx",
-    ),
+    code=("transforms.read", "transforms.compose", *READING),
     packages=("licenseclassifier", "license-expression"),
     wiring=ReadCorpus,
 )
