@@ -15,21 +15,24 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import apache_beam as beam
 
 from kernelquarry.filters.optout import OptOut, read_opt_out
+from kernelquarry.transforms.decontaminate import read_index, shipped
 from kernelquarry.transforms.read import Corpus, open_corpus
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
+from .configs import Published
+from .contaminated import contaminated
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
 from .graph import ALL, BACKWARD, STAGES, Stage, before
-from .manifest import StageManifest, fingerprint
+from .manifest import StageManifest, digest, fingerprint
 from .rejected import Rejected, reject
 from .report import write_report
 from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
@@ -37,12 +40,13 @@ from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
 from .schema.loss import Loss
-from .schema.records import Candidate, Pair, TrainingPair
+from .schema.records import Candidate, Contamination, Pair, Probed, TrainingPair
 
 log = logging.getLogger(__name__)
 
 RECORDS_PER_SHARD = 1000
 OPT_OUT = "opt-out.txt"
+BENCHMARKS = "benchmarks"  # folder of indexes, inside the cache
 Watch = Callable[[str, int | None], AbstractContextManager[None]]
 
 
@@ -65,6 +69,11 @@ class Run:
         """Who is left out: the shipped list, with the one that the run was given. Raises: UserError."""
         given = self.root / OPT_OUT
         return read_opt_out(given if given.exists() else None)
+
+    @property
+    def indexes(self) -> tuple[Path, ...]:
+        """Of the benchmarks that rows are compared with."""
+        return tuple(shipped(self.cache / BENCHMARKS))
 
     def directory(self, stage: Stage) -> StageDirectory:
         return StageDirectory(self.root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
@@ -109,8 +118,10 @@ def build(run: Run, watch: Watch, backward: bool = False) -> Built:
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
     write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
     training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
-    made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest)
-    manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, {BACKWARD.name: training})
+    compared = tuple(asdict(read_index(path)[0]) for path in run.indexes)
+    made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared)
+    others: dict[str, Sequence[Published]] = {BACKWARD.name: training, "contaminated": overlapping(run)}
+    manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, others)
     return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran)
 
 
@@ -132,6 +143,17 @@ def rejected(run: Run) -> Rejected:
         candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
     )
     return reject(candidates, read_records(path, Loss))
+
+
+def overlapping(run: Run) -> tuple[Contamination, ...]:
+    """Rows of the modules that decontaminate took out."""
+    (stage,) = (stage for stage in STAGES if stage.compares)
+    path = run.directory(stage).lost
+    if not path.exists():
+        return ()
+    shards = run.directory(before(stage)).kept
+    modules = (module for shard in shards for module in read_records(shard, Probed))
+    return contaminated(modules, read_records(path, Loss))
 
 
 def claim(root: Path, corpus: str | None) -> str:
@@ -198,8 +220,9 @@ def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | N
     directory = run.directory(earlier)
     if changed := directory.changed(manifest):
         raise UserError(f"{changed}: missing or changed since it was written: {again}")
-    digests = {name: digest for name, digest in manifest.outputs.items() if name != LOST}
-    return digests, [directory.path / name for name in sorted(digests)], manifest.counts[-1].kept
+    digests = {name: sha256 for name, sha256 in manifest.outputs.items() if name != LOST}
+    indexes = {path.name: digest(path) for path in run.indexes} if stage.compares else {}
+    return {**digests, **indexes}, [directory.path / name for name in sorted(digests)], manifest.counts[-1].kept
 
 
 def _counted(stage: Stage, entered: int | None) -> tuple[Counted, ...]:
@@ -216,5 +239,5 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
     records = read_shards(shards, stage.takes)
     if stage.work is None:
         assert stage.wiring is not None
-        return records | stage.wiring()
+        return records | (stage.wiring(run.indexes, run.workplace.sandbox) if stage.compares else stage.wiring())
     return records | ApplyStage(stage.work, key, run.workplace) | tag_as(stage.name)

@@ -181,6 +181,36 @@ def reverify(
         raise typer.Exit(1)
 
 
+@app.command(name="index-benchmarks")
+def index_benchmarks(
+    place: Annotated[str, typer.Argument(help="Folder, JSON, JSONL or parquet file, or owner/name on the Hub.")],
+    name: Annotated[str, typer.Option(help="What the benchmark is called in hits and reports.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Index to write.  [default: CACHE/benchmarks/NAME.index.jsonl]")
+    ] = None,
+    cache: CacheOption = CACHE,
+    workers: WorkersOption = WORKERS,
+    require: RequireOption = None,
+    verbose: VerboseOption = 0,
+) -> None:
+    """Fingerprint a benchmark's problems, without their text. Runs compare rows with every index in the cache."""
+    set_up_logging(verbose)
+    from rich.progress import track
+
+    from .benchmarks import index_benchmark
+    from .build import BENCHMARKS
+
+    path = to or cache / BENCHMARKS / f"{name}.index.jsonl"
+    about = index_benchmark(
+        place,
+        name,
+        path,
+        sandbox_settings(workers, "none", require),
+        lambda found: track(found, "problems", console=err),
+    )
+    typer.echo(f"{path}: {about.problems} problems, {about.ran} of which run")
+
+
 @app.command()
 def publish(
     repo: Annotated[str, typer.Argument(help="Repository on the Hub, owner/name. It is made if it is not there.")],

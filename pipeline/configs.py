@@ -15,7 +15,7 @@ from .chats import examples, exercises
 from .schema.chats import Conversation, Example, Exercise
 from .schema.errors import UserError
 from .schema.provenance import Licence, SourceRef
-from .schema.records import Pair, Rejection, TrainingPair
+from .schema.records import Contamination, Pair, Rejection, TrainingPair
 
 R = TypeVar("R")
 
@@ -58,6 +58,7 @@ CONFIGS: tuple[Config, ...] = (
     Config("rl", Exercise, "prompts, with what a verifier needs to judge an answer", derive=exercises),
     Config("multiturn", Conversation, "a model's answers and what the verifier said of them, to a verified end"),
     Config("backward", TrainingPair, "modules with kernels for their gradients too, verified in the same way"),
+    Config("contaminated", Contamination, "what overlaps a benchmark and was taken out: digests, **no text**"),
     Config("rejected", Rejection, "candidates that failed verification: **wrong, or without proof**"),
 )
 

@@ -3,6 +3,7 @@
 README.md                               the card; its header tells `datasets` where the splits are
 VERIFIER.md                             measured error rates of what checked the rows
 croissant.json                          the same for machines, with every column
+decontamination.json                    what was compared with which benchmarks, and what was taken out
 manifest.json                           digests, counts, settings, versions: what was built, from what, with what
 data/pairs/train-00000-of-00001.parquet    a folder a config that has rows, see `configs`
 """
@@ -13,11 +14,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from kernelquarry.transforms.write import write_rows
 
 from .card import render_card, render_metadata, render_verifier
 from .configs import CONFIGS, Published, derived
+from .contaminated import REPORT, render_report
 from .funnel import StageCounts
 from .manifest import digest
 from .origin import Origin, origin
@@ -37,6 +40,7 @@ class Build:
     corpus: str
     sources: Mapping[str, str]  # package or folder -> digest
     opt_out: str = ""  # sha256 of the list that was honoured
+    benchmarks: Sequence[Mapping[str, Any]] = ()  # that rows were compared with: `IndexFile`s
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     summary = summarise(pairs)
     rejected = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
     pages = {
+        REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ())),
         CARD: render_card(summary, release.funnel, configs, counts, Rejected(rejected, release.rejected), corpus),
         VERIFIER: render_verifier(),
         CROISSANT: render_metadata(summary, configs, files, corpus),

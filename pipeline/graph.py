@@ -23,7 +23,7 @@ from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.time import time
 from kernelquarry.transforms.verify import verify
-from kernelquarry.transforms.wiring import DeduplicateModules, MineTrees, ReadCorpus
+from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules, MineTrees, ReadCorpus
 
 from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Verified
@@ -42,6 +42,7 @@ class Stage:
     code: tuple[str, ...]  # modules and packages whose source decides the result
     packages: tuple[str, ...] = ()  # installed packages whose version decides the result
     executes: bool = False  # it runs kernels: on GPUs, where the run has some
+    compares: bool = False  # with benchmarks, whose indexes its wiring is given, and settings for a sandbox
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
     after: str = ""  # the stage whose shards it reads; "": the one before it
@@ -63,7 +64,7 @@ def _each(
     code = (f"transforms.{name}", *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
-    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work, after=after)
+    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work=work, after=after)
 
 
 READING = tuple(f"filters.{module}" for module in ("licences", "objection", "optout", "spdx"))
@@ -86,17 +87,28 @@ MINE = Stage(
     packages=("tree-sitter", "tree-sitter-python"),
     wiring=MineTrees,
 )
+PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees", "widen"))
+ALIKE = ("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection")
 DEDUPLICATE = Stage(
     name="deduplicate",
     takes=Probed,
     gives=Probed,
     units=(("deduplicate", "module"),),
-    code=("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection"),
+    code=ALIKE,
     packages=("rensa", "numpy"),
     wiring=DeduplicateModules,
 )
+DECONTAMINATE = Stage(
+    name="decontaminate",
+    takes=Probed,
+    gives=Probed,
+    units=(("decontaminate", "module"),),
+    code=("transforms.decontaminate", *ALIKE, "transforms.probe", *PROBING),
+    packages=("rensa", "numpy", "torch"),
+    compares=True,
+    wiring=DecontaminateModules,
+)
 
-PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees", "widen"))
 LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
 RUNNING = tuple(
     f"{GUEST}.{module}"
@@ -116,6 +128,7 @@ STAGES: tuple[Stage, ...] = (
     MINE,
     _each(Module, Probed, probe, Where.GUESTS, PROBING),
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
+    DECONTAMINATE,  # nor for what a benchmark asks
     _each(Probed, Lowered, lower, Where.GUESTS, (*LOWERING, "transforms.guards")),
     _each(Lowered, Candidate, tidy, Where.PROCESSES, ("transforms.guards",)),
     _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
@@ -133,7 +146,7 @@ BACKWARD = _each(
     (*(f"transforms.{stage}" for stage in "lower tidy verify screen split".split()), *LOWERING, *VERIFYING, "filters"),
     guests=("lower", *ASKED),
     executes=True,
-    after="deduplicate",
+    after="decontaminate",
 )
 ALL = (*STAGES, BACKWARD)
 

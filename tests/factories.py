@@ -11,6 +11,7 @@ from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.records import (
     Candidate,
+    Contamination,
     CounterExample,
     Engine,
     Module,
@@ -232,6 +233,21 @@ def make_rejection(**overrides: Any) -> Rejection:
     candidate = make_candidate()
     row = flatten_rejected(candidate, make_loss(candidate))
     return replace(row, **{"cluster": ids.cluster_id(["0"]), "split": "train", **overrides})
+
+
+def make_contamination(**overrides: Any) -> Contamination:
+    fields: dict[str, Any] = dict(
+        id="con_0123456789abcdef",
+        code_sha256=ids.sha256("code"),
+        source=SOURCE,
+        licence=LICENCE,
+        rungs=("erased", "renamed"),
+        problems=("bench/level1/1_Scale",),
+        evidence="renamed bench/level1/1_Scale 1.00; erased bench/level1/1_Scale 1.00",
+        cluster=ids.cluster_id(["0"]),
+        split="train",
+    )
+    return Contamination(**{**fields, **overrides})
 
 
 ACTIVATIONS: Sequence[str] = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "square", "erf", "sqrt")

@@ -15,6 +15,7 @@ from kernelquarry.pipeline.schema.ids import canonical, sha256
 
 LONGEST = 3  # operators of a path
 Paths = Counter[str]
+_Ends = tuple[tuple[str, ...], ...]
 
 _STATE = "state"
 _LAYOUT = MOVEMENT | {"broadcast_in_dim", "expand_copy", "view_copy", "select_copy", "slice_copy"}
@@ -24,25 +25,35 @@ _ONE_NAME = {
     "subtract": "sub", "amax": "max", "amin": "min", "concat": "cat", "concatenate": "cat",
 }  # fmt: skip
 _WITH_A_CONSTANT = {"add": "shift", "sub": "shift", "mul": "scale", "div": "scale"}
+_ADDED_TO = frozenset({"addmm", "baddbmm", "addbmm", "addmv"})
 _SEVERAL = {"mean": ("sum", "scale"), "rsqrt": ("sqrt", "reciprocal")}
 
 
 def paths_of(graph: str) -> Paths:
     """Of a probed module's `graph`; none if it has no operators."""
     paths: Paths = Counter()
-    ends: list[tuple[tuple[str, ...], ...]] = []  # of each node, the paths that end in it
+    ends: list[_Ends] = []  # of each node, the paths that end in it
     for node in json.loads(graph):
         if len(node) == 1:
             ends.append(((_STATE,),) if node[0] in ("parameter", "buffer") else ())
             continue
         operator, takes = base_name(node[0]).rstrip("_"), node[1]
-        into = tuple(dict.fromkeys(path for n in takes for path in ends[n]))
-        if operator not in _LAYOUT:
-            for name in _names(operator, takes):
-                into = (*dict.fromkeys((*path[1 - LONGEST :], name) for path in into), (name,))
-                paths.update(">".join(path) for path in into)
-        ends.append(into)
+        if operator in _ADDED_TO and len(takes) == 3:  # what is added to, and the factors
+            product = _count(paths, ("mm",), [ends[n] for n in takes[1:]])
+            ends.append(_count(paths, ("add",), [ends[takes[0]], product]))
+        else:
+            names = () if operator in _LAYOUT else _names(operator, takes)
+            ends.append(_count(paths, names, [ends[n] for n in takes]))
     return paths
+
+
+def _count(paths: Paths, names: tuple[str, ...], takes: list[_Ends]) -> _Ends:
+    """The paths that end in an operator, which are counted; its `names` follow one another."""
+    into = tuple(dict.fromkeys(path for ends in takes for path in ends))
+    for name in names:
+        into = (*dict.fromkeys((*path[1 - LONGEST :], name) for path in into), (name,))
+        paths.update(">".join(path) for path in dict.fromkeys(into))
+    return into
 
 
 def size(paths: Paths) -> int:

@@ -6,16 +6,22 @@ Each makes (line of the funnel, outcome) pairs; the work itself is done by funct
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
 from kernelquarry.filters.optout import OptOut
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
 
 from . import compose, progress
+from .decontaminate import Hit, Ladder, fingerprint_of, render_hits
+from .decontaminate.controls import BENCHMARK, PREFIX, check
+from .decontaminate.index import read_all
+from .decontaminate.plant import Controls, plant
 from .deduplicate.cluster import Place, compare, connect, same_key
 from .deduplicate.deduplicate import Fate, Member, member_of, one_of, outcome_of, place_of, settle
 from .mine import mine_tree
@@ -209,3 +215,57 @@ def _in_cluster(member: Member, places: dict[str, Place]) -> tuple[str, Member]:
 
 def _settle(cluster: tuple[str, Iterable[Member]], places: dict[str, Place]) -> list[tuple[str, Fate]]:
     return settle(list(cluster[1]), places)
+
+
+class DecontaminateModules(beam.PTransform):
+    """Modules -> an outcome for each: kept, or dropped with what each rung of the ladder found.
+
+    Planted controls go the same way beside them. *Fails when* a rung overlooks one (`ControlError`).
+    """
+
+    def __init__(self, indexes: tuple[Path, ...], sandbox: SandboxSettings) -> None:
+        super().__init__()
+        self._indexes, self._sandbox = indexes, sandbox
+
+    def expand(self, modules: beam.PCollection) -> beam.PCollection:
+        controls = modules.pipeline | "Once" >> beam.Create([self._sandbox]) | "Plant" >> beam.Map(_plant)
+        planted = controls | "Planted rows" >> beam.FlatMap(lambda controls: controls.rows)
+        climbed = ((modules, planted) | "With planted" >> beam.Flatten()) | "Climb" >> beam.ParDo(
+            _Climb(self._indexes), beam.pvalue.AsSingleton(controls)
+        )
+        _ = (
+            climbed
+            | "Of planted" >> beam.Filter(lambda found: found[0].id.startswith(PREFIX))
+            | "Found planted" >> beam.Map(lambda found: (found[0].id.removeprefix(PREFIX), found[1]))
+            | "All planted" >> beam.combiners.ToDict()
+            | "Check" >> beam.Map(check)
+        )
+        outcomes = (
+            climbed
+            | "Of rows" >> beam.Filter(lambda found: not found[0].id.startswith(PREFIX))
+            | "Outcome" >> beam.MapTuple(_uncontaminated)
+        )
+        return outcomes | "Report" >> beam.Map(lambda outcome: _report("decontaminate", outcome))
+
+
+def _plant(settings: SandboxSettings) -> Controls:
+    with Sandbox(settings) as sandbox:
+        return plant(sandbox)
+
+
+class _Climb(beam.DoFn):
+    """Each module with what the ladder finds; the ladder is built once in each worker."""
+
+    def __init__(self, indexes: tuple[Path, ...]) -> None:
+        self._indexes = indexes
+        self._ladder: Ladder | None = None
+
+    def process(self, module: Probed, controls: Controls) -> Iterator[tuple[Probed, tuple[Hit, ...]]]:
+        if self._ladder is None:
+            self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems))
+        yield module, self._ladder.climb(fingerprint_of(module.python_code, module.graph, module.behaviour))
+
+
+def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:
+    found = [hit for hit in hits if not hit.problem.startswith(f"{BENCHMARK}/")]
+    return Dropped(module.id, Reason.CONTAMINATED, render_hits(found)) if found else Kept(module)

@@ -31,6 +31,10 @@ def rejection_id(python_code: str, triton_code: str) -> str:
     return f"rej_{sha256(canonical([python_code, triton_code]))[:_HEX]}"
 
 
+def contamination_id(module: str) -> str:
+    return f"con_{module.partition('_')[2]}"
+
+
 def cluster_id(members: list[str]) -> str:
     """Named after its smallest member, so that it does not change when the order does."""
     return f"clu_{sha256(min(members))[:_HEX]}"

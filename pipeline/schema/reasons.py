@@ -106,3 +106,6 @@ class Reason(Enum):
     DUPLICATE_RENAMED = ("duplicate_renamed", "deduplicate", "the same code up to names as a kept pair")
     DUPLICATE_BEHAVIOUR = ("duplicate_behaviour", "deduplicate", "the same outputs on shared inputs as a kept pair")
     DUPLICATE_NEAR = ("duplicate_near", "deduplicate", "nearly the same code as a kept pair")
+
+    # decontaminate
+    CONTAMINATED = ("contaminated", "decontaminate", "a problem of a benchmark, or much like one")

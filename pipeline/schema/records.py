@@ -342,3 +342,19 @@ class Rejection(Row):
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """One row of the config `contaminated`: a module that overlaps a benchmark, without its text."""
+
+    id: str
+    code_sha256: str  # of the `python_code` that is not published
+    source: SourceRef
+    licence: Licence
+    rungs: tuple[str, ...]  # of the ladder that found it, sorted
+    problems: tuple[str, ...]  # "benchmark/name", sorted
+    evidence: str  # what each rung measured
+    cluster: str = ""
+    split: str = ""
+    schema_version: int = SCHEMA_VERSION

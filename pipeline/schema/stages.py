@@ -5,6 +5,7 @@ DOES: dict[str, str] = {
     "mine": "find nn.Module classes and all that they need; no code is run",
     "probe": "find constructor arguments and inputs that a module runs on",
     "deduplicate": "drop modules that copy another one",
+    "decontaminate": "drop modules that overlap a benchmark's problems",
     "lower": "compile to Inductor's Triton source; no GPU is needed",
     "tidy": "rewrite that source as one readable, self-contained file",
     "verify": "run the module and the kernel apart, and compare them",

@@ -80,7 +80,7 @@ def test_no_run(command: str, tmp_path: Path, invoke: Invoke) -> None:
 
 def test_a_stage_before_its_time(built: Built, tmp_path: Path, invoke: Invoke) -> None:
     ended = invoke("lower", tmp_path, "--corpus", built.folder / "layers")
-    assert f"deduplicate has not run yet: run `kernelquarry deduplicate {tmp_path}` first" in said(ended)
+    assert f"decontaminate has not run yet: run `kernelquarry decontaminate {tmp_path}` first" in said(ended)
 
 
 def test_a_damaged_run_file(built: Built, tmp_path: Path, invoke: Invoke) -> None:
@@ -205,7 +205,7 @@ def other_version(path: Path) -> None:
 def test_a_damaged_shard_of_a_stage(harm: Callable[[Path], None], built: Built, tmp_path: Path, invoke: Invoke) -> None:
     root = tmp_path / "run"
     shutil.copytree(built.root, root)
-    (shard,) = (root / "stages" / "06-tidy").glob("kept-*.parquet")
+    (shard,) = (root / "stages" / "07-tidy").glob("kept-*.parquet")
     harm(shard)
     message = said(invoke("verify", root))
     assert f"{shard}: missing or changed since it was written: run `kernelquarry tidy {root}` first" in message

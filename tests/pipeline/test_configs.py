@@ -7,7 +7,7 @@ from pathlib import Path
 
 import datasets
 import pytest
-from factories import make_pair, make_pairs, make_rejection, make_timing
+from factories import make_contamination, make_pair, make_pairs, make_rejection, make_timing
 
 from kernelquarry.pipeline.configs import config, derived
 from kernelquarry.pipeline.dataset import Build, write_dataset
@@ -116,7 +116,7 @@ def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
     pairs = make_pairs(8, ("train", "test"))
     rejected = Rejected((make_rejection(),))
     training = [TrainingPair(**{f.name: getattr(pair, f.name) for f in fields(pair)}) for pair in pairs]
-    others = {"multiturn": [make_conversation()], "backward": training}
+    others = {"multiturn": [make_conversation()], "backward": training, "contaminated": [make_contamination()]}
     write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, others)
     expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, **others}
     for each in (config(name) for name in expected):

@@ -32,7 +32,7 @@ def test_each_stage_takes_what_the_one_before_gives() -> None:
     assert [stage.takes for stage in STAGES[1:]] == [stage.gives for stage in STAGES[:-1]]
     assert STAGES[-1].gives is Pair
     assert all(stage.takes is before(stage).gives for stage in ALL[1:])
-    assert before(BACKWARD).name == "deduplicate"
+    assert before(BACKWARD).name == "decontaminate"
 
 
 def test_stages_are_those_that_the_schema_describes() -> None:

@@ -9,6 +9,9 @@ sizes. All forget `get_inputs` and
 from __future__ import annotations
 
 import ast
+from typing import TypeVar
+
+D = TypeVar("D", ast.Module, ast.ClassDef, ast.FunctionDef)
 
 OUR_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
 FIXED_NAMES = frozenset({"Model", "forward"})  # every module has these, so they tell nothing
@@ -38,7 +41,9 @@ class _Strip(ast.NodeTransformer):
         return self._without_docstring(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return self._without_docstring(node)
+        node = self._without_docstring(node)
+        node.body = [part for part in node.body if not _is_empty_constructor(part)] or [ast.Pass()]
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
@@ -59,7 +64,7 @@ class _Strip(ast.NodeTransformer):
             node.args = []  # super(Model, self) is super()
         return node
 
-    def _without_docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef) -> ast.AST:
+    def _without_docstring(self, node: D) -> D:
         if ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
         self.generic_visit(node)
@@ -91,6 +96,11 @@ class _Blind(ast.NodeTransformer):
 
 def _is_blind(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
+
+
+def _is_empty_constructor(node: ast.stmt) -> bool:
+    """`__init__(self)` that only calls super's does what none does."""
+    return ast.unparse(node) == "def __init__(self):\n    super().__init__()"
 
 
 class _Imports(ast.NodeTransformer):

@@ -14,7 +14,7 @@ _NODES = 1_000  # a graph of more says nothing that its source does not
 # What modules also spell out is written out in full here, so that both spellings give one graph.
 _SPELLED_OUT = frozenset(
     """
-    _log_softmax _safe_softmax _softmax addbmm addcdiv addcmul addmm baddbmm celu elu gelu glu hardshrink hardsigmoid
+    _log_softmax _safe_softmax _softmax addcdiv addcmul celu elu gelu glu hardshrink hardsigmoid
     hardswish hardtanh huber_loss leaky_relu lerp mish mse_loss native_batch_norm _native_batch_norm_legit
     _native_batch_norm_legit_no_training native_group_norm native_layer_norm _fused_rms_norm prelu _prelu_kernel rsub
     selu silu smooth_l1_loss soft_margin_loss softplus std std_mean var_mean threshold

@@ -1,0 +1,44 @@
+"""Makes an index of a benchmark: fingerprints of its problems, without their text."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kernelquarry.transforms.decontaminate import IndexFile, Problem, fingerprint_of, write_index
+from kernelquarry.transforms.decontaminate.problems import Source, read_problems
+from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.probe.positional import positional
+
+from .sandbox import Sandbox, SandboxSettings
+from .schema.ids import module_id
+from .schema.outcome import Kept
+from .schema.provenance import Licence, SourceRef
+from .schema.records import Module
+
+Each = Callable[[Iterable[Problem]], Iterable[Problem]]
+
+
+def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings, each: Each) -> IndexFile:
+    """Read, probe and fingerprint the problems of `place`, and write the index `path`. `each` watches them pass.
+
+    A problem that does not run within the limits of probing is known by its text alone.
+
+    Raises: UserError: there are no problems.
+    """
+    problems = read_problems(place)
+    with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
+        found = list(each(threads.map(lambda source: _problem(name, source, sandbox), problems)))
+    return write_index(path, Path(place).name or place, importlib.metadata.version("torch"), found)
+
+
+def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
+    code = positional(source.code)
+    place = SourceRef(benchmark, benchmark, "", source.name, "")
+    outcome = probe(Module(module_id(code), source.name, code, place, Licence("NOASSERTION", "")), sandbox)
+    if not isinstance(outcome, Kept):
+        return Problem(benchmark, source.name, fingerprint_of(code))
+    found = outcome.record
+    return Problem(benchmark, source.name, fingerprint_of(found.python_code, found.graph, found.behaviour))

@@ -1,0 +1,167 @@
+"""The ladder: from the same text to the same function, each rung finding what the ones before it cannot."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from kernelquarry.transforms.signature import signature_of, size
+
+from .fingerprint import NGRAMS, Fingerprint, Problem
+
+
+class Rung(StrEnum):
+    EXACT = "exact"
+    NGRAMS_10 = "ngrams_10"
+    NGRAMS_13 = "ngrams_13"
+    MINHASH = "minhash"
+    RENAMED = "renamed"
+    ERASED = "erased"
+    SIGNATURE = "signature"
+    COMPOSED = "composed"
+    BEHAVIOUR = "behaviour"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From where on a rung calls a row contaminated. What is equal or not needs none."""
+
+    ngrams_10: float = 0.6  # share of the problem's own runs of 10 tokens that the row has
+    ngrams_13: float = 0.5
+    minhash: float = 0.7  # estimated Jaccard similarity
+    composed: float = 1.0  # share of the problem's operator paths that the row has
+    composed_share: float = 0.5  # of the row's operators that are the problem's
+    composed_least: int = 3  # operators of a problem that is looked for inside of rows
+    runs_least: int = 8  # runs of a problem that are its own
+    common: int = 3  # problems of one benchmark that share a run before it is nobody's own
+
+
+DEFAULT = Thresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A rung found a row to overlap a problem."""
+
+    rung: Rung
+    problem: str  # "benchmark/name"
+    value: float  # what was measured, 1 for equal
+
+
+class Ladder:
+    """The problems of some benchmarks, arranged so that a row is compared with few of them."""
+
+    def __init__(self, problems: Sequence[Problem], thresholds: Thresholds = DEFAULT) -> None:
+        self._problems, self._thresholds = problems, thresholds
+        self._equal = {rung: _by_digest(problems, rung) for rung in _DIGESTS}
+        self._runs = [_Runs(problems, place, thresholds) for place in range(len(NGRAMS))]
+        self._sketches = np.array([problem.fingerprint.sketch for problem in problems], np.uint32)
+        self._inside = _by_rarest_path(problems, thresholds.composed_least)
+
+    def climb(self, row: Fingerprint) -> tuple[Hit, ...]:
+        """What each rung finds, all rungs and problems."""
+        found = [*self._same(row), *self._alike(row), *self._within(row)]
+        return tuple(Hit(rung, self._problems[i].id, round(value, 4)) for rung, i, value in found)
+
+    def _same(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
+        for rung, problems in self._equal.items():
+            if digest := _digest(row, rung):
+                yield from ((rung, i, 1.0) for i in problems.get(digest, ()))
+
+    def _alike(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
+        limits = self._thresholds
+        for rung, runs, least, packed in zip(
+            (Rung.NGRAMS_10, Rung.NGRAMS_13), self._runs, (limits.ngrams_10, limits.ngrams_13), row.ngrams, strict=True
+        ):
+            yield from ((rung, i, share) for i, share in runs.shares(packed) if share >= least)
+        if len(self._problems):
+            similarity = (self._sketches == np.array(row.sketch, np.uint32)).mean(axis=1)
+            for i in np.flatnonzero(similarity >= limits.minhash):
+                yield Rung.MINHASH, int(i), float(similarity[i])
+
+    def _within(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
+        operators = size(row.paths)
+        for path in row.paths:
+            for i in self._inside.get(path, ()):
+                paths = self._problems[i].fingerprint.paths
+                has = (paths & row.paths).total() / paths.total()
+                share = size(paths) / operators
+                if has >= self._thresholds.composed and self._thresholds.composed_share <= share < 1:
+                    yield Rung.COMPOSED, i, share
+
+
+_DIGESTS = (Rung.EXACT, Rung.RENAMED, Rung.ERASED, Rung.SIGNATURE, Rung.BEHAVIOUR)
+
+
+def _digest(row: Fingerprint, rung: Rung) -> str:
+    match rung:
+        case Rung.EXACT:
+            return row.exact
+        case Rung.RENAMED:
+            return row.renamed
+        case Rung.ERASED:
+            return row.erased
+        case Rung.SIGNATURE:
+            return signature_of(row.paths)
+    return row.behaviour
+
+
+def _by_digest(problems: Iterable[Problem], rung: Rung) -> dict[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for i, problem in enumerate(problems):
+        found[_digest(problem.fingerprint, rung)].append(i)
+    return dict(found)
+
+
+def _by_rarest_path(problems: Sequence[Problem], least: int) -> dict[str, list[int]]:
+    """A row that has all paths of a problem has its rarest one."""
+    occurs = Counter(path for problem in problems for path in problem.fingerprint.paths)
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for i, problem in enumerate(problems):
+        if size(problem.fingerprint.paths) >= least:
+            found[min(problem.fingerprint.paths, key=lambda path: (occurs[path], path))].append(i)
+    return dict(found)
+
+
+class _Runs:
+    """Runs of tokens that only few problems of a benchmark have: what all have, no row can be blamed for."""
+
+    def __init__(self, problems: Sequence[Problem], place: int, thresholds: Thresholds) -> None:
+        runs = [np.frombuffer(problem.fingerprint.ngrams[place], np.uint32).tolist() for problem in problems]
+        common = Counter((p.benchmark, run) for p, found in zip(problems, runs, strict=True) for run in found)
+        self._holders: defaultdict[int, list[int]] = defaultdict(list)
+        self._own: list[int] = []
+        for i, (problem, found) in enumerate(zip(problems, runs, strict=True)):
+            own = [run for run in found if common[problem.benchmark, run] <= thresholds.common]
+            self._own.append(len(own) if len(own) >= thresholds.runs_least else 0)
+            for run in own:
+                self._holders[run].append(i)
+
+    def shares(self, packed: bytes) -> list[tuple[int, float]]:
+        """(problem, share of its own runs that the row has)"""
+        counts = Counter(i for run in np.frombuffer(packed, np.uint32).tolist() for i in self._holders.get(run, ()))
+        return sorted((i, count / self._own[i]) for i, count in counts.items() if self._own[i])
+
+
+def render_hits(hits: Iterable[Hit]) -> str:
+    """As evidence: "renamed kernelbench/level1/19_ReLU 1.00; ..."."""
+    return "; ".join(f"{hit.rung} {hit.problem} {hit.value:.2f}" for hit in hits)
+
+
+def parse_hits(evidence: str) -> tuple[Hit, ...]:
+    """The inverse of `render_hits`. Raises: ValueError."""
+    found = []
+    for part in evidence.split("; "):
+        rung, problem, value = part.split(" ")
+        found.append(Hit(Rung(rung), problem, float(value)))
+    return tuple(found)
+
+
+def clean_name(name: str) -> str:
+    """A problem's name as hits write it."""
+    return re.sub(r"[\s;]+", "_", name)

@@ -1,0 +1,44 @@
+"""The planted controls as a run has them: probed in the sandbox, as every row is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.ids import module_id
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
+from kernelquarry.pipeline.schema.records import Module, Probed
+from kernelquarry.transforms.probe import probe
+
+from .controls import BENCHMARK, CONTROLS, PREFIX, PROBLEMS, Control, ControlError
+from .fingerprint import Problem, fingerprint_of
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What one run plants."""
+
+    problems: tuple[Problem, ...]
+    rows: tuple[Probed, ...]
+
+
+def plant(sandbox: Sandbox) -> Controls:
+    """Probes the problems and rows of the controls, as all others. Raises: ControlError."""
+    problems = [(name, _probed(name, code, sandbox)) for name, code in PROBLEMS.items()]
+    return Controls(
+        tuple(Problem(BENCHMARK, name, fingerprint_of(p.python_code, p.graph, p.behaviour)) for name, p in problems),
+        tuple(_planted(control, _probed(control.name, control.code, sandbox)) for control in CONTROLS),
+    )
+
+
+def _planted(control: Control, probed: Probed) -> Probed:
+    return replace(probed, module=replace(probed.module, id=PREFIX + control.name))
+
+
+def _probed(name: str, code: str, sandbox: Sandbox) -> Probed:
+    source = SourceRef(BENCHMARK, BENCHMARK, "", f"{name}.py", "")
+    outcome = probe(Module(module_id(code), name, code, source, Licence("Apache-2.0", "")), sandbox)
+    if not isinstance(outcome, Kept):
+        raise ControlError(f"decontaminate: the planted module {name} does not run in the sandbox: {outcome}")
+    return outcome.record
