@@ -230,11 +230,12 @@ def publish(
     from .publish import publish as send
 
     target = Target(repo, revision, private, tag)
+    contents = gates.read_contents(dataset, opt_out)
     if sign is not None and not dry_run:
         from .sign import sign as sign_manifest
 
         sign_manifest(dataset / "manifest.json", sign)
-    gates.demand(gates.read_contents(dataset, opt_out))
+    gates.demand(contents)
     if dry_run:
         typer.echo(f"every gate passes; {plan(dataset, target, HfApi()).summary()}; nothing was done")
         return

@@ -292,3 +292,15 @@ def test_a_token_is_never_printed(hub: HubDouble, folder: Path, tmp_path: Path) 
 def test_tokens_of_any_kind_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "odd-token")
     assert redact("with odd-token and hf_abcDEF0 it says no") == "with hf_*** and hf_*** it says no"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--sign", "no-such-key"), ("--dry-run",)])
+def test_no_dataset_is_one_line(tmp_path: Path, invoke: Callable[..., Ended], arguments: tuple[str, ...]) -> None:
+    ended = invoke("publish", REPO, "--dataset", tmp_path, *arguments)
+    assert ended.status == 1
+    assert ended.err == f"kernelquarry: {tmp_path} holds no dataset: make one with `kernelquarry dataset`\n"
+
+
+def test_a_key_that_cannot_sign_is_one_line(folder: Path, invoke: Callable[..., Ended]) -> None:
+    ended = invoke("publish", REPO, "--dataset", folder, "--sign", folder / "no-such-key")
+    assert ended.status == 1 and ended.err.startswith(f"kernelquarry: {folder}/no-such-key: cannot sign with it: ")
