@@ -1,0 +1,150 @@
+"""Modules with their gradients, from the source to the verdict; and backward passes that are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from modules import Call, probed, source, whole
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.ids import cluster_id
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Candidate, Purity, TensorSpec, TrainingPair
+from kernelquarry.transforms.backward import backward
+from kernelquarry.transforms.lower import lower
+from kernelquarry.transforms.tidy import tidy
+from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
+
+QUICK = VerifySettings(targets=(), shows=False)
+X = (Call({"x": (6, 8)}), Call({"x": (9, 8)}))
+IMAGES = (Call({"x": (2, 3, 9, 8)}), Call({"x": (3, 3, 11, 8)}))
+MASKED = (Call({"x": (6, 8), "mask": TensorSpec("mask", (6, 8), "bool")}),)
+SEVERAL = """
+a = x.sin() * y
+return a, {'mean': (x + y).mean(), 'top': x.argmax(-1)}, y.detach().exp()
+"""
+
+MODULES = {
+    "linear and gelu": (source("F.gelu(self.fc(x))", "self.fc = nn.Linear(8, 16)"), X),
+    "layer norm": (source("self.norm(x) * 2", "self.norm = nn.LayerNorm(8)"), X),
+    "softmax": (source("torch.softmax(x * self.scale, -1)", "self.scale = nn.Parameter(torch.rand(8))"), X),
+    "convolution": (
+        source(
+            "F.relu(self.bn(self.conv(x)))",
+            "self.conv = nn.Conv2d(3, 8, 3, stride=2, padding=1)\nself.bn = nn.BatchNorm2d(8)",
+        ),
+        IMAGES,
+    ),
+    "transposed convolution": (
+        source("self.conv(x)", "self.conv = nn.ConvTranspose2d(3, 6, 3, stride=2, padding=1, groups=3)"),
+        IMAGES[:1],
+    ),
+    "embedding": (
+        source("self.table(index) * 2", "self.table = nn.Embedding(10, 8)", signature="index"),
+        (Call({"index": whole((4, 5), 10)}),),
+    ),
+    "several outputs": (source(SEVERAL, signature="x, y"), (Call({"x": (6, 8), "y": (6, 8)}),)),
+    "a parameter used twice": (
+        source("torch.tanh(x @ self.w) @ self.w.t()", "self.w = nn.Parameter(torch.rand(8, 8))"),
+        X,
+    ),
+    "a frozen parameter": (
+        source(
+            "(x * self.w + self.v).exp()",
+            "self.w = nn.Parameter(torch.rand(8), requires_grad=False)\nself.v = nn.Parameter(torch.rand(8))",
+        ),
+        X,
+    ),
+    "an input without gradient": (
+        source("x.masked_fill(mask, 0.0).exp() * self.v", "self.v = nn.Parameter(torch.rand(8))", signature="x, mask"),
+        MASKED,
+    ),
+}
+
+
+def candidate_of(code: str, calls: tuple[Call, ...], sandbox: Sandbox) -> Candidate:
+    lowered = lower(probed(code, *calls), sandbox, training=True)
+    assert isinstance(lowered, Kept), lowered
+    candidate = tidy(lowered.record)
+    assert isinstance(candidate, Kept), candidate
+    return candidate.record
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_outputs_and_gradients_are_those_of_the_module(name: str, sandbox: Sandbox) -> None:
+    candidate = candidate_of(*MODULES[name], sandbox)
+    assert candidate.training and candidate.purity is Purity.PURE
+    verified = verify(candidate, sandbox, QUICK)
+    assert isinstance(verified, Kept), f"{verified}\n{candidate.triton_code}"
+
+
+def test_a_row_is_made_by_the_stage_and_can_be_replayed(sandbox: Sandbox) -> None:
+    code, calls = MODULES["softmax"]
+    known = replace(probed(code, *calls), operators=("aten._softmax", "aten.mul"), cluster=cluster_id(["0"]))
+    made = backward(known, sandbox, QUICK)
+    assert isinstance(made, Kept), made
+    row = made.record
+    assert type(row) is TrainingPair and row.split
+    assert "torch.autograd.Function" in row.triton_code
+    assert row.inductor_code.count("def call(args):") == 2
+    replayed = replay_pair(row, sandbox)
+    assert replayed.agrees and replayed.identical, replayed.render()
+
+
+def test_what_has_no_gradient_is_dropped_by_the_step_that_says_so(sandbox: Sandbox) -> None:
+    made = backward(probed(source("(x > 0).float() * 2"), *X), sandbox, QUICK)
+    assert isinstance(made, Dropped) and made.reason is Reason.NO_GRADIENT
+
+
+# Wrong ones
+
+
+TWO_SCALES = source(
+    "torch.sin(x * self.a) * self.b",
+    "self.a = nn.Parameter(torch.rand(8))\nself.b = nn.Parameter(torch.rand(8))",
+)
+RETURN = "return x_grad, a_grad.view(8), b_grad.view(8)"
+A, B = "a_grad.view(8)", "b_grad.view(8)"
+SAVED = "= ctx.saved_tensors"
+KEPT_FROM_THE_FIRST = """= ctx.saved_tensors
+        b = ModelNewFunction.kept = ModelNewFunction.__dict__.get('kept', b).clone()"""
+
+WRONG = {
+    "the sign of one": (RETURN, f"return x_grad, -{A}, {B}", Reason.WRONG_VALUES),
+    "a sign in a kernel": ("tl.cos(", "-tl.cos(", Reason.WRONG_VALUES),
+    "one twice as large": (RETURN, f"return x_grad, {A}, 2 * {B}", Reason.WRONG_VALUES),
+    "one missing": (RETURN, f"return x_grad, None, {B}", Reason.WRONG_CONTRACT),
+    "none for the input": (".apply(x, ", ".apply(x.detach(), ", Reason.WRONG_CONTRACT),
+    "no backward at all": ("        return Model", "        with torch.no_grad(): return Model", Reason.WRONG_CONTRACT),
+    "two swapped": (RETURN, f"return x_grad, {B}, {A}", Reason.WRONG_VALUES),
+    "what an earlier call saved": (SAVED, KEPT_FROM_THE_FIRST, Reason.WRONG_VALUES),
+    "one that torch computes": (
+        RETURN,
+        f"return x_grad, {A}, (out_grad * torch.sin(x * a)).sum(0)",
+        Reason.KERNEL_UNUSED,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scales(sandbox: Sandbox) -> Candidate:
+    return candidate_of(TWO_SCALES, X, sandbox)
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_wrong_backward_is_rejected(mistake: str, scales: Candidate, sandbox: Sandbox) -> None:
+    right, wrong, reason = WRONG[mistake]
+    assert right in scales.triton_code, scales.triton_code
+    changed = replace(scales, triton_code=scales.triton_code.replace(right, wrong))
+    outcome = verify(changed, sandbox, QUICK)
+    assert isinstance(outcome, Dropped), outcome
+    assert outcome.reason is reason, outcome
+
+
+def test_mutants_of_the_backward_are_told_from_it(scales: Candidate, sandbox: Sandbox) -> None:
+    verified = verify(scales, sandbox, replace(QUICK, mutants=8))
+    assert isinstance(verified, Kept), verified
+    assert verified.record.verdict.mutants >= 4
+    assert len(verified.record.verdict.survivors) <= 1
