@@ -104,7 +104,7 @@ def train(
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or the endpoint's name of it.")],
-    suite: Annotated[str, typer.Option(help="test, embedded, kernelbench, tritonbench-g or tritonbench-t.")] = "test",
+    suite: Annotated[str, typer.Option(help="test, embedded or kernelbench.")] = "test",
     source: Annotated[str, typer.Option(help="Dataset of the suite test; checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
     endpoint: EndpointOption = "",
@@ -114,6 +114,9 @@ def evaluate(
     top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
     new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
     batch: Annotated[int, typer.Option(min=1, help="Answers at once, of a local model.")] = 64,
+    static_cache: Annotated[
+        bool, typer.Option(help="Compile the generation: worth it from thousands of answers on.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
@@ -131,6 +134,7 @@ def evaluate(
         top_p=top_p,
         new_tokens=new_tokens,
         batch=batch,
+        static_cache=static_cache,
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
     levels, settings = tuple(level or ()), _settings(workers, gpus)
@@ -224,9 +228,7 @@ def run_evaluation(
     results = []
     for level in sorted({problem.level for problem in problems}):
         ids = {problem.id for problem in problems if problem.level == level}
-        answers = [answer for answer in found.answers if answer.problem in ids]
-        scores = [score for score in found.scores if score.problem in ids]
-        results.append(summarise(name, suite, level, sampling, device, answers, scores))
+        results.append(summarise(name, suite, level, sampling, device, found, ids))
     write_results(folder, results)
     return results
 

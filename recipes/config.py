@@ -113,6 +113,7 @@ class EvaluationSection(_Section):
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.97
     new_tokens: Positive = 2048
     batch: Positive = 64  # answers at once, of a local model
+    static_cache: bool = False  # of a local model on a GPU, compiled: worth it from some thousand answers on
 
 
 class Recipe(_Section):

@@ -19,6 +19,7 @@ from .models import load_tokenizer, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
+_STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
 _KEY = "KERNELQUARRY_API_KEY"
 
 
@@ -86,7 +87,10 @@ class LocalModel:
     def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
         import torch
 
-        given = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
+        multiple = _STATIC_PADDING if self._section.static_cache else None
+        given = self._tokenizer(
+            list(prompts), return_tensors="pt", padding=True, pad_to_multiple_of=multiple, add_special_tokens=False
+        )
         given = given.to(self._device)
         with torch.inference_mode():
             written = self._model.generate(**given, **self._arguments())[:, given["input_ids"].shape[1] :]
@@ -118,6 +122,7 @@ class LocalModel:
             "max_new_tokens": section.new_tokens,
             "pad_token_id": self._tokenizer.pad_token_id,
             **(sampling if section.temperature else {"do_sample": False}),
+            **({"cache_implementation": "static"} if section.static_cache else {}),
         }
 
 

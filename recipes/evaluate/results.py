@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.files import replace_file
 
-from .answers import Answer, Score
+from .answers import Score
+from .evaluate import Evaluated
 from .metrics import Estimate, fast_p, mean_of, rates
 
 _NAME = "results.json"
@@ -37,12 +38,16 @@ class Results:
     tokens: int
     cut: int  # answers without an end
     device: str
+    writing_s: float  # of the whole suite, and of what was left to do: one that was killed and went on takes longer
+    judging_s: float  # after the last answer was there
 
 
 def summarise(
-    model: str, suite: str, level: str, sampling: str, device: str, answers: Sequence[Answer], scores: Sequence[Score]
+    model: str, suite: str, level: str, sampling: str, device: str, found: Evaluated, problems: Collection[str]
 ) -> Results:
-    """The results of the answers to some problems; each must have as many."""
+    """The results of what was `found` of some problems, by id."""
+    answers = [answer for answer in found.answers if answer.problem in problems]
+    scores = [score for score in found.scores if score.problem in problems]
     by_problem: dict[str, list[Score]] = {}
     for score in sorted(scores, key=lambda score: (score.problem, score.sample)):
         by_problem.setdefault(score.problem, []).append(score)
@@ -68,6 +73,8 @@ def summarise(
         tokens=sum(answer.tokens for answer in answers),
         cut=sum(answer.cut for answer in answers),
         device=device,
+        writing_s=found.writing_s,
+        judging_s=found.judging_s,
     )
 
 

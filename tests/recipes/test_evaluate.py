@@ -81,7 +81,7 @@ def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path
     assert (right.why, right.kernelbench, right.naive, right.compiled) == ("", True, True, True)
     assert (silent.why, silent.kernelbench, silent.naive, silent.compiled) == ("no_code", False, False, False)
     assert (lazy.why, lazy.hack, lazy.kernelbench, lazy.naive) == ("kernel_unused", "unused", True, True)
-    results = summarise("given", "own", "", "greedy", "CPU", found.answers, found.scores)
+    results = summarise("given", "own", "", "greedy", "CPU", found, ["softmax"])
     assert results.strict["pass@1"].value == pytest.approx(1 / 3)
     assert results.kernelbench["pass@1"].value == pytest.approx(2 / 3)
     assert results.naive_gap.value == pytest.approx(1 / 3)

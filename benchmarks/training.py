@@ -1,0 +1,84 @@
+"""Records the figures of a training and its evaluations, from the folder that `kernelquarry train` left.
+
+    python benchmarks/training.py out/train/smollm2-135m --where "16 cores, x86_64, NVIDIA H100 80GB HBM3"
+
+It prints what it finds, and records it with `--record`. What a folder does not tell is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from statistics import fmean
+
+from kernelquarry.pipeline.figures import record
+from kernelquarry.recipes.curves import series
+from kernelquarry.recipes.evaluate.results import Results, read_results
+
+STAGES = ("base", "sft", "grpo")
+H100_FLOPS = 989e12  # dense, bfloat16
+_JUDGED = 2000  # answers that the goal of an evaluation's minutes is for
+
+
+def figures(folder: Path, peak: float) -> dict[str, float]:
+    """The figures that the folder tells, by id."""
+    found: dict[str, float] = {}
+    results = {stage: _results(folder / "evaluation" / stage) for stage in STAGES}
+    for stage, each in results.items():
+        if each is not None:
+            found[f"train.naive_gap.{stage}"] = 100 * each.naive_gap.value
+            found[f"train.pass1.{stage}"] = 100 * each.strict["pass@1"].value
+    if (sft := results["sft"]) is not None and "train.pass1.grpo" in found:
+        found["train.pass1.grpo"] /= max(1e-9, found["train.pass1.sft"])
+    if sft is not None and sft.writing_s:
+        found["train.rollout_rate"] = sft.tokens / sft.writing_s
+        found["train.eval_minutes"] = sft.judging_s / 60 * _JUDGED / (sft.problems * sft.samples)
+    found |= _of_sft(folder / "sft", peak) | _of_grpo(folder / "grpo")
+    return found
+
+
+def _results(folder: Path) -> Results | None:
+    found = read_results(folder) if folder.is_dir() else []
+    return found[0] if found else None
+
+
+def _history(stage: Path) -> list[dict[str, float]]:
+    path = stage / "curves.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def _of_sft(stage: Path, peak: float) -> dict[str, float]:
+    """Tokens that were seen, times six for each weight, against what the GPU could do in that time."""
+    history = _history(stage)
+    seconds, tokens = series(history, "train_runtime"), series(history, "num_tokens")
+    if not seconds or not tokens or not (stage / "model" / "config.json").is_file():
+        return {}
+    from transformers import AutoModelForCausalLM
+
+    weights = AutoModelForCausalLM.from_pretrained(stage / "model").num_parameters()
+    return {"train.mfu": 100 * 6 * weights * tokens[-1][1] / (seconds[-1][1] * peak)}
+
+
+def _of_grpo(stage: Path) -> dict[str, float]:
+    waits = [value for _, value in series(_history(stage), "reward_wait")]
+    return {"train.reward_wait": 100 * fmean(waits)} if waits else {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--where", default="", help="machine that it ran on; this one without a GPU by default")
+    parser.add_argument("--peak", type=float, default=H100_FLOPS, help="of the GPU, operations a second")
+    parser.add_argument("--note", default="")
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    for id, value in figures(arguments.folder, arguments.peak).items():
+        print(f"{id}: {value:.4g}")
+        if arguments.record:
+            command = f"python benchmarks/training.py {arguments.folder} --record"
+            record(id, value, command, note=arguments.note, where=arguments.where)
+
+
+if __name__ == "__main__":
+    main()
