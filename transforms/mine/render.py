@@ -13,6 +13,8 @@ from .order import in_order
 from .resolve import Resolver
 from .write import Writer
 
+BETWEEN_DEFINITIONS = "\n\n\n"
+
 
 def render(resolver: Resolver, closure: Closure) -> str:
     """The source of the closure; its entry class is called `Model`.
@@ -39,7 +41,7 @@ def _spaced(blocks: Iterable[tuple[bool, str]]) -> Iterator[str]:
     """Two empty lines around functions and classes, one below the imports, none among constants."""
     after_compound: bool | None = None
     for compound, block in blocks:
-        yield "\n\n\n" if compound or after_compound else "\n\n" if after_compound is None else "\n"
+        yield BETWEEN_DEFINITIONS if compound or after_compound else "\n\n" if after_compound is None else "\n"
         yield block
         after_compound = compound
 
