@@ -240,7 +240,7 @@ BOUND: dict[str, Bound] = {
     ),
     "names that look like each other": (
         source(
-            "(x * self.w_1 + self.w1) / (2 + self.w * self.part.w) - self.part_w",
+            "(x * self.w_1 + self.w1) / (2 + self.w / self.part.w) - self.part_w",
             "for n in ('w', 'w1', 'w_1', 'part_w'):\n    setattr(self, n, nn.Parameter(torch.rand(8)))\n"
             "self.part = nn.Module()\nself.part.w = nn.Parameter(torch.rand(8))",
         ),

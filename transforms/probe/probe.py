@@ -15,6 +15,7 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed, StateSpec, TensorSpec, Workload
 
+from .inference import for_inference
 from .positional import positional
 from .render import is_list, render
 
@@ -86,7 +87,7 @@ def probe(
             state=found.state,
             outputs=canonical(found.outputs),
             operators=tuple(sorted(found.operators)),
-            python_code=render(code, found.init_args, workloads[0]),
+            python_code=render(for_inference(code), found.init_args, workloads[0]),
             graph=canonical(found.graph),
             behaviour=found.behaviour,
         )

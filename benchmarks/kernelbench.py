@@ -1,0 +1,265 @@
+"""Asks of a dataset's rows what KernelBench asks of a sample, and how fast they are beside `torch.compile`, on a GPU.
+
+    python benchmarks/kernelbench.py accepted out/tiny/dataset --results accepted.jsonl
+    python benchmarks/kernelbench.py accepted out/tiny/dataset --results ieee.jsonl --ieee  # the reference without TF32
+    python benchmarks/kernelbench.py speed out/tiny/dataset --results speed.jsonl --number 200
+    python benchmarks/kernelbench.py record --results accepted.jsonl    # the figures of a file of results
+
+KernelBench (https://github.com/ScalingIntelligence/KernelBench) is in no package index, so `evaluate` is our own
+statement of what its `eval_kernel_against_ref` does with a Triton sample in float32, as of commit 0d12226: the seeds
+and their order, how inputs are cast and moved, five trials, shapes, `torch.allclose` with 1e-4 both ways, TF32
+as torch has it, no `eval()`. It has no form for a result that is not one tensor, and it makes all inputs floats; so a
+row counts if its reference is accepted as its own answer.
+
+Results are lines of JSON, one a row; a run goes on where it was stopped. The rows' code runs in plain processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import multiprocessing
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kernelquarry.pipeline.figures import installed, machine, record
+from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Pair
+from kernelquarry.transforms.time import time as time_pair
+
+COMMAND = "python benchmarks/kernelbench.py"
+SEED, TRIALS, TOLERANCE = 42, 5, 1e-4
+_STUCK_S = 300.0  # without a result, after which a process is stopped
+_MESSAGE = 300  # characters
+
+
+def evaluate(reference: str, candidate: str, device: torch.device, entry_point: str = CANDIDATE_ENTRY_POINT) -> str:
+    """Why KernelBench would not accept `candidate`, "" if it would. Raises: whatever the reference raises."""
+    namespace: dict[str, Any] = {}
+    exec(compile(reference, "<string>", "exec"), namespace)
+    _seed()
+    given = [_moved(value, device) for value in namespace["get_init_inputs"]()]
+    with torch.no_grad():
+        _seed()
+        model = namespace[ENTRY_POINT](*given)
+        try:
+            made = getattr(_loaded(candidate), entry_point)
+            _seed()
+            model_new = made(*given)
+            model = model.to(device=device, dtype=torch.float32)
+            model_new = model_new.to(device=device, dtype=torch.float32)
+        except Exception as error:  # noqa: BLE001  whatever a sample raises is its verdict
+            return _told("does not load", error)
+        return _compare(model, model_new, namespace["get_inputs"], device)
+
+
+def _compare(model: nn.Module, model_new: nn.Module, get_inputs: Any, device: torch.device) -> str:
+    torch.manual_seed(SEED)
+    seeds = [int(torch.randint(0, 2**32 - 1, (1,)).item()) for _ in range(TRIALS)]
+    for trial, seed in enumerate(seeds):
+        _seed(seed)
+        inputs = [_moved(value, device) for value in get_inputs()]
+        _seed(seed)
+        output = model(*inputs)
+        try:
+            output_new = model_new(*inputs)
+            if output.shape != output_new.shape:
+                return f"trial {trial}: shape {tuple(output_new.shape)}, not {tuple(output.shape)}"
+            if not torch.allclose(output, output_new, atol=TOLERANCE, rtol=TOLERANCE):
+                return f"trial {trial}: off by {(output - output_new).abs().max().item():.3g}"
+        except Exception as error:  # noqa: BLE001
+            return _told(f"trial {trial}", error)
+    return ""
+
+
+def _seed(seed: int = SEED) -> None:
+    torch.manual_seed(seed)
+    torch.cuda.manual_seed(seed)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    return value.to(dtype=torch.float32).to(device=device) if isinstance(value, Tensor) else value
+
+
+def _told(what: str, error: Exception) -> str:
+    return f"{what}: {type(error).__name__}: {error}"[:_MESSAGE]
+
+
+def _loaded(code: str) -> ModuleType:
+    """A module from a file, which stays until the process ends: Triton reads the source of kernels."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+        file.write(code)
+    spec = importlib.util.spec_from_file_location("temp_module", file.name)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A line of the results of `accepted`."""
+
+    id: str
+    reference: str  # why the reference is not accepted as its own answer; "" if it is
+    candidate: str
+
+
+def judge(row: Pair, device: torch.device) -> Judged:
+    try:
+        own = evaluate(row.python_code, row.python_code, device, ENTRY_POINT)
+    except Exception as error:  # noqa: BLE001
+        own = _told("the reference", error)
+    return Judged(row.id, own, own or evaluate(row.python_code, row.triton_code, device))
+
+
+def work(dataset: Path, number: int, results: Path, part: tuple[int, int], device: str, ieee: bool) -> None:
+    """One process's share of what is left, in order; a row that it begins has a line, which its result replaces."""
+    torch.backends.cudnn.allow_tf32 = not ieee
+    left, own = todo(dataset, number, results), part[0]
+    with results.open("a", buffering=1) as stream:
+        for row in left[own :: part[1]]:
+            stream.write(json.dumps({"id": row.id, "begun": time.time()}) + "\n")
+            stream.write(json.dumps(asdict(judge(row, torch.device(device)))) + "\n")
+
+
+def lines(results: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for line in map(json.loads, results.read_text().splitlines() if results.exists() else []):
+        found[line.get("id", "")] = line
+    return found
+
+
+def todo(dataset: Path, number: int, results: Path) -> list[Pair]:
+    """Rows without a line: one that a process died of has one."""
+    rows, done = list(read_rows(dataset)), lines(results)
+    chosen = rows[:: max(1, len(rows) // number)][:number] if number else rows
+    return [row for row in chosen if row.id not in done]
+
+
+def measure_accepted(args: argparse.Namespace) -> None:
+    context = multiprocessing.get_context("spawn")
+    while left := len(todo(args.dataset, args.number, args.results)):
+        print(f"{left} rows left", flush=True)
+        parts = [
+            context.Process(
+                target=work,
+                args=(args.dataset, args.number, args.results, (n, args.processes), args.device, args.ieee),
+            )
+            for n in range(args.processes)
+        ]
+        for process in parts:
+            process.start()
+        _watch(parts, args.results)
+    report(args.results)
+
+
+def _watch(parts: list[Any], results: Path) -> None:
+    """Waits for all processes; those that are left are stopped when none has written for long."""
+    changed, size = time.monotonic(), 0
+    while any(process.is_alive() for process in parts):
+        time.sleep(1)
+        new = results.stat().st_size if results.exists() else 0
+        if new != size:
+            changed, size = time.monotonic(), new
+        if time.monotonic() - changed > _STUCK_S:
+            for process in parts:
+                process.kill()
+    for process in parts:
+        process.join()
+
+
+def report(results: Path) -> tuple[int, int, str]:
+    """How many rows were accepted, of how many that count, and a note."""
+    found = list(lines(results).values())
+    counted = [line for line in found if not line.get("reference")]
+    accepted = [line for line in counted if line.get("candidate") == ""]
+    why = Counter(
+        line.get("candidate", "the process died").partition(":")[0] for line in counted if line not in accepted
+    )
+    note = (
+        f"{len(accepted)} of {len(counted)}; {len(found) - len(counted)} more have a reference that is not accepted as "
+    )
+    note += "its own answer" + "".join(f"; {number} {reason}" for reason, number in why.most_common())
+    print(note, flush=True)
+    return len(accepted), len(counted), note
+
+
+def measure_speed(args: argparse.Namespace) -> None:
+    """Times rows one after the other; see docs/stages/time.md."""
+    gpus = choose_gpus("all")
+    if not gpus:
+        raise SystemExit("there is no GPU to time on")
+    with Sandbox(SandboxSettings(workers=2, gpus=gpus[:1])) as sandbox, args.results.open("a", buffering=1) as stream:
+        left = todo(args.dataset, args.number, args.results)
+        for place, row in enumerate(left):
+            outcome = time_pair(row, sandbox)
+            assert isinstance(outcome, Kept)
+            (timing,) = outcome.record.timings
+            line = {"id": row.id, "over_compile": timing.over_compile, "over_eager": timing.over_eager}
+            line |= {"suspect": timing.suspect, "left_out": timing.left_out, "enlarged": timing.enlarged}
+            stream.write(json.dumps(line) + "\n")
+            print(
+                f"{place + 1} of {len(left)}: {row.module_name} {timing.over_compile:.2f} {timing.left_out}", flush=True
+            )
+    speed(args.results)
+
+
+def speed(results: Path) -> tuple[float, str]:
+    found = list(lines(results).values())
+    sound = [line for line in found if line["over_compile"] and not line["suspect"]]
+    if not sound:
+        raise SystemExit(f"{results} has no row that could be timed beside torch.compile")
+    value = median(line["over_compile"] for line in sound)
+    note = f"{len(sound)} of {len(found)} rows; over eager {median(line['over_eager'] for line in sound):.2f}"
+    print(f"{value:.3f}, {note}", flush=True)
+    return value, note
+
+
+def write(results: Path, ieee: bool) -> None:
+    """The figures of a file of results, measured on this machine."""
+    where = machine(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")
+    if any("over_compile" in line for line in lines(results).values()):
+        value, note = speed(results)
+        record("lower.speed", value, f"{COMMAND} speed", note, where, installed())
+    else:
+        accepted, counted, note = report(results)
+        id = "lower.kernelbench.ieee" if ieee else "lower.kernelbench"
+        record(id, 100 * accepted / max(1, counted), f"{COMMAND} accepted", note, where, installed())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("accepted", "speed", "record"))
+    parser.add_argument("dataset", type=Path, nargs="?")
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--number", type=int, default=0, help="of rows, spread over the dataset; 0 for all")
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--ieee", action="store_true", help="convolutions of the reference without TF32")
+    args = parser.parse_args()
+    if args.what == "record":
+        write(args.results, args.ieee)
+    elif args.dataset is None:
+        parser.error("which dataset?")
+    elif args.what == "accepted":
+        measure_accepted(args)
+    else:
+        measure_speed(args)
+
+
+if __name__ == "__main__":
+    main()
