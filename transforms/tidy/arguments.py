@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workl
 from .constructor import forward_of
 from .raw import NotTidied
 
-_DIMS = {4: {2: "height", 3: "width"}, 5: {2: "depth", 3: "height", 4: "width"}}
+_DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 
 
 @dataclass(frozen=True, slots=True)

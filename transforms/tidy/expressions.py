@@ -320,7 +320,9 @@ class Expressions:
                 continue
             if isinstance(part, ast.Constant) and part.value in (None, True):
                 continue
-            parts.append(self.expression(part))
+            new, known = self.expression(part)
+            if not (isinstance(new, ast.Constant) and new.value is True):
+                parts.append((new, known))
         if not parts:
             return ast.Constant(True), Value(dtype="int1", literal=True)
         order = list(names)

@@ -50,7 +50,7 @@ def tidy_kernel(raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: M
     body = [*preamble, *body]
     used = passes.uses(body)
     parameters = [parameter for parameter in raw.parameters if used[parameter]]
-    names = Names(raw, axes, words, pointers, sizes, simple)
+    names = Names(raw, axes, words, pointers, sizes, simple.values)
     body = names.rename(body)
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]

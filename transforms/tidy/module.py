@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,8 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
         *(function_text(definition) for definition in constructor.definitions),
         _entry_text(entry) + "\n\n" + forward,
     ]
+    if not any(re.search(r"\bnn\.", text) for text in texts):
+        imports.remove("import torch.nn as nn")
     return Rendered(
         code=file_text(imports, texts),
         kernels=tuple(kernel.name for kernel in kernels),

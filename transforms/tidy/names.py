@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from .axes import Axis
 from .functions import LIBRARY
 from .raw import RawKernel
+from .values import Value
 
 # Operators that only look at memory in another way.
 _VIEWS = frozenset(
@@ -35,6 +36,8 @@ _MADE_BY = {
     "tl.dot": "product", "tl.where": "chosen", "tl.load": "value", "tl.maximum": "highest", "tl.minimum": "lowest",
     "tl.cumsum": "running", "tl.erf": "erf",
 }  # fmt: skip
+
+_VAGUE = ("tl.where", "tl.maximum", "tl.minimum")  # say less of a value than where it goes
 
 
 def operator_names(operators: Sequence[str]) -> list[str]:
@@ -76,8 +79,11 @@ class Names:
         words: Mapping[str, tuple[str, str]],
         pointers: Mapping[str, str],
         sizes: Mapping[str, str],
-        simple: object,
+        values: Mapping[str, Value],
     ) -> None:
+        self._values = values
+        self._pointers = {parameter for parameter, kind in raw.types.items() if kind.startswith("*")}
+        self._stored: dict[str, str] = {}  # value -> the parameter that it is stored through
         self._taken: set[str] = {"tl", "triton", "torch", "libdevice", "float", "True", "False", "None", "range"}
         self._taken |= LIBRARY.keys()
         self._names: dict[str, str] = {}
@@ -102,6 +108,13 @@ class Names:
         return self._names[old]
 
     def rename(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        for node in (node for statement in body for node in ast.walk(statement)):
+            match node:
+                case ast.Call(func=function, args=[pointer, ast.Name(value), *_]) if (
+                    ast.unparse(function) == "tl.store"
+                ):
+                    names = [part.id for part in ast.walk(pointer) if isinstance(part, ast.Name)]
+                    self._stored[value] = next(name for name in names if name in self._pointers)
         for statement in body:
             self._collect(statement)
         return [_Renaming(self._names).visit(statement) for statement in body]
@@ -132,11 +145,32 @@ class Names:
                 return self._names[ast.unparse(pointer)].removesuffix("_ptr")
             if function in ("tl.zeros", "tl.full"):
                 return "acc"
-            if function in _MADE_BY:
+            if function == "tl.maximum" and ast.unparse(value.args[1]) == "0.0":
+                return "relu"
+            if function in _MADE_BY and function not in _VAGUE:
                 return _MADE_BY[function]
-        if isinstance(value, ast.Compare):
-            return "test"
-        return "value"
+        return self._by_use(old, value)
+
+    def _by_use(self, old: str, value: ast.expr) -> str:
+        """What a value is called that no function names: after where it is stored, or what it can be used for."""
+        if pointer := self._names.get(self._stored.get(old, "")):
+            role = pointer.removesuffix("_ptr")
+            return "result" if re.fullmatch(r"out(_\d+)?", role) else role
+        dtype = self._values.get(old, Value()).dtype
+        if dtype == "int1":
+            return "inside" if ">= 0" in ast.unparse(value) else "test"
+        if dtype.startswith("int"):
+            return "index"
+        if re.search(r"tl\.rsqrt\([^()]* \+ ", ast.unparse(value)):  # of a variance and what keeps it from 0
+            return "normed"
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub) and self._is_mean(value.right):
+            return "centred"
+        return _MADE_BY.get(ast.unparse(value.func), "value") if isinstance(value, ast.Call) else "value"
+
+    def _is_mean(self, value: ast.expr) -> bool:
+        """A mean that was loaded, or a sum divided by how many there are."""
+        names = [self._names.get(node.id, "") for node in ast.walk(value) if isinstance(node, ast.Name)]
+        return any("mean" in name or name.startswith("total") for name in names)
 
 
 class _Renaming(ast.NodeTransformer):

@@ -196,4 +196,19 @@ def _split(text: str) -> list[str]:
 
 def file_text(imports: Sequence[str], definitions: Sequence[str]) -> str:
     """A module: its imports, then definitions two lines apart."""
-    return "\n".join(imports) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in definitions) + "\n"
+    text = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in definitions) + "\n"
+    return _double_quoted(text)
+
+
+def _double_quoted(text: str) -> str:
+    """Strings in double quotes, as the rest of the file has them, where that needs no escape; f-strings stay."""
+    lines, inside = text.splitlines(keepends=True), 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        kind = tokenize.tok_name[token.type]
+        inside += (kind == "FSTRING_START") - (kind == "FSTRING_END")  # since Python 3.12, with tokens in between
+        old = token.string
+        if kind == "STRING" and not inside and old[0] == "'" and old[:3] != "'''" and not {'"', "\\"} & set(old):
+            row, column = token.start
+            line = lines[row - 1]
+            lines[row - 1] = f'{line[:column]}"{old[1:-1]}"{line[column + len(old) :]}'
+    return "".join(lines)

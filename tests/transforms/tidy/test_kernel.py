@@ -30,8 +30,8 @@ POINTWISE_CASES = {
         """,
         [
             "x = tl.load(x_ptr + offset, mask=mask)",
-            "value = tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) * 2.0",
-            "tl.store(out_ptr + offset, value, mask=mask)",
+            "result = tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) * 2.0",
+            "tl.store(out_ptr + offset, result, mask=mask)",
         ],
     ),
     "what nothing reads goes": (

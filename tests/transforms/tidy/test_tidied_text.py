@@ -145,3 +145,16 @@ def test_functions_and_files() -> None:
     assert file_text(["import a", "import b"], [text, "class C:\n    pass"]) == (
         f"import a\nimport b\n\n\n{text}\n\n\nclass C:\n    pass\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("x = f('a', \"b\")", 'x = f("a", "b")'),
+        ("x = 'say \"so\"'", "x = 'say \"so\"'"),
+        (r"x = 'a\n'", r"x = 'a\n'"),
+        ("x = f'{y}' + 'é' + 'b'", 'x = f\'{y}\' + "é" + "b"'),
+    ],
+)
+def test_strings_have_one_kind_of_quotes(line: str, expected: str) -> None:
+    assert file_text(["import torch"], [line]).splitlines()[-1] == expected
