@@ -180,7 +180,7 @@ def write_folder(folder: Path, dataset: Path | None) -> int:
         kinds = {each.name: each.record for each in CONFIGS if each.derive is None}
         others = {name: list(read_config(dataset, name, kind)) for name, kind in kinds.items()}
     write_dataset(folder, pairs, rejected, [], Build("default", {}), others)
-    demand(read_contents(folder))
+    demand(read_contents(folder, uncompared=True))
     return len(pairs)
 
 

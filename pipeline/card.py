@@ -35,10 +35,12 @@ def render_card(
     rows: Mapping[str, Mapping[str, int]],
     rejected: Rejected,
     corpus: str,
+    benchmarks: Sequence[str] = (),
 ) -> str:
     """The card as Markdown with the Hub's YAML header. It holds no date: the same build gives the same bytes.
 
     `configs`: shards by config and split, the default config first; `rows`: their number.
+    `benchmarks`: names of those that rows were compared with.
     """
     return render(
         "card.md.j2",
@@ -53,6 +55,7 @@ def render_card(
         whats={each.name: each.what for each in CONFIGS},
         rows=rows,
         rejected=rejected,
+        benchmarks=benchmarks,
         explain=explain,
     )
 

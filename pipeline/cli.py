@@ -220,6 +220,9 @@ def publish(
     tag: Annotated[str, typer.Option(help="Name of the release.  [default: release and digest]")] = "",
     sign: Annotated[Path | None, typer.Option(help="SSH key to sign the manifest with.")] = None,
     opt_out: OptOutOption = None,
+    uncompared: Annotated[
+        bool, typer.Option("--uncompared", help="Publish rows that were compared with no benchmark.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
 ) -> None:
     """Publish a dataset on the Hugging Face Hub: one commit and a tag, if every gate lets it pass."""
@@ -230,7 +233,7 @@ def publish(
     from .publish import publish as send
 
     target = Target(repo, revision, private, tag)
-    contents = gates.read_contents(dataset, opt_out)
+    contents = gates.read_contents(dataset, opt_out, uncompared)
     if sign is not None and not dry_run:
         from .sign import sign as sign_manifest
 

@@ -101,10 +101,12 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     shards = [path.as_posix() for config in configs.values() for paths in config.values() for path in paths]
     files = {name: digest(folder / name) for name in shards}
     summary = summarise(pairs)
-    rejected = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
+    rejections = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
+    rejected = Rejected(rejections, release.rejected)
+    benchmarks = [about["benchmark"] for about in release.build.benchmarks]
     pages = {
         REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ())),
-        CARD: render_card(summary, release.funnel, configs, counts, Rejected(rejected, release.rejected), corpus),
+        CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks),
         VERIFIER: render_verifier(),
         CROISSANT: render_metadata(summary, configs, files, corpus),
     }

@@ -19,14 +19,15 @@ from kernelquarry.filters.spdx import is_permissive
 
 from .cardlint import lint_card
 from .configs import CONFIGS, Published
+from .contaminated import REPORT
 from .dataset import CARD, CROISSANT, MANIFEST, published_files
 from .manifest import digest
 from .rows import read_config
 from .schema.chats import Chat, Conversation, Example, Exercise
 from .schema.errors import UserError
-from .schema.ids import chat_id, pair_id, rejection_id
+from .schema.ids import chat_id, pair_id, rejection_id, sha256
 from .schema.provenance import Distillation, TermsClass
-from .schema.records import Pair, Purity, Rejection, Row, Tier
+from .schema.records import Contamination, Pair, Purity, Rejection, Row, Tier
 from .sign import SIGNATURE, is_signed
 
 log = logging.getLogger(__name__)
@@ -42,10 +43,14 @@ class Contents:
     manifest: dict[str, Any]
     rows: dict[str, tuple[Published, ...]]  # by config
     opt_out: OptOut
+    uncompared: bool = False  # it may be published though it was compared with no benchmark
 
 
-def read_contents(folder: Path, opt_out: Path | None = None) -> Contents:
-    """Raises: UserError: there is no dataset, or its manifest or a shard is damaged."""
+def read_contents(folder: Path, opt_out: Path | None = None, uncompared: bool = False) -> Contents:
+    """`opt_out` is a list beside the shipped one.
+
+    Raises: UserError: there is no dataset, or its manifest or a shard is damaged.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
@@ -59,7 +64,8 @@ def read_contents(folder: Path, opt_out: Path | None = None) -> Contents:
     rows: dict[str, tuple[Published, ...]] = {
         each.name: tuple(read_config(folder, each.name, each.record)) for each in CONFIGS
     }
-    return Contents(folder, manifest, {name: found for name, found in rows.items() if found}, read_opt_out(opt_out))
+    filled = {name: found for name, found in rows.items() if found}
+    return Contents(folder, manifest, filled, read_opt_out(opt_out), uncompared)
 
 
 def check(contents: Contents) -> list[str]:
@@ -167,6 +173,21 @@ def _distilled(row: Published) -> Iterator[Distillation]:
         yield from (explanation.distillation for explanation in row.explanations)
 
 
+def _contamination(contents: Contents) -> Iterator[str]:
+    """Rows were compared with benchmarks, and what overlaps one is in no config."""
+    if REPORT not in contents.manifest["files"]:
+        yield f"{REPORT} is not there: nothing tells what rows were compared with"
+    if not (contents.uncompared or contents.manifest["build"].get("benchmarks")):
+        yield (
+            "rows were compared with no benchmark: make an index with `kernelquarry index-benchmarks` and build again, "
+            "or publish with --uncompared"
+        )
+    taken_out = {row.code_sha256 for row in contents.rows.get("contaminated", ()) if isinstance(row, Contamination)}
+    for row in _every(contents):
+        if isinstance(row, Row | Exercise) and sha256(row.python_code) in taken_out:
+            yield f"{row.id} overlaps a benchmark, and was taken out"
+
+
 def _splits(contents: Contents) -> Iterator[str]:
     """A cluster is in one split, in all configs alike."""
     places: dict[str, set[str]] = defaultdict(set)
@@ -237,6 +258,7 @@ GATES: tuple[tuple[str, Gate], ...] = (
     ("ids", _ids),
     ("verification", _verified),
     ("licences", _licences),
+    ("contamination", _contamination),
     ("splits", _splits),
     ("opt-out", _wishes),
     ("secrets", _secrets),

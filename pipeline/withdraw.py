@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from huggingface_hub import HfApi
@@ -13,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from . import gates
 from .configs import Published
-from .dataset import CARD, CROISSANT, MANIFEST, VERIFIER, Build, Release, write_release
+from .dataset import MANIFEST, Build, Release, write_release
 from .funnel import StageCounts
 from .gates import Contents, opted_out, read_contents
 from .origin import Origin, Settings
@@ -75,18 +77,21 @@ def withdraw_from_hub(
             _download(folder, target, api)
         except (HfHubHTTPError, httpx2.TransportError, OSError) as error:
             raise refusal(target, error) from None
+        except (ValueError, KeyError, TypeError):
+            raise UserError(f"{target.repo} holds no dataset of kernelquarry: its {MANIFEST} is none") from None
         withdrawn = withdraw_from_folder(folder, opt_out, dry_run)
         if withdrawn.nothing or dry_run:
             return withdrawn, None
-        gates.demand(read_contents(folder, opt_out))
+        gates.demand(read_contents(folder, opt_out, uncompared=True))  # it is public as it is
         return withdrawn, publish(folder, target, api)
 
 
 def _download(folder: Path, target: Target, api: HfApi) -> None:
     """What we published of the branch; others may have put something beside it."""
-    ours = ["data/*", CARD, VERIFIER, CROISSANT, MANIFEST]
     head = api.dataset_info(target.repo, revision=target.branch).sha
-    api.snapshot_download(target.repo, repo_type="dataset", revision=head, local_dir=folder, allow_patterns=ours)
+    place: dict[str, Any] = dict(repo_id=target.repo, repo_type="dataset", revision=head, local_dir=folder)
+    manifest = json.loads(Path(api.hf_hub_download(filename=MANIFEST, **place)).read_bytes())
+    api.snapshot_download(allow_patterns=[MANIFEST, *manifest["files"]], **place)
 
 
 def _without(contents: Contents, withdrawn: Withdrawn) -> Release:

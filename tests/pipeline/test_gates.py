@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from factories import make_pairs, make_rejection
+from factories import make_contamination, make_pairs, make_rejection
 
 from kernelquarry.pipeline.configs import derived
 from kernelquarry.pipeline.dataset import Build, Release, write_dataset, write_release
@@ -19,12 +19,13 @@ from kernelquarry.pipeline.manifest import digest
 from kernelquarry.pipeline.origin import origin
 from kernelquarry.pipeline.rejected import Rejected
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Distillation, TermsClass
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.pipeline.sign import sign
 from tests.ssh import make_key
 
-BUILD = Build(corpus="tiny", sources={})
+BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench"},))
 
 
 def write(folder: Path, pairs: Sequence[Pair], **configs: Sequence[Any]) -> None:
@@ -103,6 +104,23 @@ def test_a_row_that_must_not_be_published(tmp_path: Path, change: Callable[[Pair
     assert found.startswith(problem.format(pairs[0].id))
     with pytest.raises(UserError, match="may not be published: the lines above say why"):
         demand(read_contents(tmp_path))
+
+
+def test_rows_that_were_compared_with_nothing(tmp_path: Path) -> None:
+    write_dataset(tmp_path, make_pairs(2), Rejected(), [], Build("tiny", {}))
+    (found,) = problems(tmp_path)
+    assert found.startswith("contamination: rows were compared with no benchmark: make an index with")
+    assert check(read_contents(tmp_path, uncompared=True)) == []
+
+
+def test_a_row_that_was_taken_out_and_is_there(tmp_path: Path) -> None:
+    first, second = make_pairs(2)
+    taken_out = make_contamination(code_sha256=sha256(first.python_code), cluster=first.cluster, split=first.split)
+    write(tmp_path, [first, second], rl=derived([first, second])["rl"], contaminated=[taken_out])
+    (exercise,) = derived([first])["rl"]
+    assert problems(tmp_path) == [
+        f"contamination: {id} overlaps a benchmark, and was taken out" for id in (first.id, exercise.id)
+    ]
 
 
 def test_a_cluster_in_two_splits(tmp_path: Path) -> None:
