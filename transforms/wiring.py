@@ -97,10 +97,8 @@ def _mine(tree: Iterable[SourceFile]) -> Iterator[Tagged]:
 
 def _whole(outcome: Outcome[Module]) -> Outcome[Module]:
     """A class that a composition is made of is no module of its own: it was mined where it comes from."""
-    if isinstance(outcome, Kept) and outcome.record.source.package == compose.PACKAGE:
-        module = outcome.record
-        if module.name != compose.NAME:
-            return Dropped(_place(module), Reason.PART_OF_COMPOSED, module.name)
+    if isinstance(outcome, Kept) and compose.is_composed(outcome.record) and outcome.record.name != compose.NAME:
+        return Dropped(_place(outcome.record), Reason.PART_OF_COMPOSED, outcome.record.name)
     return outcome
 
 

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema.provenance import Licence
+from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Probed
 
 from .builder import Kind
@@ -30,7 +30,7 @@ class Mined:
     takes: Kind
     gives: Kind
     width: int  # features of what it gives
-    place: str  # where it was mined
+    source: SourceRef  # where it was mined
     licence: Licence
 
 
@@ -45,7 +45,6 @@ def part_of(probed: Probed) -> Mined | None:
     if len(module.code) > MAX_CODE or first.tensors[0].dtype != "float32" or not _is_free(module.code):
         return None
     gives = _KINDS[len(shape)]
-    source = module.source
     return Mined(
         id=module.id,
         code=_renamed(module.code),
@@ -53,7 +52,7 @@ def part_of(probed: Probed) -> Mined | None:
         takes=_KINDS[len(first.tensors[0].shape)],
         gives=gives,
         width=int(shape[gives.axis]),
-        place=f"{source.package}@{source.revision}/{source.path}:{module.name}",
+        source=module.source,
         licence=module.licence,
     )
 

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Licence
-from kernelquarry.pipeline.schema.records import Probed
+from kernelquarry.pipeline.schema.records import Module, Probed
 from kernelquarry.transforms.read.source import Found
 
 from .compose import Composition, compose
@@ -61,11 +61,21 @@ class Compositions:
             yield self._found(number, compose(self.seed, number, mined))
 
     def _found(self, number: int, made: Composition) -> Found:
-        """A tree of its own: nothing of it is to be found in its neighbours."""
-        code = made.code.encode()
-        licence = OURS if made.mined is None else _joint(made.mined)
-        revision = f"{self.seed}.{number}"
-        return Found(PACKAGE, revision, f"{made.path}.py", len(code), lambda: code, Licences(licence, (), ()))
+        """With a mined part it belongs to the part's package, whose licence and wishes hold for it too.
+
+        Without, it is a tree of its own: nothing of it is to be found in its neighbours.
+        """
+        package, revision, licence = PACKAGE, f"{self.seed}.{number}", OURS
+        if made.mined is not None:
+            package, revision = made.mined.source.package, made.mined.source.revision
+            licence = _joint(made.mined)
+        code, path = made.code.encode(), f"{made.path}/{self.seed}.{number}.py"
+        return Found(package, revision, path, len(code), lambda: code, Licences(licence, (), ()))
+
+
+def is_composed(module: Module) -> bool:
+    """Whether the module was mined of a composition."""
+    return module.licence.evidence.startswith(OURS.evidence)
 
 
 def open_compositions(entries: Mapping[str, Any], place: str, base: Path) -> Compositions:
@@ -89,7 +99,7 @@ def parse_compositions(name: str) -> Compositions:
 def _joint(mined: Mined) -> Licence:
     theirs = mined.licence.spdx
     terms = sorted({OURS.spdx, f"({theirs})" if " OR " in theirs else theirs})
-    return Licence(" AND ".join(terms), f"{OURS.evidence}; {mined.place}: {mined.licence.evidence}")
+    return Licence(" AND ".join(terms), f"{OURS.evidence}; {mined.source.path}: {mined.licence.evidence}")
 
 
 def _manifest(run: Path) -> Path:

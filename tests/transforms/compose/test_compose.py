@@ -146,7 +146,11 @@ def test_a_row_says_that_it_is_composed_and_of_what(tmp_path: Path) -> None:
     assert len(files) == 600
     file = files[599]
     made = compose(3, 599)
-    assert (file.source.package, file.source.revision, file.source.path) == ("compose", "3.599", f"{made.path}.py")
+    assert (file.source.package, file.source.revision, file.source.path) == (
+        "compose",
+        "3.599",
+        f"{made.path}/3.599.py",
+    )
     assert file.source.path.startswith(f"{made.family}/{made.parts[0]}-")
     assert (file.licence.spdx, file.licence.evidence) == ("Apache-2.0", "composed by kernelquarry")
 
@@ -160,11 +164,14 @@ def test_parts_come_from_a_run_and_are_no_modules_of_their_own(tmp_path: Path) -
     files = read(str(source), tmp_path)
     assert files[8].licence.spdx == "Apache-2.0 AND MIT"
     assert files[8].licence.evidence.endswith(": LICENSE: MIT")
+    theirs = mined().module.source
+    assert (files[8].source.corpus, files[8].source.package) == ("compose", theirs.package)  # whose wishes hold
 
     def check(outcomes: list[Any]) -> None:
         classes = [outcome for line, outcome in outcomes if line == "mine"]
         kept = [outcome.record for outcome in classes if isinstance(outcome, Kept)]
-        assert sorted(module.source.revision for module in kept) == sorted(f"0.{number}" for number in range(16))
+        numbers = [module.source.path.removesuffix(".py").rpartition(".")[2] for module in kept]
+        assert sorted(map(int, numbers)) == [*range(16)]
         assert {module.name for module in kept} == {NAME}
         dropped = [outcome for outcome in classes if isinstance(outcome, Dropped)]
         assert {(outcome.reason, outcome.evidence) for outcome in dropped} == {
