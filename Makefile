@@ -3,6 +3,8 @@ CORPUS  ?= tiny
 # Guests at once; empty is one more than there are cores.
 WORKERS ?=
 TORCH   ?= 2.13.0
+# Table of teachers, for models to be asked too (docs/distillation.md); empty asks none.
+DISTILL ?=
 # Run directory, or folder of a training; empty is out/<name of the corpus>, or out/train/<name of the recipe>.
 OUT     ?=
 # What is trained on, and by which recipe; empty is the corpus's dataset, and what fits the machine.
@@ -41,7 +43,7 @@ $(VENV)/train: $(VENV)/ready requirements-train.lock
 	@touch $@
 
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/sources.md says
-	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS))
+	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS)) $(if $(DISTILL),--distill "$(DISTILL)")
 
 train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (default: CORPUS's), CONFIG=recipe
 	@test -n "$(DATASET)" || test -e "out/$(CORPUS)/dataset/manifest.json" || $(MAKE) --no-print-directory dataset

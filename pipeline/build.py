@@ -24,14 +24,16 @@ import apache_beam as beam
 
 from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.transforms.decontaminate import read_index, shipped
+from kernelquarry.transforms.distill import mark
 from kernelquarry.transforms.read import Corpus, open_corpus
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
+from .acceptance import Acceptance, acceptance
 from .configs import Published
 from .contaminated import contaminated
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
-from .graph import ALL, BACKWARD, STAGES, Stage, before
+from .graph import ALL, BACKWARD, DISTILL, STAGES, Stage, before
 from .manifest import StageManifest, digest, fingerprint
 from .rejected import Rejected, reject
 from .report import write_report
@@ -39,8 +41,9 @@ from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, 
 from .schema.arrow import read_records
 from .schema.errors import UserError
 from .schema.files import replace_file
+from .schema.ids import canonical, sha256
 from .schema.loss import Loss
-from .schema.records import Candidate, Contamination, Pair, Probed, TrainingPair
+from .schema.records import Candidate, Contamination, Pair, Probed, TrainingPair, Verified
 
 log = logging.getLogger(__name__)
 
@@ -114,9 +117,9 @@ def build(run: Run, watch: Watch, backward: bool = False) -> Built:
     stages = ALL if backward or run.manifest(BACKWARD) is not None else STAGES
     ran = tuple(stage.name for stage in stages if run_stage(run, stage, watch)[1])
     funnel, last = counts(run), STAGES[-1]
-    pairs = [pair for path in run.directory(last).kept for pair in read_records(path, Pair)]
+    pairs = mark(pair for path in run.directory(last).kept for pair in read_records(path, Pair))
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
-    write_report(report, corpus.name, pairs, funnel, lost(run))  # first: it tells why there are no pairs
+    write_report(report, corpus.name, pairs, funnel, lost(run), taught(run))  # first: it tells why there are no pairs
     training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
     compared = tuple(asdict(read_index(path)[0]) for path in run.indexes)
     made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared)
@@ -134,15 +137,23 @@ def lost(run: Run) -> Iterator[Loss]:
 
 
 def rejected(run: Run) -> Rejected:
-    """What became of the candidates that verify dropped. Raises: ConservationError."""
+    """What became of the candidates that verify dropped, and of models' answers. Raises: ConservationError."""
     (verify,) = (stage for stage in STAGES if stage.takes is Candidate)
-    path = run.directory(verify).lost
-    if not path.exists():
+    paths = [path for stage in (verify, DISTILL) if (path := run.directory(stage).lost).exists()]
+    if not paths:
         return Rejected()
     candidates = (
         candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
     )
-    return reject(candidates, read_records(path, Loss))
+    return reject(candidates, (loss for path in paths for loss in read_records(path, Loss)))
+
+
+def taught(run: Run) -> Acceptance | None:
+    """What asking models came to; None if none was asked."""
+    directory = run.directory(DISTILL)
+    kept = (verified for shard in directory.kept for verified in read_records(shard, Verified))
+    losses = read_records(directory.lost, Loss) if directory.lost.exists() else iter(())
+    return acceptance(kept, losses)
 
 
 def overlapping(run: Run) -> tuple[Contamination, ...]:
@@ -191,6 +202,9 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
     """Bring one stage up to date. Returns its manifest, and whether there was anything to do."""
     inputs, shards, entered = _inputs(run, stage)
     key = fingerprint(stage.code, stage.packages, stage.executes and bool(run.workplace.sandbox.gpus))
+    if stage.asks:
+        teaching = run.workplace.teaching
+        key = sha256(canonical([key, teaching.digest if teaching else ""]))
     directory = run.directory(stage)
     finished = directory.finished(key, inputs)
     if finished is not None:
@@ -237,7 +251,11 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
         assert stage.wiring is not None
         return stage.wiring(run.corpus, run.opt_out, key)
     records = read_shards(shards, stage.takes)
-    if stage.work is None:
+    apply = ApplyStage(stage.work, key, run.workplace) if stage.work is not None else None
+    if stage.asks:
+        assert stage.wiring is not None
+        return records | stage.wiring(apply if run.workplace.teaching is not None else None)
+    if apply is None:
         assert stage.wiring is not None
         return records | (stage.wiring(run.indexes, run.workplace.sandbox) if stage.compares else stage.wiring())
-    return records | ApplyStage(stage.work, key, run.workplace) | tag_as(stage.name)
+    return records | apply | tag_as(stage.name)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .prompts import Message as Turn
+from .prompts import Message as Said
 from .prompts import answer, ask, prompt_id, render_prompt
-from .schema.chats import Example, Exercise, Message
+from .schema.chats import Conversation, Example, Exercise, Message
 from .schema.ids import chat_id
+from .schema.provenance import Distillation, Turn
 from .schema.records import Pair, Purity
 
 COLUMNS = "columns"  # what is thought follows from the pair's columns, by `plan.md.j2`
@@ -44,6 +45,31 @@ def exercises(pair: Pair) -> tuple[Exercise, ...]:
     return (row,)
 
 
+def conversations(pair: Pair) -> tuple[Conversation, ...]:
+    """How a model came to the pair, if it was told what was wrong with its answers before."""
+    return tuple(_conversation(pair, found) for found in pair.distillation if len(found.turns) > 1)
+
+
+def _conversation(pair: Pair, distillation: Distillation) -> Conversation:
+    turns = distillation.turns
+    said = [(Message("user", turn.asked), Message("assistant", _whole(turn))) for turn in turns]
+    messages = (Message("system", distillation.system), *(message for exchange in said for message in exchange))
+    names = tuple(dict.fromkeys(name for turn in turns for name in turn.prompts))
+    return Conversation(
+        id=_id("multiturn", messages),
+        **{**_shared(pair, ()), "prompts": names},
+        messages=messages,
+        reasons=tuple(turn.reason for turn in turns),
+        verified=True,
+        generator=pair.generator,
+    )
+
+
+def _whole(turn: Turn) -> str:
+    """The answer, with what was thought before it where the endpoint gave that apart."""
+    return f"<think>\n{turn.thinking.strip()}\n</think>\n\n{turn.answered}" if turn.thinking.strip() else turn.answered
+
+
 def plan(pair: Pair) -> str:
     """What there is to know before the kernel is written."""
     return render_prompt("plan", pair=pair)
@@ -72,7 +98,7 @@ def _shared(pair: Pair, prompts: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def _messages(chat: Sequence[Turn]) -> tuple[Message, ...]:
+def _messages(chat: Sequence[Said]) -> tuple[Message, ...]:
     return tuple(Message(turn["role"], turn["content"]) for turn in chat)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,9 +46,17 @@ WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
 BackwardOption = Annotated[bool, typer.Option("--backward", help="Also make the rows with gradients; takes longer.")]
+DistillOption = Annotated[
+    Path | None, typer.Option("--distill", help="Table of teachers: ask these models too, see docs/distillation.md.")
+]
+BatchOption = Annotated[
+    Path | None,
+    typer.Option("--batch", help="Ask no model: write the questions here, for batch endpoints."),
+]
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
 
 CACHE = Path("out/cache")
+ANSWERS = "answers.sqlite"  # in the cache: what models answered
 WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
 DATASET = Path("out/tiny/dataset")
 GPUS = "all"
@@ -60,6 +69,8 @@ def dataset(
     cache: CacheOption = CACHE,
     opt_out: OptOutOption = None,
     backward: BackwardOption = False,
+    distill: DistillOption = None,
+    batch: BatchOption = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
@@ -68,6 +79,7 @@ def dataset(
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
     run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
+    run = with_teachers(run, distill, batch)
     from .build import build
     from .progress import Progress
 
@@ -90,25 +102,47 @@ def add_stage_command(name: str) -> None:
         verbose: VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
-        from .build import run_stage
-        from .graph import ALL
-        from .progress import Progress
-
-        (stage,) = (stage for stage in ALL if stage.name == name)
-        with Progress(err) as progress:
-            manifest, ran = run_stage(run, stage, progress.watch)
-        for count in manifest.counts:
-            typer.echo(count.summary())
-        if not ran:
-            typer.echo(f"{name}: nothing to do")
+        bring_up_to_date(
+            name, open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
+        )
 
     does = {**DOES, **OPTIONAL}[name]
     app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
 
 
 for _name in (*DOES, *OPTIONAL):
-    add_stage_command(_name)
+    if _name != "distill":
+        add_stage_command(_name)
+
+
+@app.command(help=f"{DOES['distill'][0].upper()}{DOES['distill'][1:]}.")
+def distill(
+    run_directory: RunArgument,
+    teachers: DistillOption = None,
+    batch: BatchOption = None,
+    cache: CacheOption = CACHE,
+    workers: WorkersOption = WORKERS,
+    gpus: GpusOption = GPUS,
+    require: RequireOption = None,
+    verbose: VerboseOption = 0,
+) -> None:
+    set_up_logging(verbose)
+    run = open_run(run_directory, None, cache, sandbox_settings(workers, gpus, require))
+    bring_up_to_date("distill", with_teachers(run, teachers, batch))
+
+
+@app.command()
+def import_batch(
+    answers: Annotated[Path, typer.Argument(help="Output of a batch: JSON in lines.")],
+    teachers: Annotated[Path, typer.Option("--distill", help="Table of teachers.")],
+    cache: CacheOption = CACHE,
+) -> None:
+    """Put the answers of a finished batch where the next run finds them."""
+    from kernelquarry.transforms.distill import import_batch as take
+    from kernelquarry.transforms.distill import load_teaching
+
+    found = take(answers, load_teaching(teachers), cache / ANSWERS)
+    typer.echo(f"{found.answers} answers, {found.refused} refused, {found.failed} to be asked again")
 
 
 @app.command()
@@ -315,6 +349,35 @@ def open_run(
     if opt_out is not None:
         leave_out(root, opt_out)
     return Run(root, source, cache, Workplace(root / "store", settings))
+
+
+def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
+    """The run, asking models if there is a table of them. Raises: UserError."""
+    from kernelquarry.transforms.distill import load_teaching
+
+    from .schema.errors import UserError
+
+    if teachers is None:
+        if batch is not None:
+            raise UserError("--batch needs --distill, which names whom the questions are for")
+        return run
+    place = replace(run.workplace, teaching=load_teaching(teachers), answers=run.cache / ANSWERS, batch=batch)
+    return replace(run, workplace=place)
+
+
+def bring_up_to_date(name: str, run: Run) -> None:
+    """Run one stage, and say what became of what entered it."""
+    from .build import run_stage
+    from .graph import ALL
+    from .progress import Progress
+
+    (stage,) = (stage for stage in ALL if stage.name == name)
+    with Progress(err) as progress:
+        manifest, ran = run_stage(run, stage, progress.watch)
+    for count in manifest.counts:
+        typer.echo(count.summary())
+    if not ran:
+        typer.echo(f"{name}: nothing to do")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from .chats import examples, exercises
+from .chats import conversations, examples, exercises
 from .schema.chats import Conversation, Example, Exercise
 from .schema.errors import UserError
 from .schema.provenance import Licence, SourceRef
@@ -56,7 +56,12 @@ CONFIGS: tuple[Config, ...] = (
     Config("pairs", Pair, "modules, each with a kernel that was verified, and the evidence"),
     Config("sft", Example, "chats that end in a verified kernel, with and without thinking", derive=examples),
     Config("rl", Exercise, "prompts, with what a verifier needs to judge an answer", derive=exercises),
-    Config("multiturn", Conversation, "a model's answers and what the verifier said of them, to a verified end"),
+    Config(
+        "multiturn",
+        Conversation,
+        "a model's answers and what the verifier said of them, to a verified end",
+        derive=conversations,
+    ),
     Config("backward", TrainingPair, "modules with kernels for their gradients too, verified in the same way"),
     Config("contaminated", Contamination, "what overlaps a benchmark and was taken out: digests, **no text**"),
     Config("rejected", Rejection, "candidates that failed verification: **wrong, or without proof**"),

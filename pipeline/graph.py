@@ -15,6 +15,7 @@ from typing import Any
 import apache_beam as beam
 
 from kernelquarry.transforms.backward import backward
+from kernelquarry.transforms.distill import distill
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.screen import screen
@@ -23,8 +24,15 @@ from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.time import time
 from kernelquarry.transforms.verify import verify
-from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules, MineTrees, ReadCorpus
+from kernelquarry.transforms.wiring import (
+    DecontaminateModules,
+    DeduplicateModules,
+    MineTrees,
+    ReadCorpus,
+    TeachKernels,
+)
 
+from .schema.lessons import Lesson
 from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Verified
 
@@ -46,6 +54,7 @@ class Stage:
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
     after: str = ""  # the stage whose shards it reads; "": the one before it
+    asks: bool = False  # its work asks models, in runs that name some; `wiring` passes records on in all
 
 
 def _each(
@@ -119,6 +128,21 @@ JUDGING = tuple(
     for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
 )
 VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.guards", "transforms.sizes", "transforms.mutate")
+DISTILL = Stage(
+    name="distill",
+    takes=Verified,
+    gives=Verified,
+    units=(("teach", "module"), ("distill", "candidate")),
+    code=(
+        *("transforms.distill", "pipeline.prompts", "transforms.verify", *VERIFYING),
+        *("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection"),
+    ),
+    packages=("torch", "triton", "numpy"),
+    executes=True,
+    work=Work("teach", distill, Lesson, Where.ENDPOINTS),
+    wiring=TeachKernels,
+    asks=True,
+)
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 ASKED = ("reference", "interpret", "mutants", "compile")  # to verify a candidate
@@ -132,6 +156,7 @@ STAGES: tuple[Stage, ...] = (
     _each(Probed, Lowered, lower, Where.GUESTS, (*LOWERING, "transforms.guards")),
     _each(Lowered, Candidate, tidy, Where.PROCESSES, ("transforms.guards",)),
     _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
+    DISTILL,  # models add candidates, which are verified there
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything

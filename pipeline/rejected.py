@@ -34,24 +34,27 @@ class Rejected:
 
 
 def reject(candidates: Iterable[Candidate], losses: Iterable[Loss]) -> Rejected:
-    """The rows of those `candidates` that verify lost, but for what a filter objects to.
+    """The rows of those `candidates` that verify lost, and of models' answers, which losses carry with them; but for
+    what a filter objects to.
 
     What errored is not published: that is our failure, and says nothing of the candidate.
 
     Raises:
         ConservationError: a candidate was dropped and is not among `candidates`.
     """
-    dropped = {loss.id: loss for loss in losses if loss.status is Status.DROPPED}
-    rows: list[Rejection] = []
+    dropped = [loss for loss in losses if loss.status is Status.DROPPED]
+    by_id = {loss.id: loss for loss in dropped if not loss.candidates}
+    pairs = [(candidate, by_id[candidate.id]) for candidate in candidates if candidate.id in by_id]
+    answers = [(c, loss) for loss in dropped for c in loss.candidates if c.triton_code]  # some have no code
+    rows: dict[str, Rejection] = {}
     withheld: dict[str, int] = {}
-    for candidate in candidates:
-        if (loss := dropped.get(candidate.id)) is None:
-            continue
+    for candidate, loss in (*pairs, *answers):
         row = with_split(flatten_rejected(candidate, loss))
         if (objection := first_objection(row)) is None:
-            rows.append(row)
+            rows[row.id] = row
         else:
             withheld[objection.reason.value] = withheld.get(objection.reason.value, 0) + 1
-    counts = StageCounts(NAME, "candidate", len(dropped), len(rows), dict(sorted(withheld.items())))
+    entered = len(by_id) + len(answers)
+    counts = StageCounts(NAME, "candidate", entered, len(rows), dict(sorted(withheld.items())))
     counts.check()
-    return Rejected(tuple(sorted(rows, key=lambda row: row.id)), counts)
+    return Rejected(tuple(sorted(rows.values(), key=lambda row: row.id)), counts)

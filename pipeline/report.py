@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from kernelquarry.filters.triviality import base_name
 
+from .acceptance import Acceptance
 from .funnel import StageCounts, explain
 from .highlight import highlight
 from .render import render
@@ -53,14 +54,25 @@ class LossView:
 
 
 def write_report(
-    path: Path, corpus: str, pairs: Sequence[Pair], funnel: Sequence[StageCounts], losses: Iterable[Loss]
+    path: Path,
+    corpus: str,
+    pairs: Sequence[Pair],
+    funnel: Sequence[StageCounts],
+    losses: Iterable[Loss],
+    taught: Acceptance | None = None,
 ) -> None:
     """Write the page. The same arguments, in whatever order, give the same bytes."""
     with replace_file(path) as stream:
-        stream.write(render_report(corpus, pairs, funnel, losses).encode())
+        stream.write(render_report(corpus, pairs, funnel, losses, taught).encode())
 
 
-def render_report(corpus: str, pairs: Sequence[Pair], funnel: Sequence[StageCounts], losses: Iterable[Loss]) -> str:
+def render_report(
+    corpus: str,
+    pairs: Sequence[Pair],
+    funnel: Sequence[StageCounts],
+    losses: Iterable[Loss],
+    taught: Acceptance | None = None,
+) -> str:
     shown = sample(sorted(pairs, key=lambda pair: pair.id), PAIRS_SHOWN)
     return render(
         "report.html.j2",
@@ -69,6 +81,7 @@ def render_report(corpus: str, pairs: Sequence[Pair], funnel: Sequence[StageCoun
         summary=summarise(pairs),
         median_ratio=median([pair.verdict.worst_ratio for pair in pairs] or [0.0]),
         funnel=funnel,
+        taught=taught,
         explain=explain,
         describe_timing=describe,
         losses=_loss_views(losses),

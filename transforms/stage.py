@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -26,6 +27,7 @@ from kernelquarry.pipeline.store import Store, result_key
 
 from . import progress
 from .boundary import Record, run_guarded
+from .distill import BatchWriter, Client, School, Teaching
 from .processes import start_processes
 
 
@@ -34,6 +36,7 @@ class Where(Enum):
 
     GUESTS = "guests"  # `work(record, sandbox)` in a thread that waits for guests
     PROCESSES = "processes"  # `work(record)`: our own Python, heavy enough to need all cores
+    ENDPOINTS = "endpoints"  # `work(record, sandbox, school)` in a thread that waits for models and guests
     HERE = "here"  # `work(record)`: too light to be worth more than a loop
 
 
@@ -43,6 +46,9 @@ class Workplace:
 
     store: Path
     sandbox: SandboxSettings
+    teaching: Teaching | None = None  # None: no model is asked
+    answers: Path = Path("out/cache/answers.sqlite")  # what models answered, shared by runs
+    batch: Path | None = None  # a folder: questions are written there, and no model is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +82,20 @@ class _Apply(beam.DoFn):
     def setup(self) -> None:
         self._store = Store(self._workplace.store)
         self._pending: dict[Future[Outcome[Any]], tuple[str, Record]] = {}
-        self._services: tuple[Sandbox, ...] = ()
+        self._services: tuple[Any, ...] = ()
+        self._closing = ExitStack()
         self._ready = False
-        workers = self._workplace.sandbox.workers
+        workers = self._at_once = self._workplace.sandbox.workers
         match self._work.where:
             case Where.GUESTS:
-                self._services = (Sandbox(self._workplace.sandbox),)
+                self._services = (self._closing.enter_context(Sandbox(self._workplace.sandbox)),)
                 self._executor: Executor = ThreadPoolExecutor(workers)
+            case Where.ENDPOINTS:
+                assert self._workplace.teaching is not None
+                self._at_once = self._workplace.teaching.modules
+                school = self._closing.enter_context(open_school(self._workplace))
+                self._services = (self._closing.enter_context(Sandbox(self._workplace.sandbox)), school)
+                self._executor = ThreadPoolExecutor(self._at_once)
             case Where.PROCESSES:
                 self._executor = start_processes(workers)
             case Where.HERE:
@@ -90,8 +103,7 @@ class _Apply(beam.DoFn):
 
     def teardown(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
-        for sandbox in self._services:
-            sandbox.close()
+        self._closing.close()
 
     def process(self, record: Record) -> Iterator[Outcome[Any]]:
         if self._work.where is Where.HERE:  # quicker done again than found
@@ -107,13 +119,13 @@ class _Apply(beam.DoFn):
             return
         self._start_guests()
         self._pending[self._submit(record)] = key, record
-        if len(self._pending) >= 2 * self._workplace.sandbox.workers:
+        if len(self._pending) >= 2 * self._at_once:
             yield from self._finished()
 
     def _start_guests(self) -> None:
         """Once there is a record that needs them."""
         if not self._ready:
-            for sandbox in self._services:
+            for sandbox in self._services[:1]:
                 sandbox.start(self._work.guests)
             self._ready = True
 
@@ -144,6 +156,19 @@ class _Apply(beam.DoFn):
             return future.result()
         except BrokenProcessPool:
             return _alone(self._work, record)
+
+
+@contextmanager
+def open_school(workplace: Workplace) -> Iterator[School]:
+    """What asks the run's teachers, until the block ends."""
+    teaching = workplace.teaching
+    assert teaching is not None
+    if workplace.batch is not None:
+        with BatchWriter(workplace.answers, workplace.batch) as writer:
+            yield School(teaching, writer)
+    else:
+        with Client(teaching, workplace.answers) as client:
+            yield School(teaching, client)
 
 
 def _alone(work: Work, record: Record) -> Outcome[Any]:

@@ -6,16 +6,24 @@ Each makes (line of the funnel, outcome) pairs; the work itself is done by funct
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+<<<<<<< HEAD
 from pathlib import Path
+=======
+from dataclasses import replace
+>>>>>>> 12d8df3 (wip2)
 from typing import Any
 
 import apache_beam as beam
 
 from kernelquarry.filters.optout import OptOut
+<<<<<<< HEAD
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+=======
+from kernelquarry.pipeline.schema.lessons import Lesson
+>>>>>>> 12d8df3 (wip2)
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
+from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile, Verified
 
 from . import compose, progress
 from .decontaminate import Hit, Ladder, fingerprint_of, render_hits
@@ -215,6 +223,7 @@ def _settle(cluster: tuple[str, Iterable[Member]], places: dict[str, Place]) -> 
     return settle(list(cluster[1]), places)
 
 
+<<<<<<< HEAD
 class DecontaminateModules(beam.PTransform):
     """Modules -> an outcome for each: kept, or dropped with what each rung of the ladder found.
 
@@ -267,3 +276,47 @@ class _Climb(beam.DoFn):
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:
     found = [hit for hit in hits if not hit.problem.startswith(f"{BENCHMARK}/")]
     return Dropped(module.id, Reason.CONTAMINATED, render_hits(found)) if found else Kept(module)
+=======
+class TeachKernels(beam.PTransform):
+    """Verified kernels -> themselves, with what models say of them, and an outcome for each answer ("distill").
+
+    `teach` makes an outcome of each module's lesson, which is counted for itself; None passes all on as they are. A
+    kernel goes on whatever became of its lesson.
+    """
+
+    def __init__(self, teach: beam.PTransform | None = None) -> None:
+        super().__init__()
+        self._teach = teach
+
+    def expand(self, seeds: beam.PCollection) -> beam.PCollection:
+        keyed = seeds | "By module" >> beam.Map(lambda seed: (seed.id, seed))
+        if self._teach is None:
+            lessons = keyed | "No lessons" >> beam.MapTuple(lambda id, _: (id, _report("teach", _no_lesson(id))[1]))
+        else:
+            lessons = seeds | self._teach | "Lessons" >> beam.Map(lambda outcome: (_lesson_id(outcome), outcome))
+        joined = {"seeds": keyed, "lessons": lessons} | "Join" >> beam.CoGroupByKey()
+        taught = joined | "Taught" >> beam.FlatMapTuple(lambda _, found: taught_in(*found["seeds"], *found["lessons"]))
+        return taught | "Report" >> beam.MapTuple(
+            lambda line, outcome: (line, outcome) if line == "teach" else _report(line, outcome)
+        )
+
+
+def _no_lesson(id: str) -> Outcome[Lesson]:
+    return Kept(Lesson(id, (), ()))
+
+
+def _lesson_id(outcome: Outcome[Lesson]) -> str:
+    return outcome.record.id if isinstance(outcome, Kept) else outcome.id
+
+
+def taught_in(seed: Verified, lesson: Outcome[Lesson]) -> Iterator[Tagged]:
+    """The lines of the funnel that one module's lesson makes."""
+    yield "teach", lesson
+    if not isinstance(lesson, Kept):
+        yield "distill", Kept(seed)
+        return
+    yield "distill", Kept(replace(seed, explanations=lesson.record.explanations))
+    for attempt in lesson.record.attempts:
+        yield from (("distill", Kept(verified)) for verified in attempt.verified)
+        yield from (("distill", loss.outcome) for loss in attempt.lost)
+>>>>>>> 12d8df3 (wip2)

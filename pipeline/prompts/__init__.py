@@ -5,6 +5,9 @@ evaluation, so that a model is scored on the prompt that it was trained on.
     write.md.j2     a module, to be written anew: `python_code`
     answer.md.j2    the answer: `triton_code`, and what was thought before it
     repair.md.j2    what was wrong with an answer: `reason`, `evidence`
+    teacher.md.j2   who the model is when it is asked for new kernels: facts, and two examples from `examples/`
+    refine.md.j2    a module and its lowered kernel, to be written better: `python_code`, `triton_code`
+    explain.md.j2   a verified pair, to be put in words: `python_code`, `triton_code`
     plan.md.j2      what a row's columns tell before its kernel is written: `pair`
 """
 
@@ -61,7 +64,10 @@ def render_prompt(name: str, **values: Any) -> str:
 @cache
 def prompt_id(name: str) -> str:
     """`write@0123456789abcdef`: the name of a template and the digest of its text, for a row to say what made it."""
-    return f"{name}@{sha256((_FOLDER / f'{name}.md.j2').read_bytes())[:16]}"
+    text = (_FOLDER / f"{name}.md.j2").read_bytes()
+    if b"examples/" in text:
+        text += b"".join(path.read_bytes() for path in sorted((_FOLDER / "examples").glob("*.j2")))
+    return f"{name}@{sha256(text)[:16]}"
 
 
 def ask(python_code: str) -> list[Message]:

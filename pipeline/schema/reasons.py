@@ -89,6 +89,7 @@ class Reason(Enum):
     # distill: one unit is a model's answer; verify's reasons apply too
     NO_ANSWER = ("no_answer", "distill", "the endpoint refused the request, or its answer was empty or cut off")
     NO_CODE = ("no_code", "distill", "the answer holds no source with a kernel that it launches from ModelNew")
+    NOT_BORNE_OUT = ("not_borne_out", "distill", "the explanation names what the code does not have, or is none")
     ANSWERED_BEFORE = ("answered_before", "distill", "the same code as the lowered kernel, or as another answer")
 
     # any stage that runs a guest

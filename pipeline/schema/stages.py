@@ -9,6 +9,7 @@ DOES: dict[str, str] = {
     "lower": "compile to Inductor's Triton source; no GPU is needed",
     "tidy": "rewrite that source as one readable, self-contained file",
     "verify": "run the module and the kernel apart, and compare them",
+    "distill": "ask models for further kernels, if a table of teachers is given",
     "screen": "drop what is not worth a row",
     "split": "assign clusters to train, validation and test",
     "time": "time kernels beside eager and torch.compile, where there is a GPU",

@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from kernelquarry.pipeline.prompts import prompt_id
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.provenance import TermsClass
 
+PROMPTS = ("system", "teacher", "write", "refine", "explain", "repair", "answer")  # all that questions are made of
 Route = Literal["write", "refine", "explain"]
 
 
@@ -115,7 +117,8 @@ class Teaching(_Model):
         apart = {"usd_per_million_input", "usd_per_million_output", "batch_price", "key_env", "in_flight", "timeout_s"}
         teachers = [teacher.model_dump(mode="json", exclude=apart | {"url"}) for teacher in self.teachers]
         terms: dict[str, Any] = self.model_dump(mode="json", include={"terms"})
-        return sha256(canonical([teachers, terms, self.repairs]))
+        prompts = [prompt_id(name) for name in PROMPTS]
+        return sha256(canonical([teachers, terms, self.repairs, prompts]))
 
 
 def load_teaching(path: Path) -> Teaching:

@@ -1,0 +1,127 @@
+"""Models in a whole run: off unless asked for, resumed after a kill, by batches, and told of in the report."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_endpoint import Said, ScriptedEndpoint, completion
+from teaching_table import TABLE
+
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.chats import Conversation
+from kernelquarry.pipeline.schema.records import Pair, Rejection
+from kernelquarry.transforms.distill.cache import Cache
+from tests.pipeline.command import Built, Ended, run
+
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def teach(request: dict[str, Any], number: int) -> Said:
+    """No kernel first; told what is wrong with it, the kernel that was shown, with something of its own."""
+    shown = BLOCK.findall(request["messages"][1]["content"])[1]
+    if len(request["messages"]) == 2:
+        return Said("```python\nimport os\n```")
+    code = shown.replace("class ModelNew", "ANSWER = 42\n\n\nclass ModelNew")
+    return Said(f"```python\n{code}```")
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ScriptedEndpoint]:
+    with ScriptedEndpoint(teach) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def folder(built: Built, tmp_path: Path, endpoint: ScriptedEndpoint) -> Path:
+    """A copy of the finished run, and a table of one teacher."""
+    shutil.copytree(built.folder, tmp_path / "copy")
+    (tmp_path / "copy" / "teachers.toml").write_text(TABLE.format(url=endpoint.url))
+    return tmp_path / "copy"
+
+
+def rows(folder: Path, config: str, kind: type) -> list[Any]:
+    shards = sorted((folder / "out/layers/dataset/data" / config).glob("*.parquet"))
+    return [row for shard in shards for row in read_records(shard, kind)]
+
+
+def build(folder: Path, *options: str) -> Ended:
+    corpus = json.loads((folder / "out/layers/run.json").read_text())["corpus"]
+    return run("dataset", corpus, "--out", "out/layers", *options, cwd=folder)
+
+
+TAUGHT = ("--distill", "teachers.toml")
+
+
+def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: ScriptedEndpoint) -> None:
+    ended = build(folder, *TAUGHT)
+    assert ended.status == 0, ended.err
+    assert ended.out.startswith("4 verified pairs")
+    pairs = [pair for pair in rows(folder, "pairs", Pair) if pair.distillation]
+    assert len(pairs) == 2
+    for pair in pairs:
+        (distillation,) = pair.distillation
+        assert [turn.reason for turn in distillation.turns] == ["no_code", ""]
+        assert distillation.terms == "permits" and distillation.cost_usd == pytest.approx(240e-6)
+        assert "ANSWER = 42" in pair.triton_code and "near_lowered" in pair.marks
+    conversations = rows(folder, "multiturn", Conversation)
+    assert [len(row.messages) for row in conversations] == [5, 5]
+    assert [row.reasons for row in conversations] == [("no_code", "")] * 2
+    assert {row.triton_code for row in rows(folder, "rejected", Rejection) if row.distillation} == {"import os\n"}
+    report = (folder / "out/layers/report.html").read_text()
+    assert "2 of their answers were verified" in report and "scripted · refine · 2" in report
+    asked = len(endpoint.requests)
+    again = build(folder, *TAUGHT)
+    assert "nothing to do" in again.out
+    assert len(endpoint.requests) == asked == 4
+
+
+def test_without_a_table_nobody_is_asked(folder: Path, endpoint: ScriptedEndpoint) -> None:
+    assert build(folder, *TAUGHT).status == 0
+    asked = len(endpoint.requests)
+    off = build(folder)
+    assert off.out.startswith("2 verified pairs") and len(endpoint.requests) == asked
+
+
+def test_what_was_answered_before_a_kill_is_not_asked_again(folder: Path, endpoint: ScriptedEndpoint) -> None:
+    killed = run("distill", "out/layers", "--distill", "teachers.toml", cwd=folder, fault="SIGKILL", after=1)
+    assert killed.status == -9
+    before = dict(endpoint.sent)
+    assert build(folder, *TAUGHT).status == 0
+    assert before and set(endpoint.sent.values()) == {1}
+
+
+def test_an_endpoint_that_fails_loses_no_kernel(folder: Path, endpoint: ScriptedEndpoint) -> None:
+    endpoint.script = lambda request, number: Said(status=500)
+    ended = build(folder, *TAUGHT)
+    assert ended.status == 0 and ended.out.startswith("2 verified pairs")
+    assert "Unanswered" in run("funnel", "out/layers", cwd=folder).out
+    endpoint.script = teach
+    assert build(folder, *TAUGHT).out.startswith("4 verified pairs")
+
+
+def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint) -> None:
+    for _ in range(2):  # the answers, and their repairs
+        run("distill", "out/layers", "--distill", "teachers.toml", "--batch", "batches", cwd=folder)
+        lines = [json.loads(line) for line in (folder / "batches/scripted.jsonl").read_text().splitlines()]
+        assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
+        answers = [
+            {
+                "custom_id": line["custom_id"],
+                "response": {"status_code": 200, "body": json.loads(completion(teach(line["body"], 0).content))},
+            }
+            for line in lines
+        ]
+        (folder / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+        done = run("import-batch", "answers.jsonl", "--distill", "teachers.toml", cwd=folder)
+        assert done.out == "2 answers, 0 refused, 0 to be asked again\n"
+    assert build(folder, *TAUGHT).out.startswith("4 verified pairs")
+    assert endpoint.requests == []
+    cache = Cache(folder / "out/cache/answers.sqlite")
+    assert cache.spent().usd == pytest.approx(4 * 120e-6 / 2)
+    cache.close()

@@ -1,0 +1,95 @@
+"""An endpoint over real HTTP that answers as it is told, faults included, and keeps count of what it was paid for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass(frozen=True)
+class Said:
+    """One response: its parts, and what goes wrong with it."""
+
+    content: str = "hello"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None  # in place of a completion
+    wait_s: float = 0.0
+    cut_at: int | None = None  # bytes of the body after which the connection is cut
+    usage: bool = True
+
+
+Script = Callable[[dict[str, Any], int], Said]  # (request, how many came before) -> response
+
+
+def completion(content: object, usage: bool = True, **extra: Any) -> bytes:
+    counts = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}} if usage else {}
+    message = {"role": "assistant", "content": content, **extra}
+    return json.dumps(
+        {"model": "scripted-1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **counts}
+    ).encode()
+
+
+class ScriptedEndpoint:
+    """A context manager. `url` ends with /v1."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.script: Script = script or (lambda request, number: Said())
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.sent: Counter[str] = Counter()  # Idempotency-Key -> completions sent whole
+        self.in_flight = self.most_in_flight = 0
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> ScriptedEndpoint:
+        self._thread.start()
+        port = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
+        self.url = f"http://127.0.0.1:{port}/v1"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _start(self) -> int:
+        app = web.Application(client_max_size=1 << 26)
+        app.router.add_post("/v1/chat/completions", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, backlog=1024)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        asked = await request.json()
+        number = len(self.requests)
+        self.requests.append(asked)
+        self.headers.append(request.headers)
+        said = self.script(asked, number)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(said.wait_s)
+        finally:
+            self.in_flight -= 1
+        body = completion(said.content, said.usage) if said.body is None else said.body
+        if said.cut_at is not None:
+            response = web.StreamResponse(headers={"Content-Length": str(len(body))})
+            await response.prepare(request)
+            await response.write(body[: said.cut_at])
+            assert request.transport is not None
+            request.transport.abort()
+            return response
+        if said.status == 200:
+            self.sent[request.headers.get("Idempotency-Key", "")] += 1
+        return web.Response(status=said.status, body=body, headers=dict(said.headers))

@@ -1,0 +1,53 @@
+"""The table of teachers: what is refused, in a line that says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from teaching_table import TABLE
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.transforms.distill import Teaching, load_teaching
+
+TEXT = TABLE.format(url="http://127.0.0.1:9/v1")
+
+
+def load(folder: Path, text: str) -> Teaching:
+    (folder / "teachers.toml").write_text(text)
+    return load_teaching(folder / "teachers.toml")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('training = "permits"', 'training = "forbids"'), "its terms say 'forbids'"),
+        (('training = "permits"', 'training = "unknown"'), "its terms say 'unknown'"),
+        (('terms = "open"', 'terms = "other"'), "no terms are called 'other'"),
+        (("[limits]", "[limit]"), "limit: Extra inputs"),
+        (("samples = 1", "samples = 0"), "teachers.0.samples"),
+        (("[limits]", "[limits"), "not TOML"),
+        (("[[teachers]]", "[[teachers]]\nname = 'scripted'"), "not TOML"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_in_a_line(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    with pytest.raises(UserError) as refused:
+        load(tmp_path, TEXT.replace(*change))
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        load_teaching(tmp_path / "none.toml")
+
+
+def test_terms_that_forbid_can_be_overruled_by_name(tmp_path: Path) -> None:
+    text = TEXT.replace('training = "permits"', 'training = "forbids"')
+    assert load(tmp_path, 'accept_terms = ["scripted"]\n' + text).teachers[0].name == "scripted"
+
+
+def test_what_decides_results_changes_the_digest(tmp_path: Path) -> None:
+    first = load(tmp_path, TEXT).digest
+    assert load(tmp_path, TEXT.replace("usd = 1.0", "usd = 2.0").replace(":9/", ":8/")).digest == first
+    assert load(tmp_path, TEXT.replace("samples = 1", "samples = 2")).digest != first
+    assert load(tmp_path, TEXT.replace("repairs = 1", "repairs = 2")).digest != first
