@@ -6,21 +6,15 @@ Each makes (line of the funnel, outcome) pairs; the work itself is done by funct
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-<<<<<<< HEAD
-from pathlib import Path
-=======
 from dataclasses import replace
->>>>>>> 12d8df3 (wip2)
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
 from kernelquarry.filters.optout import OptOut
-<<<<<<< HEAD
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
-=======
 from kernelquarry.pipeline.schema.lessons import Lesson
->>>>>>> 12d8df3 (wip2)
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile, Verified
@@ -223,7 +217,6 @@ def _settle(cluster: tuple[str, Iterable[Member]], places: dict[str, Place]) -> 
     return settle(list(cluster[1]), places)
 
 
-<<<<<<< HEAD
 class DecontaminateModules(beam.PTransform):
     """Modules -> an outcome for each: kept, or dropped with what each rung of the ladder found.
 
@@ -276,7 +269,8 @@ class _Climb(beam.DoFn):
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:
     found = [hit for hit in hits if not hit.problem.startswith(f"{BENCHMARK}/")]
     return Dropped(module.id, Reason.CONTAMINATED, render_hits(found)) if found else Kept(module)
-=======
+
+
 class TeachKernels(beam.PTransform):
     """Verified kernels -> themselves, with what models say of them, and an outcome for each answer ("distill").
 
@@ -319,4 +313,3 @@ def taught_in(seed: Verified, lesson: Outcome[Lesson]) -> Iterator[Tagged]:
     for attempt in lesson.record.attempts:
         yield from (("distill", Kept(verified)) for verified in attempt.verified)
         yield from (("distill", loss.outcome) for loss in attempt.lost)
->>>>>>> 12d8df3 (wip2)
