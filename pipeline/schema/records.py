@@ -103,6 +103,7 @@ class Source(StrEnum):
     CONSTANT = "constant"  # a tensor attribute that is in no state_dict
     INPUT = "input"
     SAVED = "saved"  # of a backward: a result of the forward's graph
+    SIZE = "size"  # of a backward: such a result that is a number
     GRADIENT = "gradient"  # of a backward: the gradient of an output
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Backward, Lowered, Source
 
 from .arguments import Argument, short_roles, size_word
 from .body import Body, File, Words, result
 from .checks import Checks
 from .names import free
+from .passes import uses
 from .raw import RawSource, parse
 from .render import wrapped
 
@@ -33,26 +35,9 @@ def render_function(lowered: Lowered, raw: RawSource, given: Mapping[str, Argume
     (source,) = lowered.backward
     names = dict(zip(given, short_roles([argument.role for argument in given.values()]), strict=True))
     inner = {key: Argument(names[key], given[key].role, given[key].is_input) for key in given}
-    file, passed = File(), list[str]()
-    outputs, kept = list[str](), list[str]()  # names of the forward's results, and of what it saves
-    saved = [int(binding.name) for binding in source.bindings if binding.source is Source.SAVED]
-    flowing = {int(binding.name) for binding in source.bindings if binding.source is Source.GRADIENT}
-
-    def end_forward(values: list[str]) -> list[str]:
-        count = len(values) - len(saved)
-        taken = {"ctx", *names.values(), *filter(str.isidentifier, values)}
-        outputs.extend(_named(value, "out", taken) for value in values[:count])
-        kept.extend(_named(value, "", taken) for value in values[count:])
-        lines = [f"{name} = {value}" for name, value in zip(outputs, values, strict=False) if name != value]
-        if values[count:]:
-            lines.append(f"ctx.save_for_backward({', '.join(values[count:])})")
-        if still := [name for index, name in enumerate(outputs) if index not in flowing]:
-            lines.append(f"ctx.mark_non_differentiable({', '.join(still)})")
-        return [*lines, f"return {', '.join(outputs)}"]
-
-    results = (*["out"] * min(saved), "") if saved else ("out",)
-    forward = Body(raw, inner, Words({"ctx", *names.values()}, words.sizes, results), file, end_forward)
-    parsed = parse(source.inductor_code)
+    file, handed = File(), _Handed(source, parse(source.inductor_code), set(names.values()))
+    forward = Body(raw, inner, Words({"ctx", *names.values()}, words.sizes, handed.results), file, handed.end)
+    passed: list[str] = []
 
     def end_backward(values: list[str]) -> list[str]:
         needed = forward.used
@@ -61,23 +46,63 @@ def render_function(lowered: Lowered, raw: RawSource, given: Mapping[str, Argume
         passed.extend(key for key, _ in pairs)
         return [f"return {', '.join(value for _, value in pairs)}"]
 
-    taken = {"ctx", *kept}
-    gradients = [free(f"{name}_grad", taken) for name in outputs]
+    taken = {"ctx", *handed.names.values()}
+    gradients = [free(f"{name}_grad", taken) for name in handed.outputs]
     reached: dict[str, Argument] = {}
     for binding in source.bindings:
         index, flows = int(binding.name), binding.source is Source.GRADIENT
-        name = gradients[index] if flows else kept[index - len(outputs)]
+        name = gradients[index] if flows else handed.names.get(index, binding.argument)
         reached[binding.argument] = Argument(name, name, flows)
     wanted = tuple(f"{name}_grad" for name in names.values())
-    backward = Body(parsed, reached, Words(taken, {**words.sizes, **forward.sizes}, wanted), file, end_backward)
-    if kept:
-        backward.lines.insert(0, _unpacked(kept))
+    backward = Body(handed.raw, reached, Words(taken, {**words.sizes, **forward.sizes}, wanted), file, end_backward)
     text = _class(
         _method("forward", ["ctx", *(names[key] for key in passed)], forward.lines),
-        _method("backward", ["ctx", *gradients], backward.lines, "@once_differentiable"),
+        _method("backward", ["ctx", *gradients], [*handed.taken_back, *backward.lines], "@once_differentiable"),
     )
-    call = _call(lowered, outputs, {key: given[key].expression for key in passed}, given, words)
+    call = _call(lowered, handed.outputs, {key: given[key].expression for key in passed}, given, words)
     return Function(text, call, (forward, backward))
+
+
+class _Handed:
+    """What the forward hands over to the backward: the end of the one, and the beginning of the other."""
+
+    def __init__(self, source: Backward, raw: RawSource, arguments: set[str]) -> None:
+        def numbers(kind: Source) -> dict[str, int]:
+            return {one.argument: int(one.name) for one in source.bindings if one.source is kind}
+
+        self.raw = raw
+        self._arguments = arguments
+        self._saved = sorted(numbers(Source.SAVED).values())
+        self._sizes = _sizes_needed(raw, numbers(Source.SIZE))
+        self._flowing = set(numbers(Source.GRADIENT).values())
+        self._count = min([*self._saved, *numbers(Source.SIZE).values()], default=None)  # of the outputs before it
+        self.outputs: list[str] = []  # their names
+        self.names: dict[int, str] = {}  # of what is handed over, by its place among the results
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What the forward's results are called, see `Words`."""
+        return ("out",) if self._count is None else (*["out"] * self._count, "")
+
+    def end(self, values: list[str]) -> list[str]:
+        """The last lines of the forward."""
+        taken = {"ctx", *self._arguments, *filter(str.isidentifier, values)}
+        self.outputs = [_named(value, "out", taken) for value in values[: self._count]]
+        self.names = {index: _named(values[index], "", taken) for index in [*self._saved, *self._sizes]}
+        lines = [f"{name} = {value}" for name, value in zip(self.outputs, values, strict=False) if name != value]
+        if self._saved:
+            lines.append(f"ctx.save_for_backward({', '.join(values[index] for index in self._saved)})")
+        if self._sizes:
+            lines.append(f"ctx.sizes = {_tuple([values[index] for index in self._sizes])}")
+        if still := [name for index, name in enumerate(self.outputs) if index not in self._flowing]:
+            lines.append(f"ctx.mark_non_differentiable({', '.join(still)})")
+        return [*lines, f"return {', '.join(self.outputs)}"]
+
+    @property
+    def taken_back(self) -> list[str]:
+        """The first lines of the backward."""
+        lines = [_unpacked([self.names[index] for index in self._saved])] if self._saved else []
+        return [*lines, f"{_tuple([self.names[i] for i in self._sizes])} = ctx.sizes"] if self._sizes else lines
 
 
 def _named(value: str, name: str, taken: set[str]) -> str:
@@ -88,11 +113,25 @@ def _named(value: str, name: str, taken: set[str]) -> str:
     return free(name or (root[0] if root else "saved"), taken)
 
 
+def _sizes_needed(raw: RawSource, given: Mapping[str, int]) -> list[int]:
+    """Numbers of the sizes that the source uses, of those that it is given: it has symbols for them."""
+    symbols = {
+        ast.unparse(node.value): ast.unparse(node.targets[0])
+        for statement in raw.call
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+    }
+    used = uses(raw.call)
+    return sorted(number for name, number in given.items() if used[symbols.get(name, "")])
+
+
+def _tuple(items: Sequence[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else ", ".join(items)
+
+
 def _unpacked(names: Sequence[str]) -> str:
     """The line that gives saved tensors their names back, broken like a call if it is too long."""
-    if len(names) == 1:
-        return f"({names[0]},) = ctx.saved_tensors"
-    line = f"{', '.join(names)} = ctx.saved_tensors"
+    line = f"{_tuple(names)} = ctx.saved_tensors"
     return line if len(line) < 100 else "(\n    " + ",\n    ".join(names) + ",\n) = ctx.saved_tensors"
 
 

@@ -116,9 +116,10 @@ def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:
 def _from_forward(halves: Halves, joint: Joint) -> list[list[str]]:
     """What the arguments of the backward are: results of the forward's graph, or gradients of its outputs."""
     saved = {node.name: index for index, node in enumerate(results(halves.forward)) if node and index >= joint.outputs}
-    names = [node.name for node in placeholders(halves.backward)]
-    ends = len(names) - len(joint.differentiable)
+    nodes = placeholders(halves.backward)
+    ends = len(nodes) - len(joint.differentiable)
+    kinds = ["saved" if isinstance(node.meta["val"], Tensor) else "size" for node in nodes]
     return [
-        *([name, "saved", str(saved[name])] for name in names[:ends]),
-        *([name, "gradient", str(index)] for name, index in zip(names[ends:], joint.differentiable, strict=True)),
+        *([node.name, kind, str(saved[node.name])] for node, kind in zip(nodes[:ends], kinds, strict=False)),
+        *([node.name, "gradient", str(index)] for node, index in zip(nodes[ends:], joint.differentiable, strict=True)),
     ]

@@ -28,6 +28,10 @@ return a, {'mean': (x + y).mean(), 'top': x.argmax(-1)}, y.detach().exp()
 
 MODULES = {
     "linear and gelu": (source("F.gelu(self.fc(x))", "self.fc = nn.Linear(8, 16)"), X),
+    "two free sizes": (
+        source("(lambda a, b: a * F.gelu(b))(*self.fc(x).chunk(2, dim=-1))", "self.fc = nn.Linear(8, 32)"),
+        (Call({"x": (2, 6, 8)}), Call({"x": (3, 9, 8)})),
+    ),
     "layer norm": (source("self.norm(x) * 2", "self.norm = nn.LayerNorm(8)"), X),
     "softmax": (source("torch.softmax(x * self.scale, -1)", "self.scale = nn.Parameter(torch.rand(8))"), X),
     "convolution": (
@@ -75,7 +79,7 @@ def candidate_of(code: str, calls: tuple[Call, ...], sandbox: Sandbox) -> Candid
 @pytest.mark.parametrize("name", MODULES)
 def test_outputs_and_gradients_are_those_of_the_module(name: str, sandbox: Sandbox) -> None:
     candidate = candidate_of(*MODULES[name], sandbox)
-    assert candidate.training and candidate.purity is Purity.PURE
+    assert candidate.training and candidate.purity is Purity.PURE and candidate.shape_general
     verified = verify(candidate, sandbox, QUICK)
     assert isinstance(verified, Kept), f"{verified}\n{candidate.triton_code}"
 

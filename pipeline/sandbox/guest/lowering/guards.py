@@ -97,7 +97,14 @@ def _text(expr: sympy.Expr) -> str:
 
 def _compiled(text: str) -> Condition:
     code = compile(text, "<guard>", "eval")
-    return lambda values: bool(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(values)))
+
+    def holds(values: Values) -> bool:
+        try:
+            return bool(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(values)))
+        except ZeroDivisionError:  # a size that is rounded down to nothing
+            return False
+
+    return holds
 
 
 def _names(text: str) -> list[str]:

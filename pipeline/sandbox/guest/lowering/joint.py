@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import networkx  # type: ignore[import-untyped]  # noqa: F401  the cut needs it: imported once, in the warm process
+import sympy
 import torch
 from torch import Tensor
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_symbols
 
 from .refusal import Refused
 
@@ -70,7 +72,7 @@ def cut(graph: GraphModule, inputs: Sequence[Tensor], joint: Joint) -> Halves:
     """Cuts the graph of both.
 
     Raises:
-        Refused: the backward needs more than tensors, or gives nothing.
+        Refused: the backward needs sizes that it is not given, or gives nothing.
     """
     _without_aliases(graph)
     for number, node in enumerate(node for node in graph.graph.nodes if node.op == "placeholder"):
@@ -82,9 +84,17 @@ def cut(graph: GraphModule, inputs: Sequence[Tensor], joint: Joint) -> Halves:
         node.meta = dict(node.meta)  # shared with the other half, which renames sizes in its own
     if not any(isinstance(value, Node) for value in results(backward)):
         raise Refused("NO_GRADIENT", "every gradient is none")
-    if not all(node and isinstance(node.meta["val"], Tensor) for node in results(forward)[joint.outputs :]):
-        raise Refused("GRAPH_BREAK", "the backward needs sizes that no saved tensor has")
+    if _unknown_sizes(backward):
+        raise Refused("GRAPH_BREAK", "the backward needs sizes that it is not given")
     return Halves(forward, backward)
+
+
+def _unknown_sizes(backward: GraphModule) -> set[sympy.Symbol]:
+    """Symbols in what it is given that are neither the size of a tensor among that, nor given as numbers."""
+    values = [node.meta["val"] for node in backward.graph.find_nodes(op="placeholder")]
+    sizes = [size for value in values for size in (value.shape if isinstance(value, Tensor) else (value,))]
+    symbols = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
+    return {symbol for value in values for symbol in free_symbols(value)} - set(symbols)
 
 
 def results(graph: GraphModule) -> list[Node | None]:

@@ -214,6 +214,7 @@ def trace(
         stack.enter_context(torch.no_grad())
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))
         stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+        stack.enter_context(torch.backends.nnpack.flags(enabled=False))  # chosen by the size of the kernel
         stack.enter_context(preserve_node_meta())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
