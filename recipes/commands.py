@@ -27,6 +27,7 @@ MinutesOption = Annotated[float, typer.Option(help="Write a checkpoint and stop 
 WorkersOption = Annotated[int, typer.Option(min=1, help="Verifiers at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that answers are executed on: all, none, or numbers such as 0,1.")]
 EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, before /chat/completions.")]
+ChatOption = Annotated[str, typer.Option(help="Chat template of recipes/chat in place of the model's own.")]
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: what is done; -vv: all.")]
 
 DATASET = "out/tiny/dataset"
@@ -97,7 +98,8 @@ def train(
     found = []
     for stage, model in models.items():
         place, settings = folder / "evaluation" / stage, _settings(workers, gpus)
-        found += run_evaluation(model, "test", dataset, (), recipe.evaluation, place, settings, stage)
+        chat = recipe.model.chat
+        found += run_evaluation(model, "test", dataset, (), recipe.evaluation, place, settings, stage, chat=chat)
     (folder / "leaderboard.md").write_text(leaderboard(found))
     typer.echo(f"{folder / 'leaderboard.md'}\n\n{leaderboard(found)}")
 
@@ -108,6 +110,7 @@ def evaluate(
     source: Annotated[str, typer.Option(help="Dataset of the suite test; checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
     endpoint: EndpointOption = "",
+    chat: ChatOption = "",
     samples: Annotated[int, typer.Option(min=1, help="Answers to each problem.")] = 10,
     problems: Annotated[int, typer.Option(min=0, help="Of the suite, or of each level; 0 is all.")] = 0,
     temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
@@ -138,7 +141,7 @@ def evaluate(
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
     levels, settings = tuple(level or ()), _settings(workers, gpus)
-    typer.echo(render(run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint)))
+    typer.echo(render(run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat)))
 
 
 def write(
@@ -208,6 +211,7 @@ def run_evaluation(
     settings: SandboxSettings,
     name: str,
     endpoint: str = "",
+    chat: str = "",
 ) -> list[Results]:
     """Evaluate, and leave the results in `folder`. Raises: UserError."""
     from kernelquarry.pipeline.sandbox import Sandbox
@@ -222,7 +226,7 @@ def run_evaluation(
         source = source or (DATASET if suite == "test" else "")
         problems = read_suite(suite, source, levels or LEVELS, section.modules, sandbox)
         device = sandbox.gpus.described.name if sandbox.gpus else "CPU, interpreted"
-    sampler = open_sampler(model, section, endpoint)
+    sampler = open_sampler(model, section, endpoint, chat)
     found = run(problems, sampler, section.samples, folder, settings, timed=bool(settings.gpus))
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
     results = []

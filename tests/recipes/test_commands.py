@@ -1,0 +1,93 @@
+"""The commands of the recipes, on a model of a few thousand weights; and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from kernelquarry.pipeline.cli import app
+from kernelquarry.pipeline.schema.errors import UserError
+from tests.recipes.test_evaluate import SOFTMAX
+
+CUT = (
+    "--set",
+    "sft.steps=2",
+    "--set",
+    "grpo.steps=1",
+    "--set",
+    "evaluation.samples=2",
+    "--set",
+    "evaluation.new_tokens=8",
+)
+
+
+@pytest.fixture(autouse=True)
+def _errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelquarry.pipeline.commands.os._exit", _raise)
+
+
+def run(*arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code in (0, 1), result.output
+    return result.output
+
+
+def test_a_whole_training_and_what_it_leaves(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ("train", "--config", recipe_file, "--dataset", dataset, "--out", out, "--gpus", "none", *CUT)
+    told = run(*command)
+    assert "| base |" in told and "| sft |" in told and "| grpo |" in told
+    assert (out / "leaderboard.md").read_text().startswith("# Leaderboard")
+    (results,) = json.loads((out / "evaluation" / "grpo" / "results.json").read_text())
+    assert results["samples"] == 2 and results["strict"]["pass@1"]["value"] == 0.0
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("model.safetensors")}
+    assert run(*command).count("| base |") == 1
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("model.safetensors")} == before
+    (tmp_path / "module.py").write_text(SOFTMAX)
+    model = out / "grpo" / "model"
+    run("write", tmp_path / "module.py", "--model", model, "--new-tokens", "8", "--no-verify", "--gpus", "none")
+    page = tmp_path / "page.md"
+    run("leaderboard", out, "--out", page)
+    assert page.read_text().count("| grpo |") == 1
+
+
+def test_a_part_stops_when_its_time_is_up(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    out = ("--config", recipe_file, "--dataset", dataset, "--out", tmp_path)
+    assert "stopped at step 1; the same command goes on" in run("sft", *out, "--minutes", "0.000001")
+    assert str(tmp_path / "sft" / "model") in run("sft", *out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("sft", "--config", "unknown"), "no such recipe"),
+        (("sft", "--config", "smollm2-135m-cpu", "--dataset", "no/such/folder/at/all"), "no dataset folder"),
+        (("sft", "--config", "autotriton-8b"), "needs a GPU"),
+        (("grpo", "--config", "kernelllm-8b"), "needs a GPU"),
+        (("evaluate", "model", "--suite", "unknown"), "there are test, embedded"),
+        (("evaluate", "no-model", "--suite", "embedded"), "no tokenizer"),
+        (("write", "no_file.py"), "no such file"),
+        (("leaderboard", "nowhere"), "holds no results"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    arguments: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kernelquarry.recipes.models._CACHE", tmp_path)
+    changes = (
+        ("--set", f"model.name={tiny_model}", "--set", "model.chat=chatml.jinja") if "-cpu" in str(arguments) else ()
+    )
+    with pytest.raises(UserError, match=told):
+        CliRunner().invoke(app, [*arguments, *changes], catch_exceptions=False)
+
+
+def _raise(status: int) -> None:
+    import sys
+
+    error = sys.exc_info()[1]
+    assert status == 1 and error is not None
+    raise error
