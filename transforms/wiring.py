@@ -20,12 +20,14 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile, Verified
 
 from . import compose, progress
-from .decontaminate import Hit, Ladder, fingerprint_of, render_hits
+from .cores import OnAllCores
+from .decontaminate import Fingerprint, Hit, Ladder, render_hits
 from .decontaminate.controls import BENCHMARK, PREFIX, check
+from .decontaminate.fingerprint import fingerprint_all
 from .decontaminate.index import read_all
 from .decontaminate.plant import Controls, plant
 from .deduplicate.cluster import Place, compare, connect, same_key
-from .deduplicate.deduplicate import Fate, Member, member_of, one_of, outcome_of, place_of, settle
+from .deduplicate.deduplicate import Fate, Member, form_all, one_of, outcome_of, place_of, settle
 from .mine import mine_tree
 from .read import Corpus, read_once
 
@@ -132,8 +134,9 @@ class DeduplicateModules(beam.PTransform):
     """
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
-        formed = modules | "Form" >> beam.FlatMap(_formed).with_outputs("errors", main="members")
-        members = formed.members
+        formed = modules | "Batch" >> beam.BatchElements(64, 512) | "Form" >> beam.ParDo(OnAllCores(form_all))
+        errors = formed | "Errors" >> beam.Filter(lambda found: isinstance(found, Errored))
+        members = formed | "Members" >> beam.Filter(lambda found: isinstance(found, Member))
         sources = (
             members
             | "By source" >> beam.Map(lambda member: (member.form.exact, member.form))
@@ -157,15 +160,8 @@ class DeduplicateModules(beam.PTransform):
             | "With fate" >> beam.CoGroupByKey()
             | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(outcome_of, found["module"], found["fate"]))
         )
-        outcomes = (formed.errors, settled) | beam.Flatten()
+        outcomes = (errors, settled) | beam.Flatten()
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
-
-
-def _formed(module: Probed) -> Iterator[Member | beam.pvalue.TaggedOutput]:
-    try:
-        yield member_of(module)
-    except (SyntaxError, RecursionError) as error:
-        yield beam.pvalue.TaggedOutput("errors", Errored(module.id, type(error).__name__, str(error)))
 
 
 def _equals(sources: beam.PCollection) -> tuple[beam.PCollection, beam.PCollection]:
@@ -230,8 +226,12 @@ class DecontaminateModules(beam.PTransform):
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
         controls = modules.pipeline | "Once" >> beam.Create([self._sandbox]) | "Plant" >> beam.Map(_plant)
         planted = controls | "Planted rows" >> beam.FlatMap(lambda controls: controls.rows)
-        climbed = ((modules, planted) | "With planted" >> beam.Flatten()) | "Climb" >> beam.ParDo(
-            _Climb(self._indexes), beam.pvalue.AsSingleton(controls)
+        climbed = (
+            (modules, planted)
+            | "With planted" >> beam.Flatten()
+            | "Batch" >> beam.BatchElements(64, 512)
+            | "Fingerprint" >> beam.ParDo(OnAllCores(fingerprint_all))
+            | "Climb" >> beam.ParDo(_Climb(self._indexes), beam.pvalue.AsSingleton(controls))
         )
         _ = (
             climbed
@@ -260,10 +260,13 @@ class _Climb(beam.DoFn):
         self._indexes = indexes
         self._ladder: Ladder | None = None
 
-    def process(self, module: Probed, controls: Controls) -> Iterator[tuple[Probed, tuple[Hit, ...]]]:
+    def process(
+        self, found: tuple[Probed, Fingerprint], controls: Controls
+    ) -> Iterator[tuple[Probed, tuple[Hit, ...]]]:
         if self._ladder is None:
             self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems))
-        yield module, self._ladder.climb(fingerprint_of(module.python_code, module.graph, module.behaviour))
+        module, fingerprint = found
+        yield module, self._ladder.climb(fingerprint)
 
 
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:

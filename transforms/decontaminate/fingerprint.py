@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.deduplicate import normal
 from kernelquarry.transforms.deduplicate.form import SHINGLE, minhash, shingles, tokens
 from kernelquarry.transforms.signature import Paths, paths_of
@@ -45,17 +47,22 @@ def fingerprint_of(code: str, graph: str = "[]", behaviour: str = "") -> Fingerp
     """
     tree = normal.exact(code)
     text = ast.unparse(_without_imports(tree))
-    names = normal.renamed(tree)
+    names = ast.unparse(normal.renamed(tree))
     words = tokens(text)
     return Fingerprint(
         exact=sha256(text),
-        renamed=sha256(ast.unparse(names)),
-        erased=sha256(ast.unparse(normal.blind(names))),
+        renamed=sha256(names),
+        erased=sha256(normal.blind(names)),
         ngrams=tuple(shingles(words, length) for length in NGRAMS),
         sketch=tuple(minhash(shingles(words, SHINGLE), PERMUTATIONS)),
         paths=paths_of(graph),
         behaviour=behaviour,
     )
+
+
+def fingerprint_all(modules: Iterable[Probed]) -> list[tuple[Probed, Fingerprint]]:
+    """Each module with its fingerprint."""
+    return [(module, fingerprint_of(module.python_code, module.graph, module.behaviour)) for module in modules]
 
 
 def _without_imports(tree: ast.Module) -> ast.Module:

@@ -39,11 +39,12 @@ def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
     known: dict[str, Probed] = {}
     members: list[Member] = []
     for module in modules:
-        try:
-            members.append(member_of(module))
+        (formed,) = form_all([module])
+        if isinstance(formed, Errored):
+            outcomes.append(formed)
+        else:
+            members.append(formed)
             known[module.id] = module
-        except (SyntaxError, RecursionError) as error:
-            outcomes.append(Errored(module.id, type(error).__name__, str(error)))
     forms: defaultdict[str, list[Form]] = defaultdict(list)
     for member in members:
         forms[member.form.exact].append(member.form)
@@ -56,10 +57,17 @@ def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
     return sorted(outcomes, key=_id)
 
 
-def member_of(module: Probed) -> Member:
-    """Raises: SyntaxError if its code does not parse, RecursionError if it is nested too deeply."""
+def form_all(modules: Iterable[Probed]) -> list[Member | Errored]:
+    """What is compared of each module."""
+    return [_formed(module) for module in modules]
+
+
+def _formed(module: Probed) -> Member | Errored:
     signature = signature_of(paths_of(module.graph))
-    return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature))
+    try:
+        return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature))
+    except (SyntaxError, RecursionError) as error:
+        return Errored(module.id, type(error).__name__, str(error))
 
 
 def one_of(forms: Iterable[Form]) -> Form:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ BANDS, ROWS = 25, 5
 THRESHOLD = 0.8  # copies
 KIN = 0.7  # one split
 _SEED = 1
-_LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+(?:\.\d+)?|[*/<>=!]{2}|[^\w\s]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,11 @@ def form_of(python_code: str, behaviour: str = "", signature: str = "") -> Form:
     """Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply."""
     tree = normal.exact(python_code)
     text = ast.unparse(tree)
-    names = normal.renamed(tree)
+    names = ast.unparse(normal.renamed(tree))
     return Form(
         exact=sha256(text),
-        renamed=sha256(ast.unparse(names)),
-        blind=sha256(ast.unparse(normal.blind(names))),
+        renamed=sha256(names),
+        blind=sha256(normal.blind(names)),
         behaviour=behaviour,
         signature=signature,
         shingles=shingles(tokens(text), SHINGLE),
@@ -84,8 +83,8 @@ def are_copies(a: Form, b: Form) -> bool:
 
 
 def tokens(code: str) -> list[str]:
-    """Python's, without those that only lay the code out."""
-    return [t.string for t in tokenize.generate_tokens(io.StringIO(code).readline) if t.type not in _LAYOUT]
+    """Words, strings and signs of code that `ast.unparse` wrote."""
+    return _TOKEN.findall(code)
 
 
 def shingles(words: Sequence[str], length: int) -> bytes:

@@ -9,8 +9,12 @@ sizes. All forget `get_inputs` and
 from __future__ import annotations
 
 import ast
+import re
 from typing import TypeVar
 
+# As `ast.unparse` writes them; a number after a letter is part of a name.
+_LITERAL = re.compile(r"""[bfur]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<![\w.])\d[\w.]*(?:(?<=e)[-+]\d+)?""")
+_ALL_BLIND = re.compile(r"(?<![\w\])])(?:\(0,\)|[(\[]0(?:, 0)*[)\]])|(?<![\w\])] )-0")
 D = TypeVar("D", ast.Module, ast.ClassDef, ast.FunctionDef)
 
 OUR_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
@@ -31,9 +35,12 @@ def renamed(tree: ast.Module) -> ast.Module:
     return _Rename(tree, imports.paths).visit(tree)
 
 
-def blind(tree: ast.Module) -> ast.Module:
-    """The tree of `renamed` with every number and string, and every tuple or list of such, as 0. `tree` is consumed."""
-    return _Blind().visit(tree)
+def blind(text: str) -> str:
+    """The text of `renamed` with every number and string, and every tuple or list of such, as 0."""
+    text = _LITERAL.sub("0", text)
+    while (shorter := _ALL_BLIND.sub("0", text)) != text:
+        text = shorter
+    return text
 
 
 class _Strip(ast.NodeTransformer):
@@ -72,35 +79,10 @@ class _Strip(ast.NodeTransformer):
         return node
 
 
-class _Blind(ast.NodeTransformer):
-    def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return node if node.value is None or isinstance(node.value, bool) else ast.Constant(0)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
-        return ast.Constant(0)
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        return node.operand if _is_blind(node.operand) else node
-
-    def visit_Tuple(self, node: ast.Tuple) -> ast.AST:
-        return self._sequence(node)
-
-    def visit_List(self, node: ast.List) -> ast.AST:
-        return self._sequence(node)
-
-    def _sequence(self, node: ast.Tuple | ast.List) -> ast.AST:
-        self.generic_visit(node)
-        return ast.Constant(0) if node.elts and all(map(_is_blind, node.elts)) else node
-
-
-def _is_blind(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0 and not isinstance(node.value, bool)
-
-
 def _is_empty_constructor(node: ast.stmt) -> bool:
     """`__init__(self)` that only calls super's does what none does."""
-    return ast.unparse(node) == "def __init__(self):\n    super().__init__()"
+    short = isinstance(node, ast.FunctionDef) and node.name == "__init__" and len(node.body) == 1
+    return short and ast.unparse(node) == "def __init__(self):\n    super().__init__()"
 
 
 class _Imports(ast.NodeTransformer):
@@ -108,6 +90,11 @@ class _Imports(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.paths: dict[str, str] = {}
+
+    def _leave(self, node: ast.stmt) -> ast.AST:
+        return node  # holds no statement
+
+    visit_Assign = visit_AugAssign = visit_Expr = visit_Return = _leave
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -129,7 +116,7 @@ class _Rename(ast.NodeTransformer):
         self._imports = imports
         self._variables = _bound_variables(tree) - FIXED_NAMES
         self._attributes = _bound_attributes(tree) - FIXED_NAMES
-        self._numbers: dict[tuple[str, str], str] = {}
+        self._numbers: dict[str, dict[str, str]] = {"v": {}, "a": {}}
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self._variable(node.id) if node.id in self._variables else self._imports.get(node.id, node.id)
@@ -177,8 +164,8 @@ class _Rename(ast.NodeTransformer):
         return self._number("a", name) if name in self._attributes else name
 
     def _number(self, kind: str, name: str) -> str:
-        used = sum(1 for known, _ in self._numbers if known == kind)
-        return self._numbers.setdefault((kind, name), f"{kind}{used}")
+        numbers = self._numbers[kind]
+        return numbers.setdefault(name, f"{kind}{len(numbers)}")
 
 
 def _bound_variables(tree: ast.Module) -> set[str]:

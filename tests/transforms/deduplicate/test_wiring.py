@@ -12,7 +12,9 @@ from apache_beam.testing.util import assert_that
 from factories import MODULE_CODE, make_module, make_probed
 from test_deduplicate import LONG, NEAR, OTHER, POOL, make
 
+from kernelquarry.transforms.cores import OnAllCores
 from kernelquarry.transforms.deduplicate import deduplicate
+from kernelquarry.transforms.deduplicate.deduplicate import form_all
 from kernelquarry.transforms.wiring import DeduplicateModules
 
 BROKEN = make_probed(make_module("def ("), python_code="def (")
@@ -31,3 +33,17 @@ def test_the_same_outcomes() -> None:
     options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
     with beam.Pipeline(options=options) as pipeline:
         assert_that(pipeline | beam.Create(modules) | DeduplicateModules(), check)
+
+
+def test_many_batches_are_done_by_processes() -> None:
+    modules = [make(f"{MODULE_CODE}\n\ndef other_{i}(x):\n    return x + {i}\n") for i in range(1200)]
+
+    def check(found: Iterable[Any]) -> None:
+        found = list(found)
+        assert {member.id for member in found} == {module.id for module in modules}
+        assert len(found) == len(modules)
+
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    with beam.Pipeline(options=options) as pipeline:
+        batches = pipeline | beam.Create([modules[i : i + 300] for i in range(0, 1200, 300)])
+        assert_that(batches | beam.ParDo(OnAllCores(form_all)), check)

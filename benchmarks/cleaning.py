@@ -1,0 +1,231 @@
+"""How well what overlaps a benchmark is found, what is left of duplicates, and what both cost at scale.
+
+python benchmarks/cleaning.py recall                # plants rows, and tries the ladder on clean ones: minutes
+python benchmarks/cleaning.py duplicates out/tiny   # near-duplicates that stayed; wants: pip install datasketch
+python benchmarks/cleaning.py scale                 # 10,000, 30,000 and 100,000 modules
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import random
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
+
+from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
+from kernelquarry.pipeline.schema.records import Module, Probed
+from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, write_index
+from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules
+
+COMMAND = "python benchmarks/cleaning.py"
+KINDS: dict[str, Callable[[Plan, random.Random], Plan]] = {
+    "renamed": renamed, "reshaped": reshaped, "refactored": refactored, "composed": composed,
+}  # fmt: skip
+PROBLEMS, CLEAN = 50, 1000
+SIZES = (10_000, 30_000, 100_000)
+SIMILAR = 0.8
+SHINGLE = 5
+
+
+def module(code: str) -> Module:
+    return Module(module_id(code), "Model", code, SourceRef("synthetic", "made", "1", "a.py", ""), Licence("MIT", ""))
+
+
+# recall and false removals
+
+
+def recall() -> None:
+    random_ = random.Random(0)
+    problems = [draw(random_) for _ in range(PROBLEMS)]
+    plans: list[tuple[str, Plan]] = [(kind, change(p, random_)) for p in problems for kind, change in KINDS.items()]
+    while len(plans) < CLEAN + PROBLEMS * len(KINDS):
+        plan = draw(random_)
+        if not any(contains(plan.steps, p.steps) for p in problems):
+            plans.append(("clean", plan))
+    with Sandbox(SandboxSettings(workers=2)) as sandbox, ThreadPoolExecutor(2) as threads:
+        probed = list(threads.map(lambda plan: found(plan, sandbox), [*problems, *(plan for _, plan in plans)]))
+    known = [Problem("made", str(i), fingerprint_of(*each)) for i, each in enumerate(probed[:PROBLEMS])]
+    ladder = Ladder(known)
+    tried, caught, by = Counter[str](), Counter[str](), Counter[str]()
+    for (kind, _), row in zip(plans, probed[PROBLEMS:], strict=True):
+        hits = ladder.climb(fingerprint_of(*row))
+        tried[kind] += 1
+        caught[kind] += bool(hits)
+        by.update(f"{kind} {rung}" for rung in {hit.rung for hit in hits})
+    ran = sum(graph != "[]" for _, graph, _ in probed)
+    print(f"{ran} of {len(probed)} modules ran;", ", ".join(f"{name}: {n}" for name, n in sorted(by.items())))
+    note = f"{PROBLEMS} problems made of 4 to 8 steps; rungs: "
+    for kind in KINDS:
+        rungs = ", ".join(f"{name.split()[1]} {n}" for name, n in sorted(by.items()) if name.startswith(kind))
+        share = 100 * caught[kind] / tried[kind]
+        print(f"{kind}: {caught[kind]} of {tried[kind]}")
+        record(f"clean.recall.{kind}", share, f"{COMMAND} recall", note + rungs)
+    print(f"clean: {caught['clean']} of {tried['clean']} removed")
+    share = 100 * caught["clean"] / tried["clean"]
+    record("clean.false_removals", share, f"{COMMAND} recall", f"of {tried['clean']} made of the same steps")
+
+
+def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, str]:
+    """What a fingerprint is made of."""
+    outcome = probe(module(plan.render()), sandbox)
+    if not isinstance(outcome, Kept):
+        return plan.render(), "[]", ""
+    return outcome.record.python_code, outcome.record.graph, outcome.record.behaviour
+
+
+# what is left of duplicates
+
+
+def duplicates(root: Path) -> None:
+    """Looks for them with another library and other code than deduplicating has."""
+    from datasketch import MinHash, MinHashLSH
+
+    rows = {row.id: shingles(row.python_code) for row in read_rows(root / "dataset")}
+    index, left = MinHashLSH(threshold=SIMILAR - 0.1, num_perm=256), []
+    for id, words in rows.items():
+        sketch = MinHash(num_perm=256, seed=7)
+        sketch.update_batch([word.encode() for word in words])
+        left += [(id, other) for other in index.query(sketch) if jaccard(words, rows[other]) >= SIMILAR]
+        index.insert(id, sketch)
+    for id, other in left:
+        print(id, other, f"{jaccard(rows[id], rows[other]):.3f}")
+    record("clean.left_duplicates", len(left), f"{COMMAND} duplicates {root}", f"{len(rows)} rows, by datasketch")
+
+
+def shingles(code: str) -> set[str]:
+    """Runs of tokens of what runs: no comments, docstrings, annotations, and not what this project wrote."""
+    tree = ast.parse(code)
+    tree.body = [n for n in tree.body if getattr(n, "name", "") not in ("get_inputs", "get_init_inputs")]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+    words = re.findall(r"\w+|[^\w\s]", ast.unparse(tree))
+    return {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
+
+
+def jaccard(a: set[str], b: set[str]) -> float:
+    return len(a & b) / len(a | b)
+
+
+# scale
+
+
+def scale(sizes: Sequence[int]) -> None:
+    """Each size in a process of its own, whose memory is measured."""
+    rates = {}
+    for size in sizes:
+        done = subprocess.run([sys.executable, __file__, "one", str(size)], capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout.splitlines()[-1])
+        rates[size] = told["cpu_s"] / size
+        print(f"{size:,}: {told}", flush=True)
+        if size == max(SIZES):
+            cost = ", ".join(f"{1e3 * rate:.2f} at {n:,}" for n, rate in rates.items())
+            note = f"{told['bytes']:.0f} bytes a module, {told['kept']:,} kept; ms of CPU a module: {cost}"
+            record("clean.scale.minutes", told["wall_s"] / 60, f"{COMMAND} scale", note)
+            record("clean.scale.gb", told["peak_gb"], f"{COMMAND} scale", note)
+            record("clean.scale.linear", rates[size] / rates[min(sizes)], f"{COMMAND} scale", note)
+
+
+def one(size: int) -> None:
+    random_ = random.Random(size)
+    index = Path(f"/tmp/cleaning-{size}.index.jsonl")
+    write_index(index, "made", "", [Problem("made", str(i), fingerprint_of(large(random_))) for i in range(300)])
+    started, cpu, total = time.monotonic(), time.process_time(), Counter[str]()
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    pipeline = beam.Pipeline(options=options)
+    kept = (
+        pipeline
+        | beam.Create([(size, start) for start in range(0, size, 1000)])
+        | beam.FlatMapTuple(made)
+        | DeduplicateModules()
+        | "Kept" >> beam.FlatMap(lambda told: [told[1].record] if isinstance(told[1], Kept) else [])
+        | DecontaminateModules((index,), SandboxSettings(workers=1))
+        | "Ends" >> beam.Map(lambda told: type(told[1]).__name__)
+        | beam.combiners.Count.PerElement()
+        | beam.combiners.ToDict()
+    )
+    path = index.with_suffix(".ends")
+    _ = kept | beam.Map(partial(write_ends, path))
+    pipeline.run().wait_until_finish()
+    total.update(json.loads(path.read_text()))
+    index.unlink()
+    path.unlink()
+    sample = [len(probed.python_code) for probed in made(size, 0)]
+    print(json.dumps({
+        "wall_s": round(time.monotonic() - started, 1), "cpu_s": round(time.process_time() - cpu, 1),
+        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+        "kept": total["Kept"], "bytes": sum(sample) / len(sample),
+    }))  # fmt: skip
+
+
+def write_ends(path: Path, ends: dict[str, int]) -> None:
+    path.write_text(json.dumps(ends))
+
+
+def made(size: int, start: int) -> Iterator[Probed]:
+    """A thousand modules, of which one in ten is a copy of another with other names, or with a line changed."""
+    random_, copies = random.Random(f"{size} {start}"), random.Random(start)
+    code = large(random_)
+    for i in range(start, min(size, start + 1000)):
+        copied = i % 10 == 9
+        code = re.sub(r"\bh(\d+)\b", rf"v{copies.randint(1, 9)}_\1", code) if copied else large(random_)
+        graph = canonical(
+            [["input"], *([f"aten.{random_.choice('sin cos exp tan erf'.split())}", [k]] for k in range(24))]
+        )
+        made_of = module(f"{code}# {i}\n")
+        yield Probed(made_of, "[]", (), (), "{}", (), code, graph, "" if copied else sha256(str(i))[:16])
+
+
+def large(random_: random.Random) -> str:
+    """About 2 KB."""
+    spelt = [spelling for made, spellings in STEPS.values() if not made for spelling in spellings]
+    lines, value = [], "x"
+    for i in range(36):
+        text = random_.choice(spelt).format(x=value, c=round(random_.random(), 3), n="")
+        lines.append(f"        h{i} = {text} - {random_.randint(1, 99)}\n")
+        value = f"h{random_.randint(max(0, i - 3), i)}"
+    return f"{HEAD}    def forward(self, x):\n{''.join(lines)}        return {value}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("recall", "duplicates", "scale", "one"))
+    parser.add_argument("argument", nargs="*", help="run directory; or numbers of modules")
+    given = parser.parse_args()
+    match given.what:
+        case "recall":
+            recall()
+        case "duplicates":
+            duplicates(Path(*given.argument))
+        case "scale":
+            scale([int(n) for n in given.argument] or SIZES)
+        case "one":
+            one(int(given.argument[0]))
+
+
+if __name__ == "__main__":
+    main()
