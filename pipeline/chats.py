@@ -20,7 +20,7 @@ def examples(pair: Pair) -> tuple[Example, ...]:
 
     None if its kernel is not all that the prompt asks for: without PyTorch's operators, for inputs of any size.
     """
-    if pair.purity is not Purity.PURE or not pair.shape_general:
+    if pair.purity is not Purity.PURE or not pair.shape_general or pair.guards:
         return ()
     thoughts = [("", ""), (COLUMNS, plan(pair))]
     thoughts += [(explanation.distillation.model, explanation.reasoning) for explanation in pair.explanations]

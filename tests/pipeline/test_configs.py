@@ -82,7 +82,7 @@ def test_what_a_model_explained_is_thought_too() -> None:
     assert row.thought_by == "some/model"
 
 
-@pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}])
+@pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}, {"guards": ("x_0 <= 31",)}])
 def test_a_kernel_that_is_not_what_the_prompt_asks_for_is_no_example(change: dict) -> None:
     rows = derived([replace(make_pair(split="train"), **change)])
     assert rows["sft"] == [] and len(rows["rl"]) == 1
