@@ -1,0 +1,212 @@
+"""Measures distillation without a model: the client, what a kill costs, the parser and the linter.
+
+python benchmarks/distilling.py                      # about two minutes
+python benchmarks/distilling.py linter parser        # some of the parts
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kernelquarry.filters.lint import Finding, Rule, lint
+from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.prompts import Message, parse_answer
+from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.transforms.distill import Client
+from kernelquarry.transforms.distill.cache import Cache, Reply
+from kernelquarry.transforms.distill.client import Ask
+from kernelquarry.transforms.distill.teachers import Limits, Teacher, Teaching, Terms
+
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "pipeline" / "prompts"))
+
+import answer_shapes
+from corpus import Case, load_cases
+from scripted_endpoint import Said, ScriptedEndpoint
+
+COMMAND = "python benchmarks/distilling.py"
+IN_FLIGHT, ASKED, FUZZED, KILLS = 256, 2048, 100_000, 5
+ANSWER = "```python\n" + answer_shapes.CODE + "```\n"
+
+
+def teaching(url: str) -> Teaching:
+    terms = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-01")
+    teacher = Teacher(name="scripted", model="scripted", url=url, kind="own", terms="own", in_flight=IN_FLIGHT)
+    limits = Limits(usd=1e6, tokens=10**12)
+    return Teaching(teachers=(teacher,), terms={"own": terms}, limits=limits)
+
+
+def asks(table: Teaching, number: int) -> list[Ask]:
+    """Questions of the length of a module and its lowered kernel."""
+    message = Message(role="user", content=answer_shapes.CODE * 12)
+    return [Ask(table.teachers[0], (message,), sample) for sample in range(number)]
+
+
+def serve(wait_s: float) -> None:
+    """A scripted endpoint in this process, until its input ends; then how many were in flight, and what was sent."""
+    with ScriptedEndpoint(lambda request, number: Said(ANSWER, wait_s=wait_s)) as endpoint:
+        print(endpoint.url, flush=True)
+        sys.stdin.read()
+        print(endpoint.most_in_flight, max(endpoint.sent.values(), default=0), len(endpoint.sent))
+        asked = [headers["Idempotency-Key"] for headers in endpoint.headers]
+        print(*asked)
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def url_of(server: subprocess.Popen[str]) -> str:
+    assert server.stdout is not None
+    return server.stdout.readline().strip()
+
+
+def measure_in_flight() -> None:
+    server = start("--serve", "1.0")
+    table = teaching(url_of(server))
+    with tempfile.TemporaryDirectory() as folder, Client(table, Path(folder) / "answers.sqlite") as client:
+        client.ask_all(asks(table, 8))
+        begun, wall = time.process_time(), time.monotonic()
+        replies = client.ask_all(asks(table, ASKED + 8))[8:]
+        cpu, wall = time.process_time() - begun, time.monotonic() - wall
+    assert all(isinstance(reply, Reply) for reply in replies)
+    most = int(server.communicate()[0].split()[0])
+    size = len(answer_shapes.CODE) * 12 / 1024
+    note = f"{ASKED} requests of {size:.0f} KB, answered after 1 s, in {wall:.1f} s of wall time"
+    record("distill.in_flight", most, COMMAND, note)
+    record("distill.in_flight.cpu_ms", 1000 * cpu / ASKED, COMMAND, note)
+
+
+def measure_kills() -> None:
+    """Of what was stored when the run was killed nothing may be asked again; what was in flight carries its key."""
+    number, again, flying, stored = 600, 0, 0, 0
+    for kill in range(KILLS):
+        with tempfile.TemporaryDirectory() as folder:
+            server = start("--serve", "0.3")
+            url, file = url_of(server), Path(folder) / "answers.sqlite"
+            asker = start("--ask", url, str(file), str(number))
+            deadline = time.monotonic() + 60
+            while len(known(file, url, number)) < 100 * (kill + 1) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            asker.send_signal(signal.SIGKILL)
+            asker.wait()
+            before = known(file, url, number)
+            start("--ask", url, str(file), str(number)).wait()
+            keys = server.communicate()[0].splitlines()[1].split()
+            assert known(file, url, number) == set(keys)
+            twice = {key for key in keys if keys.count(key) > 1}
+            again += len(twice & before)
+            flying += len(twice - before)
+            stored += len(before)
+    note = f"{KILLS} kills with {stored} replies stored; {flying} that were in flight were sent again with their key"
+    record("distill.paid_twice", again, COMMAND, note)
+
+
+def known(file: Path, url: str, number: int) -> set[str]:
+    """Idempotency keys of the replies in the cache."""
+    from kernelquarry.transforms.distill.endpoint import body_of, request_of
+
+    if not file.exists():
+        return set()
+    table = teaching(url)
+    first = asks(table, 1)[0]
+    request = request_of(first.teacher, body_of(first.teacher, first.messages))
+    cache = Cache(file)
+    try:
+        return {f"{request}-{sample}" for sample in range(number) if cache.get(request, sample) is not None}
+    finally:
+        cache.close()
+
+
+def measure_parser() -> None:
+    shapes = list(answer_shapes.shapes())
+    wrong = [shape.name for shape in shapes if not same(parse_answer(shape.text).code, shape.code)]
+    record(
+        "distill.parser",
+        100 * (1 - len(wrong) / len(shapes)),
+        COMMAND,
+        f"{len(shapes)} shapes; wrong: {wrong or 'none'}",
+    )
+    source, crashes, begun = random.Random(1), 0, time.process_time()
+    for number in range(FUZZED):
+        try:
+            parse_answer(mangled(shapes[number % len(shapes)].text, source))
+        except Exception as error:  # noqa: BLE001  # what is counted
+            crashes += 1
+            print(f"{type(error).__name__}: {error}")
+    seconds = time.process_time() - begun
+    note = f"{FUZZED} inputs, {1000 * seconds / FUZZED:.2f} ms of CPU time each"
+    record("distill.parser.crashes", crashes, COMMAND, note)
+
+
+def mangled(text: str, source: random.Random) -> str:
+    """Cut, doubled, spliced, and with marks where none belong."""
+    for _ in range(source.randint(1, 4)):
+        a, b = sorted(source.choices(range(len(text) + 1), k=2))
+        piece = source.choice(
+            ["", "```", "~~~", "\x00", "<think>", "</think>", '{"', "\\n", "\ud800", "(" * 200, text[a:b]]
+        )
+        text = text[:a] + piece + text[b:] if source.random() < 0.7 else text[a:b] + piece
+    return text
+
+
+def same(a: str, b: str) -> bool:
+    try:
+        return bool(a.strip()) == bool(b.strip()) and ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
+    except SyntaxError:
+        return a.strip() == b.strip()
+
+
+def measure_linter() -> None:
+    evil, honest = load_cases("evil") + load_cases("evil", needs="gpu"), load_cases("honest")
+    static = [case for case in evil if case.lint]
+    found = [case for case in static if Rule(case.lint) in {finding.rule for finding in findings(case)}]
+    flagged = [case.name for case in honest if findings(case)]
+    note = f"{len(static)} of {len(evil)} cases show in the source alone"
+    record("distill.linter", 100 * len(found) / len(static), COMMAND, note)
+    note = f"of {len(honest)}; flagged: {', '.join(flagged) or 'none'}"
+    record("distill.linter.honest", len(flagged), COMMAND, note)
+
+
+def findings(case: Case) -> tuple[Finding, ...]:
+    return lint(case.candidate.triton_code, case.candidate.extern_ops)
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "in_flight": measure_in_flight,
+    "kills": measure_kills,
+    "parser": measure_parser,
+    "linter": measure_linter,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all if none is given")
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.serve is not None:
+        serve(args.serve)
+    elif args.ask:
+        url, file, number = args.ask
+        table = teaching(url)
+        with Client(table, Path(file)) as client:
+            client.ask_all(asks(table, int(number)))
+    else:
+        for part in args.parts or PARTS:
+            PARTS[part]()
+
+
+if __name__ == "__main__":
+    main()
