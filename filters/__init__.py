@@ -7,10 +7,12 @@ from collections.abc import Callable
 from kernelquarry.pipeline.schema.records import Row
 
 from .length import Length
+from .noise import Noise
 from .objection import Objection
+from .personal import Personal
 from .secrets import Secrets
 from .triviality import Triviality
 
 Filter = Callable[[Row], Objection | None]  # None: the row may be published
 
-FILTERS: tuple[Filter, ...] = (Triviality(), Length(), Secrets())
+FILTERS: tuple[Filter, ...] = (Triviality(), Length(), Noise(), Secrets(), Personal())

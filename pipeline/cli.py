@@ -215,6 +215,22 @@ def reverify(
         raise typer.Exit(1)
 
 
+@app.command()
+def ablate(
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
+    cluster: Annotated[int, typer.Option(min=1, help="Most rows of one cluster.")] = 50,
+    operators: Annotated[int, typer.Option(min=1, help="Most rows with the same operators.")] = 100,
+    repository: Annotated[int, typer.Option(min=1, help="Most rows of one package or repository.")] = 5_000,
+) -> None:
+    """What each filter removes from a dataset, and what it alone removes."""
+    from kernelquarry.filters.balance import Caps
+
+    from .ablate import render_ablation
+    from .rows import read_rows
+
+    out.print(render_ablation(list(read_rows(dataset)), Caps(cluster, operators, repository)))
+
+
 @app.command(name="index-benchmarks")
 def index_benchmarks(
     place: Annotated[str, typer.Argument(help="Folder, JSON, JSONL or parquet file, or owner/name on the Hub.")],

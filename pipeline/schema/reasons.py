@@ -100,6 +100,8 @@ class Reason(Enum):
     # screen
     TRIVIAL = ("trivial", "screen", "the kernel does too little to learn from")
     TOO_LONG = ("too_long", "screen", "the pair is longer than the limit")
+    NOISE = ("noise", "screen", "too much of the text is not ASCII")
+    PERSONAL = ("personal", "screen", "the text names a person who can be reached by it")
     SECRET = ("secret", "screen", "the text holds what looks like a credential")
 
     # deduplicate

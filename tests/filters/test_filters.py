@@ -6,7 +6,10 @@ import pytest
 from factories import make_pair
 
 from kernelquarry.filters import FILTERS, Filter
+from kernelquarry.filters.balance import Caps, over_caps
 from kernelquarry.filters.length import Length
+from kernelquarry.filters.noise import Noise
+from kernelquarry.filters.personal import Personal
 from kernelquarry.filters.secrets import PATTERNS, Secrets
 from kernelquarry.filters.triviality import Triviality, base_name
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -83,3 +86,32 @@ def test_credentials_are_found_and_not_repeated(name: str, column: str) -> None:
 )
 def test_lookalikes_are_left_alone(text: str) -> None:
     assert check(Secrets(), make_pair(python_code=text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# by Jo Doe <jo.doe" + "@" + "mail.org>", "e-mail address in python_code, line 2"),
+        ("# call " + "+49 30 " + "1234 5678", "telephone number in python_code, line 2"),
+        ("# jo@example.org, x @ y, a.b@c", None),
+        ("y = x @ self.weight.t + 12 - 3456 - 78", None),
+    ],
+)
+def test_personal(text: str, found: str | None) -> None:
+    pair = make_pair(python_code=f"x = 1\n{text}\n")
+    assert check(Personal(), pair) == (found and (Reason.PERSONAL, found))
+
+
+def test_noise() -> None:
+    assert check(Noise(), make_pair(python_code="ab" * 9 + "\u4e2d\u6587")) == (Reason.NOISE, "10.0% of 20 characters")
+    assert check(Noise(at_most=0.1), make_pair(python_code="ab" * 9 + "\u4e2d\u6587")) is None
+
+
+def test_caps_keep_the_same_rows_in_any_order() -> None:
+    rows = [make_pair(python_code=f"x = {i}", cluster="a" if i < 6 else "b", operators=("aten.add",)) for i in range(9)]
+    caps = Caps(cluster=4, operators=6, repository=5)
+    over = over_caps(rows, caps)
+    assert over == over_caps(rows[::-1], caps)
+    assert sorted(over.values()) == [
+        *["more than 4 of one cluster"] * 2, "more than 5 of one repository", "more than 6 of one operators",
+    ]  # fmt: skip

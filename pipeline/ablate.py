@@ -1,0 +1,39 @@
+"""What each filter removes, and what it alone removes: from a finished dataset, at the filters' own thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from kernelquarry.filters import FILTERS
+from kernelquarry.filters.balance import Caps, over_caps
+
+from .schema.records import Pair
+
+
+def objections(rows: Sequence[Pair], caps: Caps) -> dict[str, dict[str, str]]:
+    """Filter -> id -> measured value, for each row that it removes."""
+    found: dict[str, dict[str, str]] = {
+        type(check).__name__: {row.id: said.evidence for row in rows if (said := check(row)) is not None}
+        for check in FILTERS
+    }
+    found["NoSpeed"] = {row.id: "no times" for row in rows if not row.timings}
+    over = over_caps(rows, caps)
+    for name in ("cluster", "operators", "repository"):
+        found[f"Cap on one {name}"] = {id: why for id, why in over.items() if why.endswith(name)}
+    return found
+
+
+def render_ablation(rows: Sequence[Pair], caps: Caps) -> Table:
+    """A line a filter: rows it removes, rows that no other removes, and one of its measured values."""
+    found = objections(rows, caps)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("filter", "removes", "share", "alone", "for example"):
+        table.add_column(name, justify="left" if name in ("filter", "for example") else "right")
+    for name, removed in found.items():
+        others = {id for other, ids in found.items() if other != name for id in ids}
+        share = f"{len(removed) / len(rows):.1%}" if rows else ""
+        example = min(removed.items())[1] if removed else ""
+        table.add_row(name, f"{len(removed):,}", share, f"{len(removed.keys() - others):,}", example)
+    return table
