@@ -165,10 +165,12 @@ def test_lines_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     rows = [{"text": NET, "path": f"{i}.py", "licence": "MIT"} for i in range(50)]
     path = write_lines(tmp_path / "a.jsonl", rows)
     whole = kept(read(path, tmp_path))
-    monkeypatch.setattr(jsonl, "BYTES_A_PIECE", 301)
-    (shard,) = open_corpus(str(path), tmp_path).shards()
-    assert len(list(shard.pieces())) > 10
-    assert kept(read(path, tmp_path)) == whole
+    line = len(path.read_bytes().partition(b"\n")[0]) + 1
+    for size in (301, line, line - 1, line + 1):  # pieces that start in, at and around the start of a line
+        monkeypatch.setattr(jsonl, "BYTES_A_PIECE", size)
+        (shard,) = open_corpus(str(path), tmp_path).shards()
+        assert len(list(shard.pieces())) > 10
+        assert kept(read(path, tmp_path)) == whole
     assert len(whole) == 50
     packed = tmp_path / "b.jsonl.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
