@@ -46,7 +46,7 @@ dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), def
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS)) $(if $(DISTILL),--distill "$(DISTILL)")
 
 train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (default: CORPUS's), CONFIG=recipe
-	@test -n "$(DATASET)" || test -e "out/$(CORPUS)/dataset/manifest.json" || $(MAKE) --no-print-directory dataset
+	@test -n "$(DATASET)" || test -e "out/$(CORPUS)/dataset/manifest.json" || $(MAKE) --no-print-directory dataset OUT=
 	@$(BIN)/kernelquarry train -v --dataset "$(or $(DATASET),out/$(CORPUS)/dataset)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(OUT),--out "$(OUT)")
 
 test: $(VENV)/ready $(VENV)/train  ## run the tests
