@@ -40,6 +40,7 @@ class Module:
     source: SourceRef
     licence: Licence
     imported_files: tuple[str, ...] = ()  # other files of the tree that definitions were taken from
+    user: str = ""  # code of a module of the tree that makes one of these, for probing; later records have none
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from .naming import NameConflict
 from .render import BETWEEN_DEFINITIONS, render
 from .resolve import Resolver
 from .tree import SourceTree
+from .users import Users
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def mine_tree(files: Sequence[SourceFile]) -> MineResult:
         else:
             scanned.append(Kept(file))
             classes.extend(miner.mine(file, found))
-    return MineResult(tuple(scanned), tuple(classes))
+    return MineResult(tuple(scanned), tuple(miner.users.attach(classes)))
 
 
 class _Miner:
@@ -69,6 +70,7 @@ class _Miner:
         self._tree, self._files = tree, files
         self._classes = Classes(tree)
         self._resolver = Resolver(tree)
+        self.users = Users()
         self._has_torch = any(b"torch" in source for source in tree.sources.values())
 
     def scan(self, file: SourceFile) -> list[Definition] | Dropped:
@@ -111,7 +113,9 @@ class _Miner:
                 if objection is None:
                     code = render(self._resolver, closure)
                     _compile(code)
-                    return Kept(self._module(file, definition, code, closure))
+                    module = self._module(file, definition, code, closure)
+                    self.users.add(module, closure)
+                    return Kept(module)
             except NameConflict as error:
                 objection = Reason.NAME_CONFLICT, str(error)
             except Unsupported as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -66,6 +66,7 @@ def probe(
     """The module with constructor arguments and up to three workloads that it ran on, or why there are none."""
     code = positional(module.code)
     request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
+    request |= {"user": positional(module.user), "name": module.name}
     report = sandbox.run(Job("probe", request, limits=guest))
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")
@@ -81,7 +82,7 @@ def probe(
     workloads = tuple(Workload(call.tensors, canonical(call.args)) for call in found.workloads)
     return Kept(
         Probed(
-            module=module,
+            module=replace(module, user=""),  # it has done its work
             init_args=found.init_args,
             workloads=workloads,
             state=found.state,

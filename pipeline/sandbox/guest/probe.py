@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import behaviour
+from .probing.candidates import LEAN_STYLES, STYLES, Style
 from .probing.constructor import Construction, Constructor
 from .probing.forward import hints, starts
 from .probing.graph import Recorder, graph
@@ -24,8 +25,10 @@ from .probing.parameters import forward_inputs
 from .probing.search import Caller, search, smaller, variations
 from .probing.source import Source
 from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
+from .probing.users import Sight, sights
 
 _NAME = "probed"
+_Found: TypeAlias = tuple[Construction, Caller, Guess]
 
 
 def warm() -> None:
@@ -39,13 +42,15 @@ def warm() -> None:
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Probes the class `request["entry_point"]` of `request["code"]` within `request["limits"]`.
 
+    `request["user"]` is the code of a module that makes one, where it is called `request["name"]`; "" if none is known.
+
     Replies with `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph` and `behaviour`, or with `reason`
     (a code of `Reason`) and `evidence`.
     """
     warnings.simplefilter("ignore")
     file = str(Path.cwd() / f"{_NAME}.py")
     try:
-        return _probe(request["code"], request["entry_point"], request["limits"]), {}
+        return _probe(request), {}
     except Unfit as unfit:
         return {"reason": unfit.reason, "evidence": unfit.evidence}, {}
     except TooBig as error:
@@ -57,7 +62,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         return {"reason": "no_workload", "evidence": f"code that is called beside forward: {failure}"}, {}
 
 
-def _probe(code: str, entry_point: str, limits: dict[str, int]) -> dict[str, Any]:
+def _probe(request: dict[str, Any]) -> dict[str, Any]:
+    code, entry_point, limits = request["code"], request["entry_point"], request["limits"]
     source, failure = attempt(lambda: Source(code), "")
     if source is None:
         raise Unfit("import_failed", str(failure))
@@ -69,52 +75,97 @@ def _probe(code: str, entry_point: str, limits: dict[str, int]) -> dict[str, Any
     if not (isinstance(entry, type) and issubclass(entry, nn.Module)):
         raise Unfit("import_failed", f"no class {entry_point} that derives from nn.Module")
     constructor = Constructor(vars(loaded), entry_point, source, str(loaded.__file__), limits["parameters"])
-    construction, caller, guess = _find(constructor, source, entry_point, limits)
+    finder = _Finder(constructor, source, entry_point, limits)
+    try:
+        construction, caller, guess = finder.find()
+    except Unfit as unfit:
+        used = None
+        if request["user"] and unfit.reason in ("no_workload", "no_constructor_arguments"):
+            made = sights(request["user"], request["name"], entry_point, limits["parameters"], vars(loaded))
+            used = finder.like_a_user(made)
+        if used is None:
+            raise
+        construction, caller, guess = used
     others = list(_others(caller, guess, limits))
     for other in others:
         checks.check_variation(caller, other)
     return {"init_args": construction.arguments, **_described(caller, [guess, *others])}
 
 
-def _find(
-    constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]
-) -> tuple[Construction, Caller, Guess]:
-    """The first construction for which a call is found.
+class _Finder:
+    """Finds a construction and a call of it."""
 
-    Raises:
-        Unfit: there is none; the evidence is how the first one failed.
-    """
-    not_constructed: Failure | None = None
-    too_big = ""
-    not_run: tuple[str, Failure] | None = None
-    refused: Unfit | None = None
-    for found in constructor.constructions():
-        if isinstance(found, Failure):
-            too_big = too_big or (found.message if found.kind == "TooBig" else "")
-            not_constructed = not_constructed or found
-            continue
-        inputs = forward_inputs(found.module, lambda name: source.usage(entry_point, "forward", name))
-        optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
-        caller = Caller(found.module, constructor.file)
-        begin = starts(found.module, inputs, hints(found.values))
+    def __init__(self, constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]) -> None:
+        self._constructor, self._source, self._entry_point = constructor, source, entry_point
+        self._limits = limits
+
+    def find(self) -> _Found:
+        """The first construction for which a call is found, if need be one with fewer and narrower layers.
+
+        Raises:
+            Unfit: there is none; the evidence is how the first one failed.
+        """
         try:
-            _check_repeats(constructor, found)
-            guess = search(caller, begin, optional, partial(_accept, caller, limits))
-        except Unfit as unfit:
-            if refused is not None:
-                break
-            refused = unfit
-            continue
-        if isinstance(guess, Guess):
-            return found, caller, guess
-        not_run = not_run or (found.arguments, guess)
-    if refused is not None:
-        raise refused
-    if too_big:
-        raise Unfit("too_big", too_big)
-    if not_run is not None:
-        raise Unfit("no_workload", f"constructed with {not_run[0]}: {not_run[1]}")
-    raise Unfit("no_constructor_arguments", str(not_constructed))
+            return self._first(STYLES)
+        except TooBig as error:
+            try:
+                return self._first(LEAN_STYLES)
+            except (TooBig, Unfit):
+                raise Unfit("too_big", str(error)) from error
+
+    def _first(self, styles: Sequence[Style]) -> _Found:
+        """Raises: TooBig: other inputs would change nothing about that; Unfit: for any other reason."""
+        not_constructed: Failure | None = None
+        too_big = ""
+        not_run: tuple[str, Failure] | None = None
+        refused: Unfit | None = None
+        for found in self._constructor.constructions(styles):
+            if isinstance(found, Failure):
+                too_big = too_big or (found.message if found.kind == "TooBig" else "")
+                not_constructed = not_constructed or found
+                continue
+            try:
+                _check_repeats(self._constructor, found)
+                caller, guess = self._call(found)
+            except Unfit as unfit:
+                if refused is not None:
+                    break
+                refused = unfit
+                continue
+            if isinstance(guess, Guess):
+                return found, caller, guess
+            not_run = not_run or (found.arguments, guess)
+        if refused is not None:
+            raise refused
+        if too_big:
+            raise TooBig(too_big)
+        if not_run is not None:
+            raise Unfit("no_workload", f"constructed with {not_run[0]}: {not_run[1]}")
+        raise Unfit("no_constructor_arguments", str(not_constructed))
+
+    def _call(self, found: Construction, sight: Sight | None = None) -> tuple[Caller, Guess | Failure]:
+        """Raises: Unfit: calls run, and are no task; TooBig."""
+        inputs = forward_inputs(found.module, lambda name: self._source.usage(self._entry_point, "forward", name))
+        optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
+        caller = Caller(found.module, self._constructor.file)
+        begin = [guess for guess in (sight.guess(inputs) if sight else None,) if guess]
+        begin += starts(found.module, inputs, hints(found.values))
+        return caller, search(caller, begin, optional, partial(_accept, caller, self._limits))
+
+    def like_a_user(self, made: Sequence[Sight]) -> _Found | None:
+        """The first that can be constructed and called as others do; None if there is none."""
+        for sight in made:
+            found = self._constructor.construct(sight.made)
+            if isinstance(found, Failure):
+                continue
+            try:
+                _check_repeats(self._constructor, found)
+                caller, guess = self._call(found, sight)
+            except (TooBig, Unfit):
+                continue
+            if isinstance(guess, Guess):
+                return found, caller, guess
+        return None
 
 
 def _check_repeats(constructor: Constructor, construction: Construction) -> None:

@@ -73,6 +73,9 @@ def _argument(trees: list[Any], workloads: tuple[Workload, ...], names: dict[tup
     first = trees[0]
     if isinstance(first, list):
         return f"[{', '.join(_argument(list(items), workloads, names) for items in zip(*trees, strict=True))}]"
+    if isinstance(first, dict) and first.keys() != {"tensor"}:
+        items = {key: _argument([tree[key] for tree in trees], workloads, names) for key in first}
+        return f"{{{', '.join(items.values())}}}"
     if not isinstance(first, dict):
         return names.get(tuple(trees), repr(first))
     specs = [workload.tensors[tree["tensor"]] for tree, workload in zip(trees, workloads, strict=True)]

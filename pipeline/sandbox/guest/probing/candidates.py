@@ -10,7 +10,6 @@ from .kinds import SIZES, Kind, kind_of, snake
 from .source import Usage
 
 _ITEMS = 2  # in lists whose length nothing tells, the same for all so that they agree
-_LARGE = 64  # defaults over this are replaced
 _LAST_RESORTS = (
     *("32", "16", "4", "2", "1", "None", "[16, 32]", "(4, 4)", "nn.ReLU()", "nn.ReLU", "'relu'"),
     *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
@@ -31,9 +30,11 @@ class Style:
     dim: int = 32
     hidden: int = 64
     shrink: bool = True  # replace large defaults by small values
+    depth: int = 2
+    large: int = 64  # defaults over this are replaced
 
     def expand(self, text: str) -> str:
-        for name in ("inner", "outer", "dim", "hidden"):
+        for name in ("inner", "outer", "dim", "hidden", "depth"):
             text = text.replace(f"<{name}>", str(getattr(self, name)))
         return text
 
@@ -46,6 +47,12 @@ STYLES = (
     Style(32, 32, 32, 32, shrink=False),
     Style(8, 16, 16, 32),
     Style(dim=1),  # `dim` may be an axis
+)
+# For modules that are too big in other styles: one layer of each, and narrow ones.
+LEAN_STYLES = (
+    Style(depth=1, large=16),
+    Style(16, 16, 16, 16, depth=1, large=16),
+    Style(32, 32, 32, 32, depth=1, large=32),
 )
 
 
@@ -181,28 +188,26 @@ def smaller(parameter: Parameter, style: Style) -> str | None:
     if isinstance(value, int):
         return _smaller_number(kind, value, style)
     if isinstance(value, list | tuple) and value and all(type(item) is int for item in value):
-        return _smaller_sequence(snake(parameter.name), kind, value)
+        return _smaller_sequence(snake(parameter.name), kind, value, style)
     return None
 
 
 def _smaller_number(kind: Kind, value: int, style: Style) -> str | None:
-    first = kind.values[0]
+    first = style.expand(kind.values[0])
     if kind.name in ("depth", "heads"):
         return first if value > int(first) else None
     if kind.name in ("head_dim", "patch", "classes", "vocabulary"):
         return first if value > 2 * int(first) else None
-    if value > _LARGE and (first.isdigit() or first.startswith("<")):
-        return style.expand(first)
-    return None
+    return first if value > style.large and first.isdigit() else None
 
 
-def _smaller_sequence(name: str, kind: Kind, value: list[int] | tuple[int, ...]) -> str | None:
+def _smaller_sequence(name: str, kind: Kind, value: list[int] | tuple[int, ...], style: Style) -> str | None:
     """Fewer multipliers, single layers, narrow channels that keep "larger than the one before"."""
     if "mult" in name and len(value) > 2:
         shorter = list(value[:2])
-    elif kind.name == "depth" and max(value) > 2:
+    elif kind.name == "depth" and max(value) > style.depth:
         shorter = [1] * len(value)
-    elif kind.name in SIZES and max(value) > _LARGE:
+    elif kind.name in SIZES and max(value) > style.large:
         ranks = sorted(set(value))
         shorter = [16 * (ranks.index(item) + 1) for item in value]
     else:

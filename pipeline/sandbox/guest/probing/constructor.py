@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class Constructor:
         self._entry: type[nn.Module] = namespace[entry_point]
         self.file, self._limit = file, limit
         self._parameters = list(constructor_parameters(self._entry, source, namespace))
+        self._seen: set[str] = set()  # lists of arguments that were tried
         self._classes = tuple(
             name
             for name, value in namespace.items()
@@ -55,17 +56,25 @@ class Constructor:
                 child.training = False
         return module
 
-    def constructions(self) -> Iterator[Construction | Failure]:
+    def constructions(self, styles: Sequence[Style] = STYLES) -> Iterator[Construction | Failure]:
         """A construction for each style that works, each set of arguments once; failures of the others."""
-        seen: set[str] = set()
-        for style in STYLES if self._parameters else STYLES[:1]:
+        for style in styles if self._parameters else styles[:1]:
             chosen = self._initial(style)
-            if self._text(chosen) in seen:
+            if self._text(chosen) in self._seen:
                 continue
             try:
-                yield self._search(chosen, style, seen)
+                yield self._search(chosen, style)
             except TooBig as error:
                 yield Failure("TooBig", str(error), 0, (), ())
+
+    def construct(self, chosen: Mapping[str, str]) -> Construction | Failure:
+        """With these values; of the other parameters, those without a default get the most likely one."""
+        required = [p for p in self._parameters if p.required]
+        guessed = {p.name: candidates(p, STYLES[0], self._classes)[0] for p in required if p.name not in chosen}
+        try:
+            return self._attempt({**guessed, **chosen})
+        except TooBig as error:
+            return Failure("TooBig", str(error), 0, (), ())
 
     def _initial(self, style: Style) -> dict[str, str]:
         """Parameter -> value, for those that are not left to their defaults."""
@@ -82,12 +91,12 @@ class Constructor:
         last = max((i for i, p in enumerate(self._parameters) if p.name in chosen), default=-1)
         return f"[{', '.join(chosen.get(p.name, p.default) for p in self._parameters[: last + 1])}]"
 
-    def _search(self, chosen: dict[str, str], style: Style, seen: set[str]) -> Construction | Failure:
+    def _search(self, chosen: dict[str, str], style: Style) -> Construction | Failure:
         """Hill climbing over one value at a time, by how far the constructor gets; sideways where nothing is better."""
-        result = self._attempt(chosen, seen)
+        result = self._attempt(chosen)
         if isinstance(result, Failure) and self._learn(result):
             chosen = self._initial(style)
-            result = self._attempt(chosen, seen)
+            result = self._attempt(chosen)
         told = result  # the first of the failures that got furthest
         visited: set[tuple[int, str]] = set()
         budget = _TRIALS
@@ -95,10 +104,10 @@ class Constructor:
             visited.add((result.line, result.message))
             step: tuple[dict[str, str], Failure] | None = None
             for changed in self._repaired(chosen, result, style):
-                if budget <= 0 or self._text(changed) in seen:
+                if budget <= 0 or self._text(changed) in self._seen:
                     continue
                 budget -= 1
-                after = self._attempt(changed, seen)
+                after = self._attempt(changed)
                 if isinstance(after, Construction):
                     return after
                 if after.line > result.line:
@@ -112,9 +121,9 @@ class Constructor:
             told = result if isinstance(told, Failure) and result.line > told.line else told
         return told
 
-    def _attempt(self, chosen: Mapping[str, str], seen: set[str]) -> Construction | Failure:
+    def _attempt(self, chosen: Mapping[str, str]) -> Construction | Failure:
         text = self._text(chosen)
-        seen.add(text)
+        self._seen.add(text)
         module, failure = attempt(lambda: self.build(text), self.file)
         if failure is not None or module is None:
             return failure or Failure("TypeError", "the constructor gives nothing", 0, (), ())

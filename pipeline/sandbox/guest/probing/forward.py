@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import prod
 
 from torch import nn
 
-from .guess import LAYOUTS, SIZES, Arg, Guess, PlainArg, SizeArg, SizesArg, TensorArg
+from .guess import LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
 from .kinds import kind_of, snake
 from .layers import Evidence, evidence
 from .parameters import Input
@@ -88,7 +89,17 @@ def _layouts(first: Input, found: Sequence[Evidence], graph: bool) -> Iterator[t
 
 
 def _argument(item: Input, layout: tuple[str, ...], required: Sequence[Input], found: Sequence[Evidence]) -> Arg:
-    name, is_first = snake(item.name), item is required[0]
+    keys = tuple(item.usage.keys)
+    if not keys and re.match(r"(dict|Dict|Mapping)\b", item.annotation):
+        keys = ("a", "b")  # it is iterated
+    if keys:
+        items = ((key, _tensor(replace(item, name=key), layout, required, found)) for key in keys)
+        return ListArg(tuple(t if isinstance(t, TensorArg) else TensorArg(key, layout) for key, t in items), keys)
+    return _tensor(item, layout, required, found)
+
+
+def _tensor(item: Input, layout: tuple[str, ...], required: Sequence[Input], found: Sequence[Evidence]) -> Arg:
+    name, is_first = snake(item.name), item.name == required[0].name
     tokens = next((e.tokens for e in found if e.tokens), 0)
     if not is_first and _is_number(item, required):
         return _number(name)

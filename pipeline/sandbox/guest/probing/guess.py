@@ -40,7 +40,10 @@ class TensorArg:
 
 @dataclass(frozen=True, slots=True)
 class ListArg:
+    """A list of tensors, or a dict of them."""
+
     items: tuple[TensorArg, ...]
+    keys: tuple[str, ...] = ()  # one for each item of a dict; none of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,9 @@ class Guess:
                 case TensorArg():
                     tree.append({"tensor": count})
                     count += 1
-                case ListArg(items):
-                    tree.append([{"tensor": count + i} for i in range(len(items))])
+                case ListArg(items, keys):
+                    leaves = [{"tensor": count + i} for i in range(len(items))]
+                    tree.append(dict(zip(keys, leaves, strict=True)) if keys else leaves)
                     count += len(items)
                 case SizeArg(dim):
                     tree.append(self.size(dim))
@@ -150,7 +154,7 @@ class Guess:
     def with_tensor(self, index: int, item: int, tensor: TensorArg) -> Guess:
         arg = self.args[index]
         if isinstance(arg, ListArg):
-            return self.with_arg(index, ListArg((*arg.items[:item], tensor, *arg.items[item + 1 :])))
+            return self.with_arg(index, replace(arg, items=(*arg.items[:item], tensor, *arg.items[item + 1 :])))
         return self.with_arg(index, tensor)
 
     def merged(self, symbol: str, into: str) -> Guess:

@@ -1,7 +1,7 @@
 """What a parameter's name says about it: its kind, and values that parameters of this kind accept.
 
 Sizes are small, so that kernels are quick to interpret, and multiples of 16, so that heads and groups divide them.
-`<inner>`, `<outer>`, `<dim>` and `<hidden>` stand for the sizes of a `Style`.
+`<inner>`, `<outer>`, `<dim>`, `<hidden>` and `<depth>` stand for the sizes of a `Style`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KINDS = (
     _kind("stride", ("1", "2", "(1, 1)"), r"strides?$"),
     _kind("padding", ("1", "0", "(1, 1)", "2"), r"padding(?!_mode)|(^|_)pad$"),
     _kind("window", ("4", "(4, 4)", "8", "7", "3"), r"window"),
-    _kind("kernel", ("3", "5", "1", "(3, 3)", "2"), r"kernel|ksize|filter_size|^k$|(^|_)ks$|conv_size"),
+    _kind("kernel", ("3", "5", "1", "(3, 3)", "2"), r"kernel|ksize|filter_size|^k$|^k_(?!dim)|(^|_)ks$|conv_size"),
     _kind("dropout", ("0.1", "0.0"), r"dropout|(^|_)drop|_drop$|prob$|^p$|(^|_)p_"),
     _kind("epsilon", ("1e-5",), r"(^|_)eps(ilon)?$"),
     _kind("classes", ("10", "8"), r"(n|num|nb|total)?_?(class|labels?$|categor|ways$)|nclass"),
@@ -72,7 +72,7 @@ _KINDS = (
     ),
     _kind(
         "depth",
-        ("2", "1", "3", "4"),
+        ("<depth>", "1", "3", "4"),
         r"depth|(repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree)$|(^|_)(steps|iters)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(layers?|blocks?|stages?|repeats?|iters?|iterations|steps|convs?|units)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(levels?|mlps?|downs|modules|cells|experts|stacks|resblocks|hops)$",
@@ -95,7 +95,7 @@ _KINDS = (
     _kind(
         "activation",
         ("nn.ReLU()", "nn.ReLU", "'relu'"),
-        r"(^|_)act(ivation|_layer|_fn|_func|_type|_cfg)?\d?$|nonlin|relu|activation",
+        r"(^|_)act(ivation|_layer|_fn|_func|_type|_cfg|_fun)?\d?$|nonlin|relu|activation",
     ),
     _kind(
         "norm",
@@ -103,6 +103,16 @@ _KINDS = (
         r"norm",
     ),
     _kind("size", _SIZE.values, r"^(d|dim)_model$"),
+    _kind(
+        "encoder_layer",
+        ("nn.TransformerEncoderLayer(<dim>, 4, <hidden>, batch_first=True)",),
+        r"^encoder_layer$",
+    ),
+    _kind(
+        "decoder_layer",
+        ("nn.TransformerDecoderLayer(<dim>, 4, <hidden>, batch_first=True)",),
+        r"^decoder_layer$",
+    ),
     _kind(
         "module",
         ("nn.GELU()", "nn.Linear(<dim>, <dim>)", "nn.Identity()", "nn.Linear", "nn.Conv2d(<dim>, <dim>, 3, padding=1)"),

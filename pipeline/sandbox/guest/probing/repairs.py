@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from .guess import LAYOUTS, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
+from .guess import LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
 from .trial import Failure
 
 _INT = r"(\d+)"
@@ -69,7 +69,8 @@ _HIGHER_RANK = (
     r"|len\(\) of a 0-d|list index out"
 )
 _WANTS_INT = (
-    r"scalar types: Long|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors"
+    r"scalar types: Long|match target batch_size"
+    r"|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors"
     r"|'(?:Float|Half)'|int64"
     r"|same dtype, but got Float|integer type|Long but|integral"
 )
@@ -98,6 +99,7 @@ _LARGER = (
     {"H": 64, "W": 96, "L": 160, "T": 16},
     {"H": 112, "W": 104, "L": 512},
 )
+_NEAR = 4  # how far a size in a message may be from the one of an input that it comes from
 NOT_ABOUT_SIZES = frozenset(
     {"TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError", "SystemExit"}
 )
@@ -165,13 +167,20 @@ def _numbers(guess: Guess, index: int, name: str) -> Iterator[Guess]:
 
 
 def _retyped(guess: Guess, failure: Failure, dtype: str) -> Iterator[Guess]:
+    several = len(list(guess.tensors())) > 1
     for index, item, tensor in _blamed(guess, failure):
-        if tensor.dtype != dtype:
-            high = 8 if dtype == "int64" else 0
-            dims = tensor.dims
-            yield guess.with_tensor(index, item, replace(tensor, dtype=dtype, high=high))
-            if dtype == "int64" and len(dims) > 2:
-                yield guess.with_tensor(index, item, replace(tensor, dims=("B", "L"), dtype=dtype, high=high))
+        if tensor.dtype == dtype:
+            continue
+        if dtype != "int64":
+            yield guess.with_tensor(index, item, replace(tensor, dtype=dtype, high=0))
+            continue
+        shapes = [tensor.dims]
+        if several and index and "C" in tensor.dims[1:]:  # a class for each position
+            shapes.insert(0 if "target" in failure.message else 1, tuple(dim for dim in tensor.dims if dim != "C"))
+        if len(tensor.dims) > 2:
+            shapes.append(("B", "L"))
+        for dims in dict.fromkeys(shapes):
+            yield guess.with_tensor(index, item, replace(tensor, dims=dims, dtype=dtype, high=8))
 
 
 def _smaller_indices(guess: Guess) -> Iterator[Guess]:
@@ -256,7 +265,7 @@ def _changed(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
             if not any({symbol, other} <= set(t.dims) for _, _, t in guess.tensors()) or {symbol, other} == {"H", "W"}:
                 yield guess.merged(symbol, other)
         holders = [(i, k, t) for i, k, t in guess.tensors() if symbol in t.dims]
-        if symbol[0] == "C" or (wanted > 3 and symbol != "B"):
+        if symbol[0] == "C" or (wanted > 1 and symbol != "B"):  # points have two or three coordinates
             yield guess.resized({symbol: wanted})
         if len(holders) > 1 or any(t.dims.count(symbol) > 1 for _, _, t in holders):
             for index, item, tensor in holders:
@@ -277,7 +286,14 @@ def _scaled(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
             and size * wanted > (was if symbol[0] == "C" else 3 * was)
         ):
             yield guess.resized({symbol: size * wanted // was})
+    for symbol in guess.symbols():  # something was added to it, or taken away
+        if 0 < abs(was - sizes[symbol]) <= _NEAR and sizes[symbol] + wanted - was > 3:
+            yield guess.resized({symbol: sizes[symbol] + wanted - was})
     plane = sizes.get("H", 0) * sizes.get("W", 0)
+    if "H" in guess.symbols() and "W" in guess.symbols() and was == plane + 1:  # a token for the class
+        side = round((wanted - 1) ** 0.5)
+        if side > 1 and side * side == wanted - 1:
+            yield guess.resized({"H": side, "W": side})
     if plane and "H" in guess.symbols() and plane * wanted % was == 0:
         side = round((plane * wanted // was) ** 0.5)
         if side * side * was == plane * wanted:
@@ -330,8 +346,9 @@ def _optional(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> It
 
 
 def _larger(guess: Guess) -> Iterator[Guess]:
+    """All that is not larger already."""
     sizes = dict(guess.sizes)
-    symbols = guess.symbols()
+    symbols = [symbol for symbol in guess.symbols() if sizes[symbol] <= SIZES[0].get(symbol, 0)]
     for image in _LARGER:
         changes = {s: size for s, size in image.items() if s in symbols and sizes[s] < size}
         if changes:

@@ -18,7 +18,7 @@ from .guess import MAX_ELEMENTS, SIZES, Guess, draw
 from .repairs import NOT_ABOUT_SIZES, repairs
 from .trial import Failure, Unfit, attempt
 
-_WORK = 90  # calls for one construction, where a large input counts as several
+_WORK = 90.0  # calls for one construction
 _WORK_ELEMENTS = 20_000
 _REPAIRS = 24  # of one failure
 _REFUSALS = 3  # guesses that run and are no task
@@ -26,7 +26,8 @@ _ALIKE = 6  # failures with one message, not about sizes, that are repaired
 _SLOW_S = 2.0  # of CPU time, for one call
 # Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
 # of each like failure before; what a failure that got further than any before is worth.
-_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.5, 0.1, 0.06, 0.04, 0.3
+_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.05, 0.3
+_MORE = (5, 2)  # the second and third workload have, of what no table has a size for
 _SMALLER = ({"H": 6, "W": 10, "T": 4, "L": 12}, {"H": 4, "W": 6, "T": 3, "L": 8})
 
 
@@ -59,7 +60,11 @@ class Caller:
 
 
 def search(
-    caller: Caller, starts: Iterable[Guess], optional: Mapping[str, int], accept: Callable[[Guess], Guess]
+    caller: Caller,
+    starts: Iterable[Guess],
+    optional: Mapping[str, int],
+    accept: Callable[[Guess], Guess],
+    work: float = _WORK,
 ) -> Guess | Failure:
     """Best-first: cheap guesses before long chains of repairs.
 
@@ -67,6 +72,7 @@ def search(
         starts: guesses to begin with, best first.
         optional: name -> index of the parameters that default to None.
         accept: gives the guess to use in place of one that runs; raises `Unfit` if that is no task.
+        work: how many calls; one with large inputs counts as several.
 
     Returns:
         The first guess that is accepted, or the failure that got furthest.
@@ -80,7 +86,6 @@ def search(
     refused: list[Unfit] = []
     furthest: Failure | None = None
     alike: Counter[str] = Counter()
-    work = float(_WORK)
     while heap and work > 0 and len(refused) < _REFUSALS:
         cost, _, guess = heapq.heappop(heap)
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
@@ -123,8 +128,9 @@ def variations(caller: Caller, guess: Guess) -> list[Guess]:
     """The same call at other sizes: each symbol takes the next table's size, or one near it, if that runs."""
     varied: list[Guess] = []
     fixed: set[str] = set()
-    for table in SIZES[1:]:
-        wanted = {s: table.get(s, dict(guess.sizes)[s]) for s in guess.symbols() if s not in fixed}
+    for number, table in enumerate(SIZES[1:]):
+        sizes = {s: size for s, size in guess.sizes if s in guess.symbols() and s not in fixed}
+        wanted = {s: table.get(s, size + _MORE[number] if size > 1 else size) for s, size in sizes.items()}
         candidate = guess.resized(wanted)
         if wanted and not caller.runs(candidate):
             candidate = _one_by_one(caller, guess, wanted, fixed, [dict(g.sizes) for g in varied])

@@ -27,6 +27,7 @@ class Usage:
     called: bool = False
     number: bool = False
     attributes: set[str] = field(default_factory=set)
+    keys: list[str] = field(default_factory=list)  # strings that it is subscripted by: a dict
     tables: set[str] = field(default_factory=set)  # names that are subscripted by it
     strings: list[str] = field(default_factory=list)  # string literals that it is compared with
     bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
@@ -40,6 +41,7 @@ class Usage:
         self.called |= other.called
         self.number |= other.number
         self.attributes |= other.attributes
+        self.keys += [k for k in other.keys if k not in self.keys]
         self.tables |= other.tables
         self.strings += [s for s in other.strings if s not in self.strings]
         self.bounds += [n for n in other.bounds if n not in self.bounds]
@@ -196,6 +198,8 @@ class _Finder(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if self.is_parameter(node.value):
             match node.slice:
+                case ast.Constant(str() as key) if key != "tensor":  # a tree's leaves have that one
+                    self.usage.keys += [key] if key not in self.usage.keys else []
                 case ast.Constant(int() as index):
                     self.usage.items = max(self.usage.items, index + 1)
                 case ast.UnaryOp(ast.USub(), ast.Constant(int() as index)):

@@ -1,0 +1,55 @@
+"""Which module of a tree makes another one: how it does so tells probing what the other one takes."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.records import Module
+
+from .closure import Closure
+from .index import Definition
+
+_MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
+_CLASS_LINE = re.compile(r"^\s*class .*$", re.MULTILINE)
+
+
+class Users:
+    """The modules of one tree and what they are made of."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, list[tuple[str, int]]] = defaultdict(list)  # id of a module -> its definitions
+        self._users: dict[tuple[str, int], list[Module]] = defaultdict(list)
+
+    def add(self, module: Module, closure: Closure) -> None:
+        """Takes down a module that was mined, with the closure that it was written from."""
+        self._entries[module.id].append(_key(closure.entry))
+        if len(module.code) > _MAX_BYTES:
+            return
+        text = _CLASS_LINE.sub("", module.code)
+        for definition in closure.definitions:
+            name = definition.names[0]
+            # A number may have been added to the name; then probing could not tell whose class it is.
+            if definition is not closure.entry and _defines(module.code, name) and re.search(rf"\b{name}\b", text):
+                self._users[_key(definition)].append(module)
+
+    def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
+        """The same outcomes; a module that others make has the code of the smallest of those as its `user`."""
+        for outcome in classes:
+            module = outcome.record if isinstance(outcome, Kept) else None
+            users = [user for key in self._entries[module.id] for user in self._users.get(key, ())] if module else []
+            codes = {user.code for user in users if module and user.id != module.id}
+            if module and codes:
+                outcome = Kept(replace(module, user=min(codes, key=lambda code: (len(code), code))))
+            yield outcome
+
+
+def _key(definition: Definition) -> tuple[str, int]:
+    return definition.path, definition.node.start_byte
+
+
+def _defines(code: str, name: str) -> bool:
+    return re.search(rf"^class {name}\b", code, re.MULTILINE) is not None
