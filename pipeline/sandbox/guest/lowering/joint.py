@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import networkx  # type: ignore[import-untyped]  # noqa: F401  the cut needs it: imported once, in the warm process
 import sympy
@@ -15,6 +16,7 @@ from torch import Tensor
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_symbols
+from torch.overrides import TorchFunctionMode
 
 from .refusal import Refused
 
@@ -50,7 +52,7 @@ def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> t
 
     def forward(flat: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_(need) for value, need in zip(flat, needs, strict=True)]
-        with torch.enable_grad():
+        with torch.enable_grad(), _PlainAttention():
             return leaves, call(*leaves)
 
     _, outputs = forward(given)
@@ -66,6 +68,29 @@ def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> t
         return [*results, *(next(found) if need else None for need in needs)]  # type: ignore[list-item]
 
     return joint, both, [torch.empty(outputs[i].shape, dtype=outputs[i].dtype) for i in joint.differentiable]
+
+
+class _PlainAttention(TorchFunctionMode):
+    """Attention as its formula, whichever fused kernel the module asks for: those have gradients of their own."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.nn.functional.scaled_dot_product_attention:
+            return _attention(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    plain = aten._scaled_dot_product_attention_math
+    return plain(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)[0]
 
 
 def cut(graph: GraphModule, inputs: Sequence[Tensor], joint: Joint) -> Halves:
