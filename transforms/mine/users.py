@@ -31,9 +31,11 @@ class Users:
             return
         text = _CLASS_LINE.sub("", module.code)
         for definition in closure.definitions:
+            if definition is closure.entry or not definition.names:  # a statement that changes a constant has none
+                continue
             name = definition.names[0]
             # A number may have been added to the name; then probing could not tell whose class it is.
-            if definition is not closure.entry and _defines(module.code, name) and re.search(rf"\b{name}\b", text):
+            if _defines(module.code, name) and re.search(rf"\b{name}\b", text):
                 self._users[_key(definition)].append(module)
 
     def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
