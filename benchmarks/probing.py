@@ -1,0 +1,154 @@
+"""What probing made of the modules of a run, and how long it takes.
+
+    python benchmarks/probing.py out/default              # the figures of the run, and the rate on 300 of its modules
+    python benchmarks/probing.py out/tiny --sample 50     # the same, printed only
+
+The run has to be finished up to `deduplicate`. Only the default corpus, with the whole sample, is recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.arrow import count_records, read_records
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed
+from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.sizes import free_sizes
+
+T = TypeVar("T")
+SAMPLE = 300
+CORES = 2
+# Rightly dropped, whatever their arguments: see docs/stages/probe.md.
+NO_TASK = frozenset({"random", "constant_output", "returns_input", "no_tensor_output"})
+_NUMERIC_ANNOTATION = re.compile(r"(int|float|bool)\b")
+_NUMERIC_NAME = re.compile(
+    r"dim|channel|size|hidden|embed|width|depth|height|length|len$|layer|block|plane|unit|feature|feat|head|rank|kernel"
+    r"|stride|pad|dilation|group|scale|ratio|factor|rate|drop|eps|alpha|beta|gamma|sigma|tau|temp|margin|momentum"
+    r"|num|count|class|vocab|level|order|step|expansion|reduction|^(n|d|c|k|p|r|s|h|w)$|^(n|d|in|out)_"
+    r"|(^|_)(n|nf|nc|ch|cin|cout|inp|oup|c1|c2|k|p|inplanes)$"
+)
+
+
+def is_simple(code: str) -> bool:
+    """Whether a module should be easy to probe: what it needs are numbers, and tensors to call it with.
+
+    That is: each argument of its constructor without a default is annotated as a number (`int`, `float`, `bool`), or is
+    not annotated and has the name of one; and `forward` has at least one argument without a default.
+    """
+    tree = ast.parse(code)
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    forward, make = _method(classes, ENTRY_POINT, "forward"), _method(classes, ENTRY_POINT, "__init__")
+    if forward is None or not list(_required(forward)):
+        return False
+    return make is None or all(_is_number(argument) for argument in _required(make))
+
+
+def _method(classes: dict[str, ast.ClassDef], name: str, wanted: str) -> ast.FunctionDef | None:
+    """As the class or a base of it in the file defines it."""
+    node = classes.get(name)
+    if node is None:
+        return None
+    own = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == wanted), None)
+    others = {key: value for key, value in classes.items() if key != name}
+    bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return own or next(filter(None, (_method(others, base, wanted) for base in bases)), None)
+
+
+def _required(function: ast.FunctionDef) -> Iterator[ast.arg]:
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    yield from positional[1 : len(positional) - len(arguments.defaults)]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    yield from (argument for argument, default in pairs if default is None)
+
+
+def _is_number(argument: ast.arg) -> bool:
+    if argument.annotation is not None:
+        return _NUMERIC_ANNOTATION.match(ast.unparse(argument.annotation)) is not None
+    return _NUMERIC_NAME.search(argument.arg.lower()) is not None
+
+
+def has_three_workloads(probed: Probed) -> bool:
+    """Three calls of different shapes, one with a size that is odd; in none do two sizes that vary coincide."""
+    shapes = {str([tensor.shape for tensor in workload.tensors]) for workload in probed.workloads}
+    free = free_sizes(probed.workloads)
+    distinct = all(len(set(sizes)) == len(free) for sizes in zip(*free, strict=True))
+    return len(shapes) >= 3 and distinct and any(size % 16 for sizes in free for size in sizes)
+
+
+def shards(run: Path, stage: str, kind: type[T]) -> Iterator[T]:
+    for path in sorted(run.glob(f"stages/*-{stage}/kept-*.parquet")):
+        yield from read_records(path, kind)
+
+
+class _Timed(Sandbox):
+    """Adds up the CPU time of its guests."""
+
+    cpu_s = 0.0
+
+    def run(self, job: Job) -> Report:
+        report = super().run(job)
+        self.cpu_s += report.cpu_s
+        return report
+
+
+def seconds_each(modules: Sequence[Module]) -> float:
+    """CPU seconds to probe a module, of guests and host together; starting the guests' parent is not among them."""
+    with _Timed(SandboxSettings(workers=1)) as sandbox:
+        sandbox.start(("probe",))
+        started = time.process_time()
+        for module in modules:
+            probe(module, sandbox)
+        return (time.process_time() - started + sandbox.cpu_s) / len(modules)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--sample", type=int, default=SAMPLE)
+    args = parser.parse_args()
+    modules = list(shards(args.run, "mine", Module))
+    three: dict[str, bool] = {probed.id: has_three_workloads(probed) for probed in shards(args.run, "probe", Probed)}
+    lost = {loss.id: loss.reason for path in args.run.glob("stages/*-probe/lost.parquet") for loss in _losses(path)}
+    ends = {module.id: "kept" if module.id in three else lost[module.id] for module in modules}
+    alone = [module for module in modules if not module.imported_files]
+    groups = {"": [module for module in alone if is_simple(module.code)], ".all": alone}
+    figures: list[tuple[str, float, str]] = []
+    for suffix, group in groups.items():
+        counted = Counter(ends[module.id] for module in group)
+        tasks = counted.total() - sum(counted[reason] for reason in NO_TASK)
+        reasons = ", ".join(f"{number} {reason}" for reason, number in counted.most_common())
+        figures.append((f"mine.probe_yield{suffix}", 100 * counted["kept"] / tasks, f"of {counted.total()}: {reasons}"))
+        figures.append((f"mine.probe_yield{suffix}.mined", 100 * counted["kept"] / counted.total(), ""))
+    distinct = sum(count_records(path, Probed) for path in args.run.glob("stages/*-deduplicate/kept-*.parquet"))
+    note = f"of {len(modules)} mined, {len(three)} accepted; without copies"
+    figures.append(("mine.modules_default", distinct, note))
+    figures.append(("mine.modules_default.accepted", len(three), f"of {len(modules)} mined"))
+    figures.append(("mine.three_workloads", 100 * sum(three.values()) / len(three), f"of {len(three)} accepted"))
+    modules.sort(key=lambda module: module.id)  # ids are digests: any stretch is a random sample
+    sample = random.Random(0).sample(modules, min(args.sample, len(modules)))
+    cpu_s = seconds_each(sample)
+    figures.append(("mine.probe_rate", CORES / cpu_s, f"{cpu_s:.3f} CPU s each, mean of {len(sample)}"))
+    for id, value, note in figures:
+        print(f"{id:<32}{value:>10.2f}  {note}")
+        if args.run.name == "default" and args.sample >= SAMPLE:
+            record(id, value, "python benchmarks/probing.py out/default", note)
+
+
+def _losses(path: Path) -> Iterator[Loss]:
+    return read_records(path, Loss)
+
+
+if __name__ == "__main__":
+    main()
