@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import behaviour
-from .probing.candidates import LEAN_STYLES, STYLES, Style
+from .probing.candidates import FILLED_STYLES, LEAN_STYLES, STYLES, Style
 from .probing.constructor import Construction, Constructor
 from .probing.forward import hints, starts
 from .probing.graph import Recorder, graph
@@ -28,6 +29,7 @@ from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
 from .probing.users import Sight, sights
 
 _NAME = "probed"
+_LEFT_OUT = r"NoneType|'Model' object has no attribute"  # in forward: the constructor was not given something
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 
 
@@ -100,7 +102,8 @@ class _Finder:
         self._limits = limits
 
     def find(self) -> _Found:
-        """The first construction for which a call is found, if need be one with fewer and narrower layers.
+        """The first construction for which a call is found: if need be one with fewer and narrower layers, or with all
+        that may be left out.
 
         Raises:
             Unfit: there is none; the evidence is how the first one failed.
@@ -108,10 +111,15 @@ class _Finder:
         try:
             return self._first(STYLES)
         except TooBig as error:
-            try:
-                return self._first(LEAN_STYLES)
-            except (TooBig, Unfit):
-                raise Unfit("too_big", str(error)) from error
+            unfit, others = Unfit("too_big", str(error)), LEAN_STYLES
+        except Unfit as error:
+            if error.reason != "no_workload" or not re.search(_LEFT_OUT, error.evidence):
+                raise
+            unfit, others = error, FILLED_STYLES
+        try:
+            return self._first(others)
+        except (TooBig, Unfit):
+            raise unfit from None
 
     def _first(self, styles: Sequence[Style]) -> _Found:
         """Raises: TooBig: other inputs would change nothing about that; Unfit: for any other reason."""

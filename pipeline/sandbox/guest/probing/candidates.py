@@ -32,6 +32,7 @@ class Style:
     shrink: bool = True  # replace large defaults by small values
     depth: int = 2
     large: int = 64  # defaults over this are replaced
+    fill: bool = False  # replace defaults of None
 
     def expand(self, text: str) -> str:
         for name in ("inner", "outer", "dim", "hidden", "depth"):
@@ -48,6 +49,8 @@ STYLES = (
     Style(8, 16, 16, 32),
     Style(dim=1),  # `dim` may be an axis
 )
+# For modules whose forward needs what their constructor leaves out.
+FILLED_STYLES = (Style(fill=True), Style(32, 32, 32, 32, fill=True))
 # For modules that are too big in other styles: one layer of each, and narrow ones.
 LEAN_STYLES = (
     Style(depth=1, large=16),

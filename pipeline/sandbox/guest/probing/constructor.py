@@ -80,7 +80,7 @@ class Constructor:
         """Parameter -> value, for those that are not left to their defaults."""
         chosen = {}
         for parameter in self._parameters:
-            if parameter.required:
+            if parameter.required or (style.fill and parameter.value is None):
                 chosen[parameter.name] = candidates(parameter, style, self._classes)[0]
             elif style.shrink and (text := smaller(parameter, style)) is not None:
                 chosen[parameter.name] = text
