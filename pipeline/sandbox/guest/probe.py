@@ -108,6 +108,7 @@ class _Finder:
         Raises:
             Unfit: there is none; the evidence is how the first one failed.
         """
+        others: Sequence[Style]
         try:
             return self._first(STYLES)
         except TooBig as error:

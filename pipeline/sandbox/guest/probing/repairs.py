@@ -144,9 +144,9 @@ def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
     if re.search(_WANTS_FLOAT, message):
         yield from _retyped(guess, failure, "float32")
     if re.search(_WANTS_NUMBER, message):
-        for index, _, tensor in _blamed(guess, failure):
-            if index and not isinstance(guess.args[index], ListArg):
-                yield from _numbers(guess, index, tensor.name)
+        numeric = [(index, tensor) for index, _, tensor in _blamed(guess, failure) if tensor is guess.args[index]]
+        for index, tensor in sorted(numeric, key=lambda found: found[0] == 0):  # the first one is mostly a tensor
+            yield from _numbers(guess, index, tensor.name)
 
 
 def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
