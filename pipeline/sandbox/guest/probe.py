@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
 from .probing.users import Sight, sights
 
 _NAME = "probed"
+_LONG_S = 3.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
 _LEFT_OUT = r"NoneType|'Model' object has no attribute"  # in forward: the constructor was not given something
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 
@@ -100,6 +102,7 @@ class _Finder:
     def __init__(self, constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]) -> None:
         self._constructor, self._source, self._entry_point = constructor, source, entry_point
         self._limits = limits
+        self._end = time.process_time() + _LONG_S
 
     def find(self) -> _Found:
         """The first construction for which a call is found: if need be one with fewer and narrower layers, or with all
@@ -144,6 +147,8 @@ class _Finder:
             if isinstance(guess, Guess):
                 return found, caller, guess
             not_run = not_run or (found.arguments, guess)
+            if time.process_time() > self._end:
+                break
         if refused is not None:
             raise refused
         if too_big:
@@ -163,7 +168,7 @@ class _Finder:
 
     def like_a_user(self, made: Sequence[Sight]) -> _Found | None:
         """The first that can be constructed and called as others do; None if there is none."""
-        for sight in made:
+        for sight in made if time.process_time() < self._end else ():
             found = self._constructor.construct(sight.made)
             if isinstance(found, Failure):
                 continue

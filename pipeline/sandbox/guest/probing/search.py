@@ -24,6 +24,7 @@ _REPAIRS = 24  # of one failure
 _REFUSALS = 3  # guesses that run and are no task
 _ALIKE = 6  # failures with one message, not about sizes, that are repaired
 _SLOW_S = 2.0  # of CPU time, for one call
+_LONG_S = 2.5  # of CPU time, after which a search ends; most take a fiftieth
 # Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
 # of each like failure before; what a failure that got further than any before is worth.
 _START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.05, 0.3
@@ -86,7 +87,8 @@ def search(
     refused: list[Unfit] = []
     furthest: Failure | None = None
     alike: Counter[str] = Counter()
-    while heap and work > 0 and len(refused) < _REFUSALS:
+    end = time.process_time() + _LONG_S
+    while heap and work > 0 and len(refused) < _REFUSALS and time.process_time() < end:
         cost, _, guess = heapq.heappop(heap)
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:
