@@ -1,10 +1,10 @@
 """Verifies candidates on this machine's GPUs, round after round, and writes what came of it.
 
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds first again guests
-    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds one --gpus 0
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds all  # all GPUs and cores
-    python benchmarks/executed.py out/tiny/stages/06-tidy --results runs.jsonl --rounds interpreted --gpus none
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds first again guests
+    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds one --gpus 0
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds all  # all GPUs and cores
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds interpreted --gpus none
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
 The round "again" shows whether a verdict flips; in "guests" all candidates go to GPU guests; "interpreted" takes those

@@ -96,7 +96,8 @@ def test_verbose_gives_a_line_a_decision(built: Built) -> None:
         assert sum(match is not None and match[1] == "kept" for match in ends) == count.kept
     assert any(re.match(r"read .*/large\.py dropped too_large: 10000000 bytes$", line) for line in lines)
     assert "apitools" not in built.ended.err and "Traceback" not in built.ended.err
-    assert len(lines) == sum(count.entered for m in built.manifests() for count in m.counts) + len(STAGES)
+    ended = [line for line in lines if " left: " not in line]  # which a slow machine says in between
+    assert len(ended) == sum(count.entered for m in built.manifests() for count in m.counts) + len(STAGES)
 
 
 def test_a_second_run_has_nothing_to_do(built: Built, tmp_path: Path) -> None:
