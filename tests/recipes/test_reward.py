@@ -40,8 +40,10 @@ def judgements(draw: st.DrawFn) -> Judgement:
 
 
 @given(judgements(), judgements(), sections())
-def test_who_came_further_is_paid_no_less(one: Judgement, other: Judgement, section: RewardSection) -> None:
-    if (one.step, one.speedup) <= (other.step, other.speedup) and one.step < other.step and not other.hack:
+def test_who_came_further_and_is_as_fast_is_paid_no_less(
+    one: Judgement, other: Judgement, section: RewardSection
+) -> None:
+    if one.step < other.step and one.speedup <= other.speedup and not other.hack:
         assert reward(one, section) <= reward(other, section)
 
 
