@@ -18,10 +18,9 @@ from .config import GrpoSection, Recipe, RewardSection
 from .data import fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
 from .judging import Judgement
 from .reward import reward
+from .samplers import STATIC_PADDING
 from .training import Ask, Trained, arguments, lora_config, train_stage
 from .verifiers import Verifiers
-
-_STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
 
 
 def train(ask: Ask, settings: SandboxSettings) -> Trained:
@@ -135,7 +134,7 @@ def _rollouts(section: GrpoSection, cuda: bool) -> dict[str, Any]:
     arguments: dict[str, dict[str, Any]] = {
         "transformers": {},
         "static": {
-            "pad_to_multiple_of": _STATIC_PADDING,
+            "pad_to_multiple_of": STATIC_PADDING,
             "generation_kwargs": {"cache_implementation": "static", "disable_compile": False},
         },
         "continuous": {"use_transformers_continuous_batching": True},

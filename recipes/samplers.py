@@ -19,7 +19,7 @@ from .models import load_tokenizer, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
-_STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
+STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
 _KEY = "KERNELQUARRY_API_KEY"
 
 
@@ -87,7 +87,7 @@ class LocalModel:
     def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
         import torch
 
-        multiple = _STATIC_PADDING if self._section.static_cache else None
+        multiple = STATIC_PADDING if self._section.static_cache else None
         given = self._tokenizer(
             list(prompts), return_tensors="pt", padding=True, pad_to_multiple_of=multiple, add_special_tokens=False
         )

@@ -9,33 +9,23 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 
 from .read import MAX_BYTES
-from .source import MAX_STATEMENT_BYTES, Tree
-from .wheels import check_pin
+from .source import MAX_STATEMENT_BYTES
+from .wheels import Archive
 
 MAX_UNPACKED = 2_000_000_000  # bytes of a whole archive
 SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 
 
-@dataclass(frozen=True, slots=True)
-class Sdist(Tree):
+class Sdist(Archive):
     """One source distribution on disk."""
 
-    corpus: str
-    package: str
-    revision: str
-    path: Path
-    sha256: str
-
-    def check(self) -> None:
-        """Raises: UserError: the file is not the pinned one."""
-        check_pin(self.path, self.sha256)
+    __slots__ = ()
 
     @contextmanager
     def open(self) -> Iterator[SdistContents]:

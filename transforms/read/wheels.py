@@ -16,8 +16,8 @@ from .source import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class Wheel(Tree):
-    """One wheel on disk."""
+class Archive(Tree):
+    """One package's file on disk, pinned by its hash."""
 
     corpus: str
     package: str
@@ -27,7 +27,21 @@ class Wheel(Tree):
 
     def check(self) -> None:
         """Raises: UserError: the file is not the pinned one."""
-        check_pin(self.path, self.sha256)
+        try:
+            found = sha256_of(self.path)
+        except OSError as error:
+            raise UserError(f"{self.path}: {error.strerror}: run again to download it") from None
+        if found != self.sha256:
+            raise UserError(
+                f"{self.path}: is not the file that was pinned (sha256 {found[:16]}, expected {self.sha256[:16]}): "
+                "delete it and run again"
+            )
+
+
+class Wheel(Archive):
+    """One wheel on disk."""
+
+    __slots__ = ()
 
     @contextmanager
     def open(self) -> Iterator[WheelContents]:
@@ -58,19 +72,6 @@ class WheelContents:
             return self._archive.read(path)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise OSError(f"damaged or encrypted: {error}") from error
-
-
-def check_pin(path: Path, sha256: str) -> None:
-    """Raises: UserError: the file is not the pinned one."""
-    try:
-        found = sha256_of(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: run again to download it") from None
-    if found != sha256:
-        raise UserError(
-            f"{path}: is not the file that was pinned (sha256 {found[:16]}, expected {sha256[:16]}): "
-            "delete it and run again"
-        )
 
 
 def sha256_of(path: Path) -> str:
