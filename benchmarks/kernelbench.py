@@ -23,7 +23,9 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from types import ModuleType
@@ -198,23 +200,31 @@ def report(results: Path) -> tuple[int, int, str]:
     return len(accepted), len(counted), note
 
 
+def timed(row: Pair, sandbox: Sandbox) -> dict[str, Any]:
+    """A line of the results of `speed`."""
+    outcome = time_pair(row, sandbox)
+    assert isinstance(outcome, Kept)
+    (timing,) = outcome.record.timings
+    medians = {contender.name: contender.median_us for contender in timing.contenders}
+    line = {"id": row.id, "name": row.module_name, "over_compile": timing.over_compile, "over_eager": timing.over_eager}
+    return line | medians | {"suspect": timing.suspect, "left_out": timing.left_out, "enlarged": timing.enlarged}
+
+
 def measure_speed(args: argparse.Namespace) -> None:
-    """Times rows one after the other; see docs/stages/time.md."""
+    """Times rows, whose guests take turns at the clock; see docs/stages/time.md."""
     gpus = choose_gpus("all")
     if not gpus:
         raise SystemExit("there is no GPU to time on")
-    with Sandbox(SandboxSettings(workers=2, gpus=gpus[:1])) as sandbox, args.results.open("a", buffering=1) as stream:
-        left = todo(args.dataset, args.number, args.results)
-        for place, row in enumerate(left):
-            outcome = time_pair(row, sandbox)
-            assert isinstance(outcome, Kept)
-            (timing,) = outcome.record.timings
-            line = {"id": row.id, "over_compile": timing.over_compile, "over_eager": timing.over_eager}
-            line |= {"suspect": timing.suspect, "left_out": timing.left_out, "enlarged": timing.enlarged}
+    settings = SandboxSettings(workers=args.processes, gpus=gpus[:1])
+    left = todo(args.dataset, args.number, args.results)
+    with (
+        Sandbox(settings) as sandbox,
+        ThreadPoolExecutor(args.processes) as threads,
+        args.results.open("a", buffering=1) as stream,
+    ):
+        for place, line in enumerate(threads.map(partial(timed, sandbox=sandbox), left)):
             stream.write(json.dumps(line) + "\n")
-            print(
-                f"{place + 1} of {len(left)}: {row.module_name} {timing.over_compile:.2f} {timing.left_out}", flush=True
-            )
+            print(f"{place + 1} of {len(left)}: {line}", flush=True)
     speed(args.results)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ class Double:
 
     def __init__(self, functions: Mapping[str, Callable[..., None]]) -> None:
         self.functions = functions
+        self.turns = 0  # that were taken to measure
         self.loaded: list[str] = []
 
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
@@ -42,3 +44,8 @@ class Double:
 
     def synchronize(self) -> None:
         pass
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        self.turns += 1
+        yield

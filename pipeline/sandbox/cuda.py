@@ -5,8 +5,10 @@ Used by executors, and by guests that have a GPU: neither needs a compiler of th
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Mapping, Sequence
+import fcntl
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -44,6 +46,15 @@ class Fault(Exception):
     def __init__(self, message: str, poisoned: bool = False) -> None:
         super().__init__(message)
         self.poisoned = poisoned
+
+
+@contextlib.contextmanager
+def turn(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
+    """Be the only one that measures on a GPU. Its device node is the lock, which all who use it can open."""
+    nodes = sorted(devices.glob("nvidia[0-9]*"))
+    with nodes[ordinal % len(nodes)].open("rb", buffering=0) as node:
+        fcntl.flock(node, fcntl.LOCK_EX)
+        yield
 
 
 @dataclass(frozen=True, slots=True)

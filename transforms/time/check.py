@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.records import Timed
 
 CONTENDERS = ("eager", "compile", "candidate")
 _TOO_FAST = 0.75  # of the slope: a call after a flush takes at least as long as one of many in a row
-_STEP_US = 10.0  # that starting a launch, a fill or a copy may take the host: calls in a row may be bound by it
+_STEP_US = 25.0  # that starting a launch, a fill or a copy may take a busy host: calls in a row may be bound by it
 _WRONG = 0.01  # share of the candidate's elements that may be off at this size, where sums are long
 
 

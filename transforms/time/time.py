@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, read_kernels, read_program
-from kernelquarry.pipeline.sandbox.executor.service import Alone, Gpus, How
+from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -66,18 +66,18 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     """Raises: NotTimed."""
     traced = None if pair.verdict.engine is Engine.GUEST else _traced(pair, workload, sandbox, gpus, settings)
     request = _request(pair, workload, traced)
-    described = gpus.described
-    with gpus.alone() as gpu:
-        job = Job("timing", request | {"gpu": gpu.ordinal}, traced.tensors if traced else {}, settings.limits)
+    # Guests in which no Python of a candidate's runs compile side by side, and take turns at the clock.
+    with gpus.share() if traced else gpus.alone() as ordinal:
+        job = Job("timing", request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
-        if report.reply is None:
-            raise NotTimed(report.error)
-        try:
-            measured = read_measured(report.reply)
-        except MalformedReply as error:
-            raise NotTimed(f"the guest gave no proper times: {error}") from error
-        slope, failed = _slope(gpu, request, traced, report.tensors, settings) if traced else (0.0, "")
-    floor = floor_us(measured, described)
+    if report.reply is None:
+        raise NotTimed(report.error)
+    try:
+        measured = read_measured(report.reply)
+    except MalformedReply as error:
+        raise NotTimed(f"the guest gave no proper times: {error}") from error
+    slope, failed = _slope(gpus, request, traced, report.tensors, settings) if traced else (0.0, "")
+    floor = floor_us(measured, gpus.described)
     steps = len(traced.program.steps) if traced else 0
     return Timing(
         workload=workload,
@@ -138,11 +138,11 @@ def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> dict[str
 
 
 def _slope(
-    gpu: Alone, request: Mapping[str, Any], traced: _Traced, state: Tensors, settings: TimeSettings
+    gpus: Gpus, request: Mapping[str, Any], traced: _Traced, state: Tensors, settings: TimeSettings
 ) -> tuple[float, str]:
     """Microseconds a call by the executor's clock, or 0 and why there is no such number."""
     asked = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
-    execution = gpu.executor.run(asked, {**state, **traced.tensors}, settings.limits.wall_s)
+    execution = gpus.run(asked, {**state, **traced.tensors}, settings.limits.wall_s)
     if execution.how != How.DONE:
         return 0.0, f"the executor could not replay it: {execution.why}"
     return 1e6 * execution.reply["slope_s"], ""

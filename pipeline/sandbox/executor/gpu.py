@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from ..cuda import Argument, Cuda, Fault, Function
+from ..cuda import Argument, Cuda, Fault, Function, turn
 from .program import Kernel
 
 
@@ -19,6 +20,7 @@ class Gpu(Cuda):
     def __init__(self, ordinal: int = 0) -> None:
         """Raises RuntimeError: there is no such device."""
         super().__init__(torch.device("cuda", ordinal))
+        self._ordinal = ordinal
         self._functions: dict[Kernel, Function] = {}
 
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
@@ -36,3 +38,7 @@ class Gpu(Cuda):
     def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:
         """See `replay.Device`."""
         return partial(self.launch, self.pack(self._functions[kernel], grid, arguments))
+
+    def turn(self) -> AbstractContextManager[None]:
+        """See `replay.Device`."""
+        return turn(self._ordinal)

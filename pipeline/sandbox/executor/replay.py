@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
@@ -29,6 +30,9 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait for all launches. Raises `Fault`."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Be the only one that measures on it."""
 
 
 def load(

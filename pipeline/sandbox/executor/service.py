@@ -139,14 +139,6 @@ class Executor:
         self._process.kill()
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """A GPU that nobody else uses for a while."""
-
-    ordinal: int
-    executor: Executor
-
-
 class Gpus:
     """Executors for several GPUs of one kind behind one call. Thread-safe; `run` waits until a GPU is free.
 
@@ -202,11 +194,10 @@ class Gpus:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[Alone]:
-        """A GPU with its executor, when the jobs and guests on it have ended; none comes until it is given back.
+    def alone(self) -> Iterator[int]:
+        """The ordinal of a GPU, when the jobs and guests on it have ended; none comes until it is given back.
 
-        Raises:
-            SandboxError: no executor can be started, or this is closed.
+        Raises SandboxError: this is closed.
         """
         with self._changed:
             ordinal = self._wait_for(lambda: next((n for n in self._guests if n not in self._reserved), None))
@@ -214,9 +205,7 @@ class Gpus:
         try:
             with self._changed:
                 self._wait_for(lambda: True if ordinal in self._idle and not self._guests[ordinal] else None)
-                held = self._idle.pop(ordinal)
-            with self._held(ordinal, held) as executor:
-                yield Alone(ordinal, executor)
+            yield ordinal
         finally:
             with self._changed:
                 self._reserved.discard(ordinal)

@@ -39,15 +39,17 @@ def slope(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple
     _seconds(calls, 1, device)
     if not request["slopes"]:
         return {}, {}
+    with device.turn():
+        slopes = _slopes(calls, request["slopes"], device)
+    return {"slope_s": max(0.0, median(slopes))}, {}
+
+
+def _slopes(calls: Sequence[Callable[[], Any]], number: int, device: Device) -> list[float]:
     for _ in range(_WARM):
         _seconds(calls, 1, device)
     few, most = _CALLS
-    number = min(most, max(few, int(_LONG_S / max(_seconds(calls, 1, device), 1e-9))))
-    slopes = [
-        (_seconds(calls, 3 * number, device) - _seconds(calls, number, device)) / (2 * number)
-        for _ in range(request["slopes"])
-    ]
-    return {"slope_s": max(0.0, median(slopes))}, {}
+    times = min(most, max(few, int(_LONG_S / max(_seconds(calls, 1, device), 1e-9))))
+    return [(_seconds(calls, 3 * times, device) - _seconds(calls, times, device)) / (2 * times) for _ in range(number)]
 
 
 def _values(program: Program, request: Mapping[str, Any], tensors: Tensors, device: Device) -> Tensors:

@@ -23,7 +23,7 @@ from torch._inductor.runtime import triton_helpers
 from torch.utils.flop_counter import FlopCounterMode
 from triton.runtime.cache import FileCacheManager
 
-from ..cuda import Cuda
+from ..cuda import Cuda, turn
 from ..stand_ins import stand_ins
 from . import compile as compiling
 from . import execute, lower
@@ -86,9 +86,10 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         except Exception as error:  # noqa: BLE001  whatever the compiler says is why there is no such contender
             calls.pop("compile", None)
             reply["left_out"]["compile"] = f"{type(error).__name__}: {error}"[:_MESSAGE]
-        for call in calls.values():
-            _repeat(call)
-        reply["times"] = _rounds(calls, _flush(cuda.memory))
+        with turn(request["gpu"]):
+            for call in calls.values():
+                _repeat(call)
+            reply["times"] = _rounds(calls, _flush(cuda.memory))
     return reply, results
 
 

@@ -45,6 +45,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, seconds: float, wait: float = 0.0)
     device = Double({"add": add, "scale": lambda *_: None})
     monkeypatch.setattr(device, "synchronize", lambda: setattr(clock, "now", clock.now + wait))
     reply, tensors = slope(device, REQUEST, TENSORS)
+    assert device.turns == 1
     assert tensors == {} and len(set(seen)) == 1 and seen[0] != 0.0
     return reply["slope_s"], len(seen)
 
@@ -57,7 +58,7 @@ def test_without_slopes_it_is_called_once() -> None:
     seen: list[int] = []
     device = Double({"add": lambda *_: seen.append(1), "scale": lambda *_: None})
     assert slope(device, REQUEST | {"slopes": 0}, TENSORS) == ({}, {})
-    assert seen == [1]
+    assert (seen, device.turns) == ([1], 0)
 
 
 def test_quick_programs_are_called_more_often(monkeypatch: pytest.MonkeyPatch) -> None:

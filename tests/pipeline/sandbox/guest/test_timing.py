@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -153,6 +154,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(timing.execute, "meet", lambda ordinal: Card({"add": add, "scale": scale}))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "turn", lambda ordinal: contextlib.nullcontext())
     monkeypatch.setattr(timing, "_flush", lambda device: lambda: None)
     monkeypatch.setattr(timing, "_microseconds", lambda call, flush: float(call() is not None))
     threads = torch.get_num_threads()

@@ -1,0 +1,28 @@
+"""What can be told of a GPU without one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from kernelquarry.pipeline.sandbox.cuda import turn
+
+
+def test_one_measures_at_a_time_on_each_gpu(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    order, waiting = list[str](), threading.Event()
+
+    def other() -> None:
+        waiting.set()
+        with turn(0, tmp_path):
+            order.append("the other")
+
+    with turn(0, tmp_path), turn(1, tmp_path):
+        thread = threading.Thread(target=other)
+        thread.start()
+        waiting.wait()
+        thread.join(0.2)
+        order.append("the first")
+    thread.join()
+    assert order == ["the first", "the other"]
