@@ -12,8 +12,8 @@ from kernelquarry.filters.lint import lint
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 from kernelquarry.recipes.config import RewardSection
-from kernelquarry.recipes.judging import HACKS, Judgement, Step, classes, refusal
 from kernelquarry.recipes.reward import reward
+from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step, refusal
 
 VERIFY = [reason for reason in Reason if reason.stage in ("verify", "guest")]
 SHARES = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(sorted)
@@ -91,8 +91,8 @@ def test_every_step_is_reached() -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("def (", Reason.DOES_NOT_LOAD),
-        ("import torch\n", Reason.DOES_NOT_LOAD),
+        ("def (", Reason.NO_CODE),
+        ("import torch\n", Reason.NO_CODE),
         ("import os\nclass ModelNew:\n    def forward(self, x):\n        return x\n", Reason.FORBIDDEN_CODE),
         ("class ModelNew:\n    def forward(self, x):\n        return x\n", Reason.KERNEL_UNUSED),
     ],
@@ -101,7 +101,3 @@ def test_what_the_rules_refuse_is_not_run(code: str, reason: Reason) -> None:
     refused = refusal(lint(code))
     assert refused is not None and refused[0] is reason and refused[1]
 
-
-def test_answers_are_counted_by_how_they_ended() -> None:
-    found = [Judgement(""), Judgement("x", reason=Reason.WRONG_VALUES), Judgement("x", verdict=make_verdict())]
-    assert classes([*found, found[1]]) == {"wrong_values": 2, "no_code": 1, "verified": 1}

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kernelquarry.filters.lint import Finding, Rule, launched_kernels, lint
+from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.prompts import parse_answer
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.lessons import Attempt
 from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.outcome import Dropped
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Purity, Verified
 from kernelquarry.transforms.deduplicate.form import Form, form_of, similarity
-from kernelquarry.transforms.verify import verify
+from kernelquarry.transforms.verify import Task, VerifySettings
+from kernelquarry.transforms.verify.answer import judge_code
 
 from .cache import Reply
 from .conversation import Conversation
 from .teachers import Teaching
 
 STAGE = "distill"
-_EVIDENCE = 500  # characters
-_NO_CODE = frozenset((Rule.NO_ENTRY, Rule.NO_KERNEL, Rule.UNPARSABLE))
+_EVIDENCE = 500  # characters of a refusal
 
 
 @dataclass(slots=True)
@@ -33,10 +33,12 @@ class Judge:
     sandbox: Sandbox
     _form: Form = field(init=False)
     _seen: set[str] = field(init=False)
+    _asked: Task = field(init=False)
 
     def __post_init__(self) -> None:
         self._form = form_of(self.seed.candidate.triton_code)
         self._seen = {self._form.exact}
+        self._asked = replace(Task.of_candidate(self.seed.candidate), shape_general=True)
 
     def judge(self, conversation: Conversation, reply: Reply) -> Attempt:
         """`conversation` ends with `reply`."""
@@ -52,42 +54,34 @@ class Judge:
         if code in self._seen:
             return self._lost(conversation, reply, Reason.ANSWERED_BEFORE, "as the kernel it was shown, or an answer")
         self._seen.add(code)
-        allowed: tuple[str, ...] = ()
-        findings = lint(read.code)
-        if findings and self.seed.candidate.extern_ops:  # the compiler needs those operators too
-            allowed = self.seed.candidate.extern_ops
-            findings = lint(read.code, allowed)
-        if findings or form is None:
-            return self._lost(conversation, reply, *_objection(findings), read.code)
-        candidate = self._candidate(conversation, reply, read.code, allowed, similarity(form, self._form))
-        match verify(candidate, self.sandbox):
-            case Kept(verified):
-                return Attempt((verified,), ())
-            case Dropped(id, reason, evidence, examples):
-                lost = Dropped(id, reason, evidence, examples, (candidate,))
-                return Attempt((), (Loss.of(STAGE, lost),))
-            case errored:
-                raise RuntimeError(f"verify gave {errored}")
+        near = similarity(form, self._form) if form else 0.0
+        found = judge_code(read.code, self._asked, self.sandbox, VerifySettings())
+        extern_ops = self._asked.extern_ops if found.purity is Purity.MIXED else ()
+        candidate = self._candidate(conversation, reply, read.code, near)
+        candidate = replace(candidate, purity=found.purity, extern_ops=extern_ops)
+        if found.verdict is not None:
+            return Attempt((Verified(candidate, found.verdict),), ())
+        assert found.reason is not None  # there is code
+        lost = Dropped(candidate.id, found.reason, found.evidence, found.counter_examples, (candidate,))
+        return Attempt((), (Loss.of(STAGE, lost),))
 
     def nothing(self, conversation: Conversation, reply: Reply) -> Candidate:
         """In place of a candidate, for an answer that has no code."""
-        return self._candidate(conversation, reply, "", (), 0.0)
+        return self._candidate(conversation, reply, "", 0.0)
 
-    def _lost(self, conversation: Conversation, reply: Reply, reason: Reason, evidence: str, code: str = "") -> Attempt:
-        candidate = self._candidate(conversation, reply, code, (), 0.0)
+    def _lost(self, conversation: Conversation, reply: Reply, reason: Reason, evidence: str) -> Attempt:
+        candidate = self.nothing(conversation, reply)
         lost = Dropped(candidate.id, reason, evidence[:_EVIDENCE], (), (candidate,))
         return Attempt((), (Loss.of(STAGE, lost),))
 
-    def _candidate(
-        self, conversation: Conversation, reply: Reply, code: str, extern_ops: tuple[str, ...], similarity: float
-    ) -> Candidate:
+    def _candidate(self, conversation: Conversation, reply: Reply, code: str, similarity: float) -> Candidate:
         """What the answer claims to be: for all sizes, as it was asked to, whatever the compiler made of the module."""
         return Candidate(
             probed=self.seed.candidate.probed,
             triton_code=code,
             kernels=launched_kernels(code) if code else (),
-            purity=Purity.MIXED if extern_ops else Purity.PURE,
-            extern_ops=extern_ops,
+            purity=Purity.PURE,
+            extern_ops=(),
             shape_general=True,
             generator=conversation.generator(),
             inductor_code="",
@@ -102,13 +96,3 @@ def _form_of(code: str) -> Form | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
-
-def _objection(findings: tuple[Finding, ...]) -> tuple[Reason, str]:
-    """The reason that fits what the linter found first, and all that it found."""
-    rules = {finding.rule for finding in findings}
-    if rules & _NO_CODE:
-        reason = Reason.NO_CODE
-    else:
-        hides = any(rule.hides for rule in rules) or Rule.GUARDED in rules
-        reason = Reason.FORBIDDEN_CODE if hides else Reason.KERNEL_UNUSED
-    return reason, "\n".join(f"{finding} ({finding.rule.why})" for finding in findings)

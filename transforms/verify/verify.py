@@ -31,15 +31,18 @@ from .task import Call, PlannedTrial, Task, VerifySettings, describe, draw, plan
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
     """Kept with its verdict, or dropped with the first reason found, and the smallest call that shows it."""
-    settings = settings or VerifySettings()
-    task = Task.of_candidate(candidate)
+    found = verify_task(Task.of_candidate(candidate), sandbox, settings or VerifySettings())
+    return found if isinstance(found, Dropped) else Kept(Verified(candidate, found))
+
+
+def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdict | Dropped:
+    """The verdict on `task`, or why there is none."""
     try:
-        verdict = judge_task(task, plan(task), sandbox, settings)
+        return judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
         check = partial(check_call, sandbox=sandbox, settings=settings)
         examples = counter_examples(task, rejected, check) if settings.shows else ()
-        return Dropped(candidate.id, rejected.reason, rejected.evidence, examples)
-    return Kept(Verified(candidate, verdict))
+        return Dropped(task.id, rejected.reason, rejected.evidence, examples)
 
 
 def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verdict:
