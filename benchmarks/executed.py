@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import multiprocessing
 import os
 import threading
@@ -28,13 +27,14 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from kernelquarry.pipeline.figures import installed, machine, record
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Execution
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.lines import add_line, read_lines
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Verified
 from kernelquarry.transforms.boundary import run_guarded
@@ -111,11 +111,7 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
     """One process's share of all rounds, appended to the results line by line."""
     gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
     gpus = gpus[number % len(gpus) :][:1] if gpus and args.processes > 1 else gpus
-    with (
-        Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox,
-        ThreadPoolExecutor(workers) as threads,
-        args.results.open("a", buffering=1) as stream,
-    ):
+    with Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox, ThreadPoolExecutor(workers) as threads:
         running = ("trace", "execute") if gpus else ("interpret",)
         sandbox.start(("reference", *running, *(("compile",) if args.targets else ())))
         for name in args.rounds:
@@ -129,7 +125,7 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
             work = Round(name, args, sandbox, threads)
             list(threads.map(work.verified, left[:workers]))  # what is made at the first use is there
             barrier.wait(600)
-            work.run(left, stream)
+            work.run(left, args.results)
             print(f"process {number}, {name}: {work.told()}", flush=True)
 
 
@@ -151,13 +147,13 @@ class Round:
     def verified(self, candidate: Candidate) -> Line:
         return verified(candidate, self._sandbox, self._settings)
 
-    def run(self, left: list[Candidate], stream: TextIO) -> None:
+    def run(self, left: list[Candidate], results: Path) -> None:
         """In the order in which they end; as many wait as keep all workers busy."""
         self._clock, self._host_s = Clock(self._sandbox), time.process_time()
         gpu = self._sandbox.gpus.described.name if self._sandbox.gpus else "no GPU"
         about = {"machine": machine(gpu), "versions": installed(), "targets": len(self._settings.targets)}
         about |= {"cores": len(os.sched_getaffinity(0)), "gpus": self._gpus}
-        stream.write(json.dumps({"round": self._name, **about, "begin": time.time()}) + "\n")
+        add_line(results, {"round": self._name, **about, "begin": time.time()})
         deadline = time.monotonic() + self._seconds
         work = (self._threads.submit(self.verified, candidate) for candidate in left)
         waiting = set(itertools.islice(work, self._ahead))
@@ -165,7 +161,7 @@ class Round:
             ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for line in (future.result() for future in ended):
                 self._counts[line["verdict"]] += 1
-                stream.write(json.dumps({"round": self._name, **line}) + "\n")
+                add_line(results, {"round": self._name, **line})
             if time.monotonic() < deadline:
                 waiting |= set(itertools.islice(work, len(ended)))
         self._clock.stop(self._sandbox)
@@ -178,7 +174,7 @@ class Round:
 def lines(path: Path) -> Iterator[Line]:
     """Of candidates, each with what is known about its round."""
     about: dict[str, Line] = {}
-    for line in map(json.loads, path.read_text().splitlines() if path.exists() else []):
+    for line in read_lines(path):
         if "machine" in line:
             about[line["round"]] = line
         else:
@@ -190,7 +186,7 @@ def rate(path: Path, name: str) -> tuple[float, int]:
 
     Of the longest run, where a round was stopped and went on.
     """
-    of_round = [line for line in map(json.loads, path.read_text().splitlines()) if line["round"] == name]
+    of_round = [line for line in read_lines(path) if line["round"] == name]
     begins = sorted(line["begin"] for line in of_round if "begin" in line)
     starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]
     runs = []

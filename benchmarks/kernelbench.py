@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import multiprocessing
 import tempfile
 import time
@@ -38,6 +37,7 @@ from kernelquarry.pipeline.figures import installed, machine, record
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
+from kernelquarry.pipeline.schema.lines import add_line, read_lines
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Pair
 from kernelquarry.transforms.time import time as time_pair
@@ -132,15 +132,14 @@ def work(dataset: Path, number: int, results: Path, part: tuple[int, int], devic
     """One process's share of what is left, in order; a row that it begins has a line, which its result replaces."""
     torch.backends.cudnn.allow_tf32 = not ieee
     left, own = todo(dataset, number, results), part[0]
-    with results.open("a", buffering=1) as stream:
-        for row in left[own :: part[1]]:
-            stream.write(json.dumps({"id": row.id, "begun": time.time()}) + "\n")
-            stream.write(json.dumps(asdict(judge(row, torch.device(device)))) + "\n")
+    for row in left[own :: part[1]]:
+        add_line(results, {"id": row.id, "begun": time.time()})
+        add_line(results, asdict(judge(row, torch.device(device))))
 
 
 def lines(results: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for line in map(json.loads, results.read_text().splitlines() if results.exists() else []):
+    for line in read_lines(results):
         found[line.get("id", "")] = line
     return found
 
@@ -217,13 +216,9 @@ def measure_speed(args: argparse.Namespace) -> None:
         raise SystemExit("there is no GPU to time on")
     settings = SandboxSettings(workers=args.processes, gpus=gpus[:1])
     left = todo(args.dataset, args.number, args.results)
-    with (
-        Sandbox(settings) as sandbox,
-        ThreadPoolExecutor(args.processes) as threads,
-        args.results.open("a", buffering=1) as stream,
-    ):
+    with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.processes) as threads:
         for place, line in enumerate(threads.map(partial(timed, sandbox=sandbox), left)):
-            stream.write(json.dumps(line) + "\n")
+            add_line(args.results, line)
             print(f"{place + 1} of {len(left)}: {line}", flush=True)
     speed(args.results)
 

@@ -22,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from kernelquarry.pipeline.manifest import fingerprint
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
+from kernelquarry.pipeline.schema.lines import add_line, read_lines
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
 from kernelquarry.transforms.mutate.witness import Fate, Finding, judge_mutant, search, try_mutant
@@ -74,16 +75,10 @@ def wilson(good: int, total: int) -> tuple[float, float]:
     return 100 * max(0.0, (middle - half) / (1 + z2)), 100 * min(1.0, (middle + half) / (1 + z2))
 
 
-def read_results(path: Path) -> dict[str, Result]:
-    """By key. A last line that was cut off is left out."""
-    found = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            result = Result(**json.loads(line))
-        except (json.JSONDecodeError, TypeError):
-            continue
-        found[result.key] = result
-    return found
+def read_found(path: Path) -> dict[str, Result]:
+    """By key; lines of another release are left out."""
+    names = {field.name for field in fields(Result)}
+    return {line["key"]: Result(**line) for line in read_lines(path) if names == set(line)}
 
 
 Way = Callable[[Pair, Mutant, Sandbox, VerifySettings], Finding]
@@ -128,7 +123,7 @@ class Progress:
         self._before = self._ended()
 
     def _ended(self) -> Counter[str]:
-        return Counter(result.fate for key, result in read_results(self._path).items() if key in self._keys)
+        return Counter(result.fate for key, result in read_found(self._path).items() if key in self._keys)
 
     def tell(self) -> None:
         fates = self._ended() - self._before
@@ -141,15 +136,11 @@ class Progress:
 
 def share(work: Sequence[Work], path: Path, way: Way, sandboxed: SandboxSettings, settings: VerifySettings) -> None:
     """One process's part: each result is appended to the file when it is there, in one write."""
-    with (
-        path.open("ab", buffering=0) as stream,
-        Sandbox(sandboxed) as sandbox,
-        ThreadPoolExecutor(sandboxed.workers) as threads,
-    ):
+    with Sandbox(sandboxed) as sandbox, ThreadPoolExecutor(sandboxed.workers) as threads:
         futures = [threads.submit(piece.done, way, sandbox, settings) for piece in work]
         try:
             for future in as_completed(futures):
-                stream.write((json.dumps(asdict(future.result())) + "\n").encode())
+                add_line(path, asdict(future.result()))
         finally:
             threads.shutdown(cancel_futures=True)
 
@@ -169,9 +160,6 @@ def measure(
         SystemExit: a process failed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
-        with path.open("a") as stream:
-            stream.write("\n")  # the last run was cut off
     part = replace(sandboxed, workers=max(1, sandboxed.workers // processes))
     context = multiprocessing.get_context("spawn")
     shares = [
@@ -298,7 +286,7 @@ def main() -> None:
     gpus = choose_gpus(arguments.gpus)
     spare = arguments.mutants // 10  # for those that are stillborn
     chosen = {mutant.id: mutant for mutant in choose(list(rows.values()), arguments.mutants + spare, arguments.seed)}
-    before = read_results(arguments.out)
+    before = read_found(arguments.out)
     if arguments.finish:
         keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
         todo = [key for key in keys if before[key].fate == Fate.PASSED]
@@ -312,7 +300,7 @@ def main() -> None:
     way = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
     sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
     measure(work, arguments.out, way, sandboxed, settings, arguments.processes, arguments.seconds)
-    found = read_results(arguments.out)
+    found = read_found(arguments.out)
     summary = summarise([found[key] for key in keys if key in found])
     show(summary)
     arguments.out.with_suffix(".summary.json").write_text(json.dumps(summary, indent=1) + "\n")

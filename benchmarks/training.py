@@ -8,11 +8,11 @@ It prints what it finds, and records it with `--record`. What a folder does not 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from statistics import fmean
 
 from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.schema.lines import read_lines
 from kernelquarry.recipes.curves import series
 from kernelquarry.recipes.evaluate.results import Results, read_results
 
@@ -44,8 +44,7 @@ def _results(folder: Path) -> Results | None:
 
 
 def _history(stage: Path) -> list[dict[str, float]]:
-    path = stage / "curves.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    return read_lines(stage / "curves.jsonl")
 
 
 def _of_sft(stage: Path, peak: float) -> dict[str, float]:

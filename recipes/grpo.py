@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import SandboxSettings
+from kernelquarry.pipeline.schema.lines import add_line
 
 from .config import GrpoSection, Recipe, RewardSection
 from .data import fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
@@ -94,10 +94,9 @@ def shares(judgements: Sequence[Judgement]) -> Mapping[str, float]:
 
 
 def _keep(path: Path, step: int, pairs: Sequence[str], judgements: Sequence[Judgement], paid: Sequence[float]) -> None:
-    with path.open("a") as stream:
-        for pair, judgement, value in zip(pairs, judgements, paid, strict=True):
-            line = {"step": step, "pair": pair, "why": judgement.why, "evidence": judgement.evidence}
-            stream.write(json.dumps(line | {"reward": value, "code": judgement.code}) + "\n")
+    for pair, judgement, value in zip(pairs, judgements, paid, strict=True):
+        line = {"step": step, "pair": pair, "why": judgement.why, "evidence": judgement.evidence}
+        add_line(path, line | {"reward": value, "code": judgement.code})
 
 
 def _decoded(tokenizer: Any, messages: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
@@ -13,6 +14,9 @@ from typing import Any, Protocol
 
 from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.transforms.distill.client import Ask, Client, Unanswered
+from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
 
 from .config import EvaluationSection, ModelSection
 from .models import load_tokenizer, resolve
@@ -20,7 +24,7 @@ from .models import load_tokenizer, resolve
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
 STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
-_KEY = "KERNELQUARRY_API_KEY"
+_KEYS = ("KERNELQUARRY_API_KEY", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,58 +131,51 @@ class LocalModel:
 
 
 class EndpointModel:
-    """By any server of OpenAI's chat completions; its key is read from the environment."""
+    """By any server of OpenAI's chat completions, asked as teachers are; its key is read from the environment."""
 
-    def __init__(self, model: str, endpoint: str, section: EvaluationSection) -> None:
-        import httpx2
-
-        self._model, self._section, self._address = model, section, f"{endpoint.rstrip('/')}/chat/completions"
-        key = os.environ.get(_KEY) or os.environ.get("OPENAI_API_KEY")
-        self._client = httpx2.Client(timeout=_TIMEOUT_S, headers={"Authorization": f"Bearer {key}"} if key else {})
+    def __init__(self, model: str, endpoint: str, section: EvaluationSection, tries: int = 4) -> None:
+        self._address = endpoint
+        self._teacher = Teacher(
+            name="endpoint",
+            model=model,
+            url=endpoint,
+            kind="own",
+            terms="own",
+            key_env=next((name for name in _KEYS if os.environ.get(name)), ""),
+            in_flight=_IN_FLIGHT,
+            timeout_s=_TIMEOUT_S,
+            max_tokens=section.new_tokens,
+            sampling={"temperature": section.temperature, "top_p": section.top_p},
+        )
+        self._asked = Teaching(
+            teachers=(self._teacher,),
+            terms={"own": Terms(training=TermsClass.OWN, source="", read_on="")},  # nothing is trained on the answers
+            limits=Limits(usd=math.inf, tokens=sys.maxsize),
+            retries=Retries(tries=tries),
+        )
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
-        with ThreadPoolExecutor(_IN_FLIGHT) as threads:
-            asked = [threads.submit(self._ask, index, chat, seed) for index, chat in enumerate(chats)]
-            try:
-                for future in as_completed(asked):
-                    yield future.result()
-            finally:
-                threads.shutdown(cancel_futures=True)
-
-    def _ask(self, index: int, chat: Sequence[Message], seed: int) -> Sampled:
-        with self._telling():
-            reply = self._client.post(self._address, json=self._body(chat) | {"seed": seed + index})
-            reply.raise_for_status()
-            told = reply.json()
-            choice = told["choices"][0]
-            tokens = (told.get("usage") or {}).get("completion_tokens") or 0
-            return Sampled(index, choice["message"]["content"] or "", tokens, choice.get("finish_reason") == "length")
+        with self._telling(), Client(self._asked, None) as client:
+            asked = {
+                client.submit(Ask(self._teacher, tuple(chat), seed + index)): index for index, chat in enumerate(chats)
+            }
+            for future in as_completed(asked):
+                reply = future.result()
+                if reply.finish == "refused":
+                    raise Unanswered(reply.content)
+                yield Sampled(asked[future], reply.content, reply.completion_tokens, reply.finish == "length")
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
-        body = self._body(chat) | {"stream": True}
-        with self._telling(), self._client.stream("POST", self._address, json=body) as reply:
-            reply.raise_for_status()
-            for line in reply.iter_lines():
-                data = line.removeprefix("data:").strip()
-                if line.startswith("data:") and data != "[DONE]":
-                    choices = json.loads(data)["choices"]
-                    yield (choices[0]["delta"].get("content") or "") if choices else ""
-
-    def _body(self, chat: Sequence[Message]) -> dict[str, Any]:
-        section = self._section
-        sampling = {"max_tokens": section.new_tokens, "temperature": section.temperature, "top_p": section.top_p}
-        return {"model": self._model, "messages": list(chat), **sampling}
+        with self._telling(), Client(self._asked, None) as client:
+            yield from client.stream(Ask(self._teacher, tuple(chat), 0))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
         """What an endpoint does wrong becomes a line that says how to go on."""
-        import httpx2
-
         try:
             yield
-        except (httpx2.HTTPError, OSError, ValueError, KeyError, IndexError, TypeError) as error:
-            told = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise UserError(f"{self._address}: {told}: the same command goes on from here") from None
+        except Unanswered as error:
+            raise UserError(f"{self._address}: {error}: the same command goes on from here") from None
 
 
 def _packaged(model: str) -> str:

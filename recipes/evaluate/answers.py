@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.lines import add_line, read_lines
 from kernelquarry.recipes.samplers import Sampler
 
 from .problems import Problem
@@ -42,41 +42,22 @@ class Score:
     naive: bool  # has the keyword, and is within 1e-2 on the inputs that it was shown
 
 
-def read_lines(path: Path, kind: type[T]) -> list[T]:
-    """The whole lines of a file; a last one that a kill cut off is left out. Raises: UserError for another file."""
-    if not path.is_file():
-        return []
-    found = []
-    for line in path.read_text().splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break
-        try:
-            found.append(kind(**json.loads(line)))
-        except (ValueError, TypeError) as error:
-            raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
-    _cut_last(path)
-    return found
-
-
-def _cut_last(path: Path) -> None:
-    data = path.read_bytes()
-    if data and not data.endswith(b"\n"):
-        path.write_bytes(data[: data.rfind(b"\n") + 1])
-
-
-def add_line(path: Path, record: Any) -> None:
-    with path.open("a") as stream:
-        stream.write(json.dumps(asdict(record)) + "\n")
+def read_records(path: Path, kind: type[T]) -> list[T]:
+    """The whole lines of a file. Raises: UserError: they are of something else."""
+    try:
+        return [kind(**line) for line in read_lines(path)]
+    except TypeError as error:
+        raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
 
 
 def write_answers(path: Path, problems: Sequence[Problem], samples: int, sampler: Sampler) -> Iterator[Answer]:
     """Those that are there, and then those that are missing, each written before it is handed out."""
-    known = {(answer.problem, answer.sample): answer for answer in read_lines(path, Answer)}
+    known = {(answer.problem, answer.sample): answer for answer in read_records(path, Answer)}
     wanted = [(problem, sample) for problem in problems for sample in range(samples)]
     missing = [(problem, sample) for problem, sample in wanted if (problem.id, sample) not in known]
     yield from (known[problem.id, sample] for problem, sample in wanted if (problem.id, sample) in known)
     for sampled in sampler.sample([problem.chat for problem, _ in missing], seed=len(known)):
         problem, sample = missing[sampled.index]
         answer = Answer(problem.id, sample, sampled.text, sampled.tokens, sampled.cut)
-        add_line(path, answer)
+        add_line(path, asdict(answer))
         yield answer

@@ -6,18 +6,19 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.lines import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.recipes.judging import Judgement, Step, judge_code
 from kernelquarry.recipes.samplers import Sampler
 from kernelquarry.recipes.timing import speedup
 from kernelquarry.transforms.boundary import run_guarded
 
-from .answers import Answer, Score, add_line, read_lines, write_answers
+from .answers import Answer, Score, read_records, write_answers
 from .problems import Problem
 
 _logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ def evaluate(
     folder.mkdir(parents=True, exist_ok=True)
     by_id = {problem.id: problem for problem in problems}
     path = folder / "scores.jsonl"
-    known = {(score.problem, score.sample): score for score in read_lines(path, Score)}
+    known = {(score.problem, score.sample): score for score in read_records(path, Score)}
     answers: list[Answer] = []
     pending: dict[tuple[str, int], Future[Score]] = {}
     begun = time.monotonic()
@@ -84,7 +85,7 @@ def _guarded(asked: _Asked, sandbox: Sandbox, path: Path) -> Score:
     outcome = run_guarded(_score, asked, sandbox)
     if isinstance(outcome, Kept):
         score: Score = outcome.record
-        add_line(path, score)
+        add_line(path, asdict(score))
         return score
     assert isinstance(outcome, Errored)  # not written: the next run tries again
     _logger.warning("%s could not be judged: %s: %s", asked.id, outcome.error, outcome.message)

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import EvaluationSection
-from kernelquarry.recipes.evaluate.answers import Answer, read_lines
+from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate
 from kernelquarry.recipes.evaluate.problems import Problem, read_suite
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
@@ -97,11 +97,10 @@ def test_lines_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     line = json.dumps({"problem": "p", "sample": 0, "text": "t", "tokens": 1, "cut": False})
     path.write_text(line + "\n" + line[:20])
-    assert read_lines(path, Answer) == [Answer("p", 0, "t", 1, False)]
-    assert path.read_text() == line + "\n"
+    assert read_records(path, Answer) == [Answer("p", 0, "t", 1, False)]
     path.write_text('{"other": 1}\n')
     with pytest.raises(UserError, match="give another --out"):
-        read_lines(path, Answer)
+        read_records(path, Answer)
 
 
 def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
@@ -176,7 +175,7 @@ def test_an_endpoint_answers_and_its_death_is_told() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        model = EndpointModel("m", f"http://127.0.0.1:{server.server_port}/v1", EvaluationSection())
+        model = EndpointModel("m", f"http://127.0.0.1:{server.server_port}/v1", EvaluationSection(), tries=1)
         chats: list[list[Message]] = [[{"role": "user", "content": str(number)}] for number in range(3)]
         assert sorted(each.text for each in model.sample(chats)) == ["m: 0", "m: 1", "m: 2"]
         with pytest.raises(UserError, match="the same command goes on from here"):

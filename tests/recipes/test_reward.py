@@ -100,4 +100,3 @@ def test_every_step_is_reached() -> None:
 def test_what_the_rules_refuse_is_not_run(code: str, reason: Reason) -> None:
     refused = refusal(lint(code))
     assert refused is not None and refused[0] is reason and refused[1]
-

@@ -12,6 +12,8 @@ import ast
 import re
 from typing import TypeVar
 
+from kernelquarry.pipeline.schema.syntax import parse
+
 # As `ast.unparse` writes them; a number after a letter is part of a name.
 _LITERAL = re.compile(r"""[bfur]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<![\w.])\d[\w.]*(?:(?<=e)[-+]\d+)?""")
 _ALL_BLIND = re.compile(r"(?<![\w\])])(?:\(0,\)|[(\[]0(?:, 0)*[)\]])|(?<![\w\])] )-0")
@@ -23,7 +25,7 @@ FIXED_NAMES = frozenset({"Model", "forward"})  # every module has these, so they
 
 def exact(code: str) -> ast.Module:
     """The tree without what does not run. Raises: SyntaxError if `code` does not parse."""
-    tree = ast.parse(code)
+    tree = parse(code)
     tree.body = [node for node in tree.body if not (isinstance(node, ast.FunctionDef) and node.name in OUR_FUNCTIONS)]
     return _Strip().visit(tree)
 

@@ -44,10 +44,13 @@ _MARKS = ", ".join("?" * len(fields(Reply)))
 class Cache:
     """Replies by request and sample. Thread-safe; several processes may share the file."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path | None) -> None:
+        """None: in memory, for who keeps the replies elsewhere."""
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        place = path or ":memory:"
+        self._db = sqlite3.connect(place, timeout=60, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute(

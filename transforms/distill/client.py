@@ -1,8 +1,10 @@
 """Asks endpoints: many requests in flight, each paid for once, through rate limits, faults and nights.
 
     client.ask_all([Ask(teacher, messages, sample), ...])
+    client.submit(Ask(teacher, messages, sample)).result()
+    for part in client.stream(Ask(teacher, messages, sample)): ...
 
-runs in an event loop of its own, so that any number of threads may ask. A reply comes from the cache, or is written
+run in an event loop of its own, so that any number of threads may ask. A reply comes from the cache, or is written
 there before it is handed out. Two that ask the same at the same time share one request. Each request carries its key as
 `Idempotency-Key`, so that an endpoint that heeds it does not charge for one that was in flight when a run was killed.
 """
@@ -14,11 +16,12 @@ import json
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -27,7 +30,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 
 from .budget import Budget
 from .cache import Cache, Reply
-from .endpoint import Malformed, body_of, read_reply, refusal, request_of, told_wait, used_up
+from .endpoint import Malformed, body_of, read_part, read_reply, refusal, request_of, told_wait, used_up
 from .teachers import Teacher, Teaching
 
 _LONGEST_WAIT = 60.0  # seconds between two tries that nobody told to wait
@@ -86,7 +89,8 @@ class _Lane:
 class Client:
     """A context manager. Thread-safe."""
 
-    def __init__(self, teaching: Teaching, cache: Path) -> None:
+    def __init__(self, teaching: Teaching, cache: Path | None) -> None:
+        """`cache` is the file of replies; None keeps them no longer than the client lives."""
         self._teaching, self._cache = teaching, Cache(cache)
         self._keys = {teacher.name: teacher.key for teacher in teaching.teachers}  # all before anything is paid for
         self._loop = asyncio.new_event_loop()
@@ -105,9 +109,26 @@ class Client:
                 raise reply
         return replies
 
+    def submit(self, ask: Ask) -> Future[Reply]:
+        """The reply to come. Raises, when it is asked for its result: Unanswered, BudgetSpent, UserError."""
+        return asyncio.run_coroutine_threadsafe(self._ask(ask), self._loop)
+
+    def stream(self, ask: Ask) -> Iterator[str]:
+        """An answer in parts, as it is written: for a person who waits. It is neither tried again, nor cached, nor
+        charged to the budget.
+
+        Raises: Unanswered, UserError.
+        """
+        parts = self._streamed(ask)
+        try:
+            while (part := self._call(_next(parts))) is not None:
+                yield part
+        finally:
+            self._call(_end(parts))
+
     def close(self) -> None:
         if not self._loop.is_closed():
-            self._call(self._session.close())
+            self._call(self._close())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
@@ -129,6 +150,12 @@ class Client:
         self._lanes = {teacher.name: _Lane(teacher.in_flight) for teacher in self._teaching.teachers}
         self._budget = Budget(self._teaching.limits, self._cache.spent())
         self._asked: dict[tuple[str, int], asyncio.Task[Reply]] = {}
+
+    async def _close(self) -> None:
+        for task in self._asked.values():
+            task.cancel()
+        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+        await self._session.close()
 
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Reply | BaseException]:
         return await asyncio.gather(*map(self._ask, asks), return_exceptions=True)
@@ -164,9 +191,8 @@ class Client:
             except (_Failed, Malformed, aiohttp.ClientError, TimeoutError) as error:
                 told = isinstance(error, _Failed) and error.told
                 failures += not told
-                why = f"{ask.teacher.name}: {type(error).__name__.lstrip('_')}: {error}"[:500]
                 if failures >= retries.tries or time.monotonic() - begun > retries.patience_s:
-                    raise Unanswered(f"{why} ({failures} failures)") from error
+                    raise Unanswered(f"{_told(ask.teacher, error)} ({failures} failures)") from error
                 wait = error.wait_s if isinstance(error, _Failed) else None
                 if wait is None:
                     wait = min(_LONGEST_WAIT, retries.first_wait_s * 2 ** max(0, failures - 1)) * random.uniform(
@@ -177,14 +203,20 @@ class Client:
                 else:
                     await asyncio.sleep(wait)
 
+    async def _streamed(self, ask: Ask) -> AsyncGenerator[str, None]:
+        body = body_of(ask.teacher, ask.messages) | {"stream": True}
+        try:
+            async with self._session.post(json=body, **self._sent(ask.teacher)) as response:
+                if response.status != 200:
+                    raise Unanswered(_not_answered(response, await response.read(), ask, "").content)
+                async for line in response.content:
+                    yield read_part(line)
+        except (_Failed, Malformed, aiohttp.ClientError, TimeoutError) as error:
+            raise Unanswered(_told(ask.teacher, error)) from error
+
     async def _post(self, ask: Ask, payload: bytes, request: str, characters: int, lane: _Lane) -> Reply:
-        teacher = ask.teacher
-        headers = {"Content-Type": "application/json", "Idempotency-Key": f"{request}-{ask.sample}"}
-        if self._keys[teacher.name]:
-            headers["Authorization"] = f"Bearer {self._keys[teacher.name]}"
-        url = f"{teacher.url.rstrip('/')}/chat/completions"
-        timeout = aiohttp.ClientTimeout(total=teacher.timeout_s, sock_connect=min(30.0, teacher.timeout_s))
-        async with self._session.post(url, data=payload, headers=headers, timeout=timeout) as response:
+        sent = self._sent(ask.teacher, {"Idempotency-Key": f"{request}-{ask.sample}"})
+        async with self._session.post(data=payload, **sent) as response:
             raw = await _read(response, self._teaching.retries.most_bytes)
             if pause := used_up(response.headers):
                 lane.pause(pause)
@@ -192,8 +224,33 @@ class Client:
                 return _not_answered(response, raw or b"", ask, request)
         if raw is None:
             most = self._teaching.retries.most_bytes
-            return refusal(teacher, request, ask.sample, f"the reply is longer than {most:,} bytes")
-        return read_reply(raw, teacher, request, ask.sample, characters)
+            return refusal(ask.teacher, request, ask.sample, f"the reply is longer than {most:,} bytes")
+        return read_reply(raw, ask.teacher, request, ask.sample, characters)
+
+    def _sent(self, teacher: Teacher, headers: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+        """Where a request goes, and with what."""
+        key = self._keys[teacher.name]
+        return {
+            "url": f"{teacher.url.rstrip('/')}/chat/completions",
+            "headers": {
+                "Content-Type": "application/json",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+                **headers,
+            },
+            "timeout": aiohttp.ClientTimeout(total=teacher.timeout_s, sock_connect=min(30.0, teacher.timeout_s)),
+        }
+
+
+def _told(teacher: Teacher, error: Exception) -> str:
+    return f"{teacher.name}: {type(error).__name__.lstrip('_')}: {error}"[:500]
+
+
+async def _next(parts: AsyncGenerator[str, None]) -> str | None:
+    return await anext(parts, None)
+
+
+async def _end(parts: AsyncGenerator[str, None]) -> None:
+    await parts.aclose()
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytes | None:

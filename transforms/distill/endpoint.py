@@ -1,6 +1,6 @@
 """The form of requests and replies: the part of OpenAI's chat completions that every server has.
 
-Neither `n` nor JSON mode nor streaming is used: a sample is a request.
+Neither `n` nor JSON mode is used: a sample is a request. Only people who wait are answered in parts.
 """
 
 from __future__ import annotations
@@ -78,6 +78,18 @@ def read_reply(raw: bytes | str, teacher: Teacher, request: str, sample: int, pr
         completion_tokens=completion,
         cost_usd=teacher.price(prompt, completion),
     )
+
+
+def read_part(line: bytes) -> str:
+    """What a line of a stream adds to the answer, "" for lines that add nothing. Raises: Malformed."""
+    data = line.removeprefix(b"data:").strip()
+    if not line.startswith(b"data:") or data == b"[DONE]":
+        return ""
+    try:
+        choices = json.loads(data)["choices"]
+        return _text(choices[0]["delta"].get("content")) if choices else ""
+    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise Malformed(f"{type(error).__name__}: {data[:200]!r}") from error
 
 
 def refusal(teacher: Teacher, request: str, sample: int, why: str) -> Reply:

@@ -95,4 +95,3 @@ def _form_of(code: str) -> Form | None:
         return form_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,3 +219,36 @@ def test_headers_that_tell_to_wait() -> None:
     assert told_wait({"Retry-After": date}) == pytest.approx(100, abs=2)
     assert used_up({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m30s"}) == 90
     assert used_up({"x-ratelimit-remaining-tokens": "5", "x-ratelimit-reset-tokens": "1m30s"}) == 0
+
+
+def streamed(*parts: str) -> bytes:
+    lines = [json.dumps({"choices": [{"delta": {"content": part}}]}) for part in parts]
+    return "".join(f"data: {line}\n\n" for line in [*lines, '{"choices": []}', "[DONE]"]).encode()
+
+
+def test_a_person_who_waits_is_answered_in_parts(endpoint, tmp_path) -> None:
+    endpoint.script = lambda request, number: Said(body=streamed("a ", "kernel"))
+    teacher = make_teacher(endpoint.url)
+    with Client(make_teaching(teacher), None) as client:
+        assert "".join(client.stream(asks(teacher)[0])) == "a kernel"
+        begun = client.stream(asks(teacher)[0])
+        assert next(begun) == "a "
+        begun.close()
+    assert [request["stream"] for request in endpoint.requests] == [True, True]
+
+
+@pytest.mark.parametrize("said", [Said(status=500), Said(status=400), Said(body=b"data: {}\n"), Said(cut_at=3)])
+def test_a_stream_that_fails_is_no_answer(endpoint, said: Said) -> None:
+    endpoint.script = lambda request, number: said
+    teacher = make_teacher(endpoint.url)
+    with Client(make_teaching(teacher), None) as client, pytest.raises(Unanswered):
+        list(client.stream(asks(teacher)[0]))
+
+
+def test_what_nobody_waits_for_ends_with_the_client(endpoint) -> None:
+    endpoint.script = lambda request, number: Said(wait_s=60.0)
+    teacher = make_teacher(endpoint.url, timeout_s=60.0)
+    started = time.monotonic()
+    with Client(make_teaching(teacher), None) as client:
+        future = client.submit(asks(teacher)[0])
+    assert time.monotonic() - started < 30 and future.cancelled()

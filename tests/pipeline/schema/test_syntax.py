@@ -1,0 +1,24 @@
+"""Code of others is parsed in silence, ours is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import ast, warnings
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
+parse(r"x = '\\(' ; y = 1if x else 2")
+parse_expression(r"'\\('")
+{more}
+"""
+
+
+@pytest.mark.parametrize(("more", "status"), [("", 0), (r"""ast.parse(r"'\('")""", 1)])
+def test_what_is_odd_in_parsed_code_is_no_warning(more: str, status: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT.format(more=more)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
