@@ -26,8 +26,9 @@ from .decontaminate.controls import BENCHMARK, PREFIX, check
 from .decontaminate.fingerprint import fingerprint_all
 from .decontaminate.index import read_all
 from .decontaminate.plant import Controls, plant
-from .deduplicate.cluster import Place, compare, connect, same_key
-from .deduplicate.deduplicate import Fate, Member, form_all, one_of, outcome_of, place_of, settle
+from .deduplicate.cluster import compare, component_of, connect, same_key
+from .deduplicate.deduplicate import Member, form_all, name_cluster, one_of, outcome_of, settle
+from .deduplicate.form import COPIES, KIN, Relation
 from .mine import mine_tree
 from .read import Corpus, read_once
 
@@ -137,80 +138,86 @@ class DeduplicateModules(beam.PTransform):
         formed = modules | "Batch" >> beam.BatchElements(64, 512) | "Form" >> beam.ParDo(OnAllCores(form_all))
         errors = formed | "Errors" >> beam.Filter(lambda found: isinstance(found, Errored))
         members = formed | "Members" >> beam.Filter(lambda found: isinstance(found, Member))
+        settled = members | "Copies" >> _Connect(COPIES) | "Settle" >> beam.FlatMap(settle)
+        dropped = settled | "Copied" >> beam.Filter(lambda found: isinstance(found, Dropped))
+        stay = settled | "Stay" >> beam.Filter(lambda found: isinstance(found, Member))
+        fates = (
+            dropped | "Dropped" >> beam.Map(lambda loss: (loss.id, loss)),
+            stay | "Kin" >> _Connect(KIN) | "Name" >> beam.FlatMap(name_cluster),
+        ) | "Fates" >> beam.Flatten()
+        told = (
+            {"module": modules | "By id" >> beam.Map(lambda module: (module.id, module)), "fate": fates}
+            | "With fate" >> beam.CoGroupByKey()
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(outcome_of, found["module"], found["fate"]))
+        )
+        outcomes = (errors, told) | beam.Flatten()
+        return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
+
+
+class _Connect(beam.PTransform):
+    """Members -> lists of those that a chain of a relation connects."""
+
+    def __init__(self, relation: Relation) -> None:
+        super().__init__()
+        self._relation = relation
+
+    def expand(self, members: beam.PCollection) -> beam.PCollection:
         sources = (
             members
             | "By source" >> beam.Map(lambda member: (member.form.exact, member.form))
             | "Sources" >> beam.GroupByKey()
             | "One each" >> beam.MapTuple(lambda exact, forms: (exact, one_of(forms)))
         )
-        places = (
-            (*_equals(sources), _similar(sources))
+        components = (
+            (self._equal(sources), self._similar(sources))
             | "Links" >> beam.Flatten()
             | "All links" >> beam.combiners.ToList()
             | "Connect" >> beam.Map(connect)
         )
-        fates = (
+        return (
             members
-            | "To cluster" >> beam.Map(_in_cluster, beam.pvalue.AsSingleton(places))
-            | "Clusters" >> beam.GroupByKey()
-            | "Settle" >> beam.FlatMap(_settle, beam.pvalue.AsSingleton(places))
+            | "To component"
+            >> beam.Map(
+                lambda member, components: (component_of(member.form, components), member),
+                beam.pvalue.AsSingleton(components),
+            )
+            | "Components" >> beam.GroupByKey()
+            | "Of one" >> beam.MapTuple(lambda _, found: list(found))
         )
-        settled = (
-            {"module": modules | "By id" >> beam.Map(lambda module: (module.id, module)), "fate": fates}
-            | "With fate" >> beam.CoGroupByKey()
-            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(outcome_of, found["module"], found["fate"]))
+
+    def _equal(self, sources: beam.PCollection) -> beam.PCollection:
+        """Links between sources that share a key."""
+        keys = self._relation.keys
+        return (
+            sources
+            | "By key" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in keys(form)])
+            | "Equal" >> beam.GroupByKey()
+            | "Link" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts)))
         )
-        outcomes = (errors, settled) | beam.Flatten()
-        return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
 
-
-def _equals(sources: beam.PCollection) -> tuple[beam.PCollection, beam.PCollection]:
-    """Links between sources that share a key of copies, and between those that share a key of kin."""
-    copies = (
-        sources
-        | "Copy keys" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.copy_keys])
-        | "Copies" >> beam.GroupByKey()
-        | "Link copies" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts), True))
-    )
-    kin = (
-        sources
-        | "Kin keys" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in form.kin_keys])
-        | "Kin" >> beam.GroupByKey()
-        | "Link kin" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts), False))
-    )
-    return copies, kin
-
-
-def _similar(sources: beam.PCollection) -> beam.PCollection:
-    """Links between sources that share a band and are similar."""
-    shared = (  # most bands are held by one source alone: those go before whole forms are moved around
-        sources
-        | "By band" >> beam.FlatMapTuple(lambda exact, form: [(band, exact) for band in form.bands])
-        | "Holders" >> beam.GroupByKey()
-        | "Shared" >> beam.FlatMapTuple(_shared)
-    )
-    return (
-        {"forms": sources, "bands": shared}
-        | "With bands" >> beam.CoGroupByKey()
-        | "Spread"
-        >> beam.FlatMapTuple(lambda _, found: [(band, form) for form in found["forms"] for band in found["bands"]])
-        | "Neighbours" >> beam.GroupByKey()
-        | "Compare" >> beam.FlatMapTuple(lambda _, forms: compare(forms))
-    )
+    def _similar(self, sources: beam.PCollection) -> beam.PCollection:
+        """Links between sources that share a band and are similar."""
+        relation = self._relation
+        shared = (  # most bands are held by one source alone: those go before whole forms are moved around
+            sources
+            | "By band" >> beam.FlatMapTuple(lambda exact, form: [(band, exact) for band in form.bands])
+            | "Holders" >> beam.GroupByKey()
+            | "Shared" >> beam.FlatMapTuple(_shared)
+        )
+        return (
+            {"forms": sources, "bands": shared}
+            | "With bands" >> beam.CoGroupByKey()
+            | "Spread"
+            >> beam.FlatMapTuple(lambda _, found: [(band, form) for form in found["forms"] for band in found["bands"]])
+            | "Neighbours" >> beam.GroupByKey()
+            | "Compare" >> beam.FlatMapTuple(lambda _, forms: compare(forms, relation))
+        )
 
 
 def _shared(band: str, holders: Iterable[str]) -> list[tuple[str, str]]:
     """(source, band) for each source, if there are several."""
     sources = list(holders)
     return [(source, band) for source in sources] if len(sources) > 1 else []
-
-
-def _in_cluster(member: Member, places: dict[str, Place]) -> tuple[str, Member]:
-    return place_of(member.form, places).kin, member
-
-
-def _settle(cluster: tuple[str, Iterable[Member]], places: dict[str, Place]) -> list[tuple[str, Fate]]:
-    return settle(list(cluster[1]), places)
 
 
 class DecontaminateModules(beam.PTransform):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .form import KIN, Form, are_copies, similarity
+from .form import Form, Relation
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """Two sources, by their `exact` digests, that are copies, or alike enough that one split must hold both."""
+    """Two sources, by their `exact` digests, between which a relation holds."""
 
     a: str
     b: str
-    copies: bool
 
 
 class Components:
@@ -38,49 +37,37 @@ class Components:
         return {node: self.of(node) for node in self._parent}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which component a source is in, of copies and of kin. Copies are kin."""
-
-    copies: str
-    kin: str
-
-
-def same_key(exacts: Sequence[str], copies: bool) -> list[Link]:
-    """Links between all sources that hold a key which alone makes them copies, or kin."""
+def same_key(exacts: Sequence[str]) -> list[Link]:
+    """Links that connect all sources that hold a key of the relation."""
     first, *others = sorted(exacts)
-    return [Link(first, other, copies) for other in others]
+    return [Link(first, other) for other in others]
 
 
-def compare(group: Iterable[Form]) -> list[Link]:
-    """Of forms that share a band, enough links to connect all that copies connect, and all that kin connect.
+def compare(group: Iterable[Form], relation: Relation) -> list[Link]:
+    """Of forms that share a band, enough links to connect all that the relation connects.
 
     What is connected already is not compared again: a thousand copies cost a thousand comparisons.
     """
     remaining = sorted(group, key=lambda form: form.exact)
-    copies = Components(form.exact for form in remaining)
+    components = Components(form.exact for form in remaining)
     found = []
-    while len({copies.of(form.exact) for form in remaining}) > 1:
+    while len({components.of(form.exact) for form in remaining}) > 1:
         first, *remaining = remaining
         for other in remaining:
-            if copies.of(first.exact) == copies.of(other.exact):
-                continue
-            if are_copies(first, other):
-                copies.join(first.exact, other.exact)
-                found.append(Link(first.exact, other.exact, True))
-            elif similarity(first, other) >= KIN:
-                found.append(Link(first.exact, other.exact, False))
+            if components.of(first.exact) != components.of(other.exact) and relation.holds(first, other):
+                components.join(first.exact, other.exact)
+                found.append(Link(first.exact, other.exact))
     return found
 
 
-def connect(links: Iterable[Link]) -> dict[str, Place]:
-    """The place of each source that a link names; any other is alone."""
+def connect(links: Iterable[Link]) -> dict[str, str]:
+    """The component of each source that a link names; any other is alone."""
     links = list(links)
-    nodes = {exact for link in links for exact in (link.a, link.b)}
-    copies, kin = Components(nodes), Components(nodes)
+    components = Components(exact for link in links for exact in (link.a, link.b))
     for link in links:
-        kin.join(link.a, link.b)
-        if link.copies:
-            copies.join(link.a, link.b)
-    copies_of, kin_of = copies.all(), kin.all()
-    return {node: Place(copies_of[node], kin_of[node]) for node in nodes}
+        components.join(link.a, link.b)
+    return components.all()
+
+
+def component_of(form: Form, components: Mapping[str, str]) -> str:
+    return components.get(form.exact, form.exact)

@@ -1,14 +1,15 @@
 """Finds copies, and decides which of them stay.
 
 In steps that a distributed engine can take one by one: each source's `form_of` gives keys; sources that share a key
-are linked, at once or after a comparison in full; links are connected to clusters; each cluster is settled alone
-(`settle`). A form stands for all modules with the same `exact` digest.
+are linked, at once or after a comparison in full; what links of copies connect is settled alone (`settle`). The modules
+that stay are linked once more, now by what makes them kin, and what that connects is a cluster (`name_cluster`). A form
+stands for all modules with the same `exact` digest.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,19 +19,20 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.signature import paths_of, signature_of
 
-from .cluster import Link, Place, compare, connect, same_key
-from .form import Form, are_copies, form_of, similarity
+from .cluster import Link, compare, component_of, connect, same_key
+from .form import COPIES, KIN, Form, Relation, form_of, similarity
 
 Fate = str | Dropped  # the cluster of a module that stays, or why it does not
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What is known of a module where clusters are settled: little, since many are together there."""
+    """What is known of a module where copies are settled: little, since many are together there."""
 
     id: str
     rank: tuple[Any, ...]
     form: Form
+    eldest: str  # smallest id of it and of what copies it
 
 
 def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
@@ -45,16 +47,24 @@ def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
         else:
             members.append(formed)
             known[module.id] = module
+    settled = [fate for group in _groups(members, COPIES) for fate in settle(group)]
+    fates: dict[str, Fate] = {fate.id: fate for fate in settled if isinstance(fate, Dropped)}
+    for cluster in _groups([member for member in settled if isinstance(member, Member)], KIN):
+        fates.update(name_cluster(cluster))
+    outcomes += [outcome_of(module, fates[id]) for id, module in known.items()]
+    return sorted(outcomes, key=_id)
+
+
+def _groups(members: Sequence[Member], relation: Relation) -> list[list[Member]]:
+    """What a chain of `relation` connects."""
     forms: defaultdict[str, list[Form]] = defaultdict(list)
     for member in members:
         forms[member.form.exact].append(member.form)
-    places = connect(links(map(one_of, forms.values())))
-    clusters: defaultdict[str, list[Member]] = defaultdict(list)
+    components = connect(links(map(one_of, forms.values()), relation))
+    groups: defaultdict[str, list[Member]] = defaultdict(list)
     for member in members:
-        clusters[place_of(member.form, places).kin].append(member)
-    for cluster in clusters.values():
-        outcomes += [outcome_of(known[id], fate) for id, fate in settle(cluster, places)]
-    return sorted(outcomes, key=_id)
+        groups[component_of(member.form, components)].append(member)
+    return list(groups.values())
 
 
 def form_all(modules: Iterable[Probed]) -> list[Member | Errored]:
@@ -65,7 +75,7 @@ def form_all(modules: Iterable[Probed]) -> list[Member | Errored]:
 def _formed(module: Probed) -> Member | Errored:
     signature = signature_of(paths_of(module.graph))
     try:
-        return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature))
+        return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature), module.id)
     except (SyntaxError, RecursionError) as error:
         return Errored(module.id, type(error).__name__, str(error))
 
@@ -75,43 +85,39 @@ def one_of(forms: Iterable[Form]) -> Form:
     return max(forms, key=lambda form: (form.behaviour, form.signature))
 
 
-def links(forms: Iterable[Form]) -> list[Link]:
+def links(forms: Iterable[Form], relation: Relation) -> list[Link]:
     """All that connect forms with different `exact` digests."""
-    copies, kin, bands = (defaultdict[str, list[Form]](list) for _ in range(3))
+    keys, bands = defaultdict[str, list[str]](list), defaultdict[str, list[Form]](list)
     for form in forms:
-        for groups, keys in ((copies, form.copy_keys), (kin, form.kin_keys), (bands, form.bands)):
-            for key in keys:
-                groups[key].append(form)
-    found = [link for group in bands.values() for link in compare(group)]
-    for groups, are in ((copies, True), (kin, False)):
-        for group in groups.values():
-            found += same_key([form.exact for form in group], are)
-    return found
+        for key in relation.keys(form):
+            keys[key].append(form.exact)
+        for band in form.bands:
+            bands[band].append(form)
+    found = [link for group in bands.values() for link in compare(group, relation)]
+    return found + [link for group in keys.values() for link in same_key(group)]
 
 
-def place_of(form: Form, places: Mapping[str, Place]) -> Place:
-    return places.get(form.exact) or Place(form.exact, form.exact)
-
-
-def settle(cluster: Sequence[Member], places: Mapping[str, Place]) -> list[tuple[str, Fate]]:
-    """Keep the best modules of a cluster of kin that are no copies of each other, drop those that copy one of them.
-
-    A chain of copies may connect what is not alike, so that more than one may stay. All that stay have the cluster's
-    name, and with it one split.
-    """
-    name = cluster_id([member.id for member in cluster])
-    stay: defaultdict[str, list[Member]] = defaultdict(list)  # by component of copies
-    fates: list[tuple[str, Fate]] = []
-    for member in sorted(cluster, key=lambda member: member.rank):
-        rivals = stay[place_of(member.form, places).copies]
-        original = next((other for other in rivals if are_copies(member.form, other.form)), None)
+def settle(group: Sequence[Member]) -> list[Member | Dropped]:
+    """Of what a chain of copies connects, keep the best that are no copies of each other, and drop what copies one of
+    them. The ends of a chain may not be alike, so that more than one may stay."""
+    stay: list[Member] = []
+    copies: defaultdict[str, list[str]] = defaultdict(list)
+    dropped: list[Dropped] = []
+    for member in sorted(group, key=lambda member: member.rank):
+        original = next((other for other in stay if COPIES.holds(member.form, other.form)), None)
         if original is None:
-            rivals.append(member)
-            fates.append((member.id, name))
+            stay.append(member)
         else:
             evidence = f"{original.id}, similarity {similarity(member.form, original.form):.3f}"
-            fates.append((member.id, Dropped(member.id, _relation(member.form, original.form), evidence)))
-    return fates
+            dropped.append(Dropped(member.id, _relation(member.form, original.form), evidence))
+            copies[original.id].append(member.id)
+    return [*(replace(member, eldest=min([member.id, *copies[member.id]])) for member in stay), *dropped]
+
+
+def name_cluster(cluster: Sequence[Member]) -> list[tuple[str, str]]:
+    """(id, cluster) of modules that a chain of kin connects. The name is of those too that were dropped as copies."""
+    name = cluster_id([member.eldest for member in cluster])
+    return [(member.id, name) for member in cluster]
 
 
 def outcome_of(module: Probed, fate: Fate) -> Outcome[Probed]:

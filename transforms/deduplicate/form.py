@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ SHINGLE = 5  # tokens
 # 0.99995 at 0.8, 0.99 at 0.7, 0.06 at 0.3. Candidates are then compared in full.
 BANDS, ROWS = 25, 5
 THRESHOLD = 0.8  # copies
-KIN = 0.7  # one split
+KINSHIP = 0.7  # one split
 _SEED = 1
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+(?:\.\d+)?|[*/<>=!]{2}|[^\w\s]""")
 
@@ -35,18 +35,6 @@ class Form:
     behaviour: str  # `Probed.behaviour`
     signature: str  # digest of its operators' paths
     shingles: bytes  # checksums of all runs of SHINGLE tokens, uint32, sorted
-
-    @property
-    def copy_keys(self) -> tuple[str, ...]:
-        """Two forms that share one of these are copies."""
-        behaviour = (f"behaviour:{self.behaviour}",) if self.behaviour else ()
-        return (f"renamed:{self.renamed}", *behaviour)
-
-    @property
-    def kin_keys(self) -> tuple[str, ...]:
-        """Two forms that share one of these must not be in two splits."""
-        signature = (f"signature:{self.signature}",) if self.signature else ()
-        return (f"blind:{self.blind}", *signature)
 
     @property
     def bands(self) -> tuple[str, ...]:
@@ -78,8 +66,29 @@ def similarity(a: Form, b: Form) -> float:
     return float(shared / (len(ones) + len(others) - shared))
 
 
-def are_copies(a: Form, b: Form) -> bool:
-    return bool(set(a.copy_keys) & set(b.copy_keys)) or similarity(a, b) >= THRESHOLD
+def _copy_keys(form: Form) -> tuple[str, ...]:
+    behaviour = (f"behaviour:{form.behaviour}",) if form.behaviour else ()
+    return (f"renamed:{form.renamed}", *behaviour)
+
+
+def _kin_keys(form: Form) -> tuple[str, ...]:
+    signature = (f"signature:{form.signature}",) if form.signature else ()
+    return (f"blind:{form.blind}", *signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What two forms may be to each other: they share a key, or their texts are similar."""
+
+    keys: Callable[[Form], tuple[str, ...]]
+    least: float  # similarity
+
+    def holds(self, a: Form, b: Form) -> bool:
+        return bool(set(self.keys(a)) & set(self.keys(b))) or similarity(a, b) >= self.least
+
+
+COPIES = Relation(_copy_keys, THRESHOLD)  # one of them stays
+KIN = Relation(_kin_keys, KINSHIP)  # not in two splits
 
 
 def tokens(code: str) -> list[str]:

@@ -19,7 +19,7 @@ from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.deduplicate import deduplicate
 from kernelquarry.transforms.deduplicate.cluster import Components, compare
 from kernelquarry.transforms.deduplicate.deduplicate import rank
-from kernelquarry.transforms.deduplicate.form import KIN, THRESHOLD, Form, are_copies, form_of, similarity
+from kernelquarry.transforms.deduplicate.form import COPIES, KIN, THRESHOLD, Form, Relation, form_of, similarity
 
 OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
 
@@ -88,14 +88,17 @@ def test_the_cluster_is_named_after_all_members() -> None:
     assert survivor.cluster == cluster_id([module.id for module in modules])
 
 
-def test_a_chain_keeps_what_is_not_alike_in_one_cluster() -> None:
-    codes = [LONG]
-    for operator in OPERATORS[:6]:
-        codes.append(codes[-1].replace(f"torch.{operator}(", "torch.special.ndtr(", 2))
-    assert similarity(form_of(codes[0]), form_of(codes[-1])) < THRESHOLD
-    outcomes = deduplicate(make(code) for code in codes)
-    assert len(kept(outcomes)) > 1 and dropped(outcomes)
-    assert len({module.cluster for module in kept(outcomes)}) == 1
+def test_a_chain_connects_nothing_by_what_it_drops() -> None:
+    """Its ends are strangers to each other, and what stood between them is gone."""
+    first = make(re.sub(r"torch\.\w+\((x[0-7])\)", r"torch.tan(\1)", LONG))
+    last = make(re.sub(r"torch\.\w+\((x1[0-7])\)", r"torch.tan(\1)", LONG))
+    between = make(LONG, workloads=1)
+    forms = [form_of(module.python_code) for module in (first, between, last)]
+    assert COPIES.holds(forms[0], forms[1]) and COPIES.holds(forms[1], forms[2]) and not KIN.holds(forms[0], forms[2])
+    outcomes = deduplicate([first, between, last])
+    assert [loss.id for loss in dropped(outcomes)] == [between.id]
+    assert {module.id for module in kept(outcomes)} == {first.id, last.id}
+    assert len({module.cluster for module in kept(outcomes)}) == 2
 
 
 @settings(max_examples=25, deadline=None)
@@ -104,10 +107,10 @@ def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[
     modules = {module.id: module for module in (make(chain(*operators)) for operators in modules)}
     outcomes = deduplicate(modules.values())
     stay = {module.id: form_of(module.python_code) for module in kept(outcomes)}
-    assert not any(are_copies(a, b) for a, b in combinations(stay.values(), 2))
+    assert not any(COPIES.holds(a, b) for a, b in combinations(stay.values(), 2))
     for loss in dropped(outcomes):
         original = loss.evidence.partition(",")[0]
-        assert are_copies(form_of(modules[loss.id].python_code), stay[original])
+        assert COPIES.holds(form_of(modules[loss.id].python_code), stay[original])
 
 
 @pytest.mark.parametrize(
@@ -168,18 +171,14 @@ def form(name: str, shingles: frozenset[int] = frozenset({1}), **digests: str) -
     return Form(exact=name, shingles=np.array(sorted(shingles), np.uint32).tobytes(), **fields)
 
 
+@pytest.mark.parametrize("relation", [COPIES, KIN], ids=["copies", "kin"])
 @given(st.lists(st.frozensets(st.integers(0, 9), min_size=1), max_size=8, unique=True))
-def test_links_connect_what_copies_and_kin_connect(sets: list[frozenset[int]]) -> None:
+def test_links_connect_what_the_relation_connects(relation: Relation, sets: list[frozenset[int]]) -> None:
     forms = {str(i): form(str(i), shingles) for i, shingles in enumerate(sets)}
-    pairs = [(a, b) for a in forms for b in forms if a < b]
-    copies = [(a, b) for a, b in pairs if are_copies(forms[a], forms[b])]
-    kin = [(a, b) for a, b in pairs if similarity(forms[a], forms[b]) >= KIN]
-    found = compare(forms.values())
-    assert {(link.a, link.b) for link in found if link.copies} <= set(copies)
-    assert {(link.a, link.b) for link in found} <= set(kin)
-    for edges, links in ((copies, [link for link in found if link.copies]), (kin, found)):
-        joined = [(link.a, link.b) for link in links]
-        assert all(reachable(name, joined) == reachable(name, edges) for name in forms)
+    pairs = [(a, b) for a in forms for b in forms if a < b and relation.holds(forms[a], forms[b])]
+    found = [(link.a, link.b) for link in compare(forms.values(), relation)]
+    assert set(found) <= set(pairs)
+    assert all(reachable(name, found) == reachable(name, pairs) for name in forms)
 
 
 def test_the_same_behaviour_is_a_copy() -> None:
