@@ -87,9 +87,7 @@ _COMPOSED = _edited(
         "total = torch.log1p(distance * weight.abs()).sum(dim=-1)\n        return torch.erf(total)",
     ),
 )
-_EDITED = _edited(
-    PROBLEMS["gated"], ("        return", "        mixed = mixed.clone()\n        return"), ("torch.tanh", "torch.atan")
-)
+_EDITED = _edited(PROBLEMS["gated"], ("torch.tanh", "torch.atan"))
 _NEGATIVES = {
     "norm": "class Model(nn.Module):\n    def __init__(self, features):\n        super().__init__()\n"
     "        self.scale = nn.Parameter(torch.ones(features))\n\n    def forward(self, x):\n"

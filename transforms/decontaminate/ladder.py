@@ -31,9 +31,9 @@ class Rung(StrEnum):
 class Thresholds:
     """From where on a rung calls a row contaminated. What is equal or not needs none."""
 
-    ngrams_10: float = 0.6  # share of the problem's own runs of 10 tokens that the row has
-    ngrams_13: float = 0.5
-    minhash: float = 0.7  # estimated Jaccard similarity
+    ngrams_10: float = 0.75  # share of the problem's own runs of 10 tokens that the row has
+    ngrams_13: float = 0.7
+    minhash: float = 0.8  # estimated Jaccard similarity
     composed: float = 1.0  # share of the problem's operator paths that the row has
     composed_share: float = 0.5  # of the row's operators that are the problem's
     composed_least: int = 3  # operators of a problem that is looked for inside of rows
