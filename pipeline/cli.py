@@ -18,6 +18,7 @@ from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
 from .console import err, out, set_up_logging
+from .releasing import DATASET, OptOutOption, add_release_commands
 from .schema.stages import DOES, OPTIONAL
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
-OptOutOption = Annotated[Path | None, typer.Option(help="List of those whose code is left out, see docs/opt-out.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
@@ -58,7 +58,6 @@ VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help=
 CACHE = Path("out/cache")
 ANSWERS = "answers.sqlite"  # in the cache: what models answered
 WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
-DATASET = Path("out/tiny/dataset")
 GPUS = "all"
 
 
@@ -262,66 +261,6 @@ def index_benchmarks(
 
 
 @app.command()
-def publish(
-    repo: Annotated[str, typer.Argument(help="Repository on the Hub, owner/name. It is made if it is not there.")],
-    dataset: Annotated[Path, typer.Option(help="Dataset folder.")] = DATASET,
-    private: Annotated[bool, typer.Option("--private", help="Make the repository private.")] = False,
-    revision: Annotated[str, typer.Option(help="Branch to publish to. It is made if it is not there.")] = "main",
-    tag: Annotated[str, typer.Option(help="Name of the release.  [default: release and digest]")] = "",
-    sign: Annotated[Path | None, typer.Option(help="SSH key to sign the manifest with.")] = None,
-    opt_out: OptOutOption = None,
-    uncompared: Annotated[
-        bool, typer.Option("--uncompared", help="Publish rows that were compared with no benchmark.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
-) -> None:
-    """Publish a dataset on the Hugging Face Hub: one commit and a tag, if every gate lets it pass."""
-    from huggingface_hub import HfApi
-
-    from . import gates
-    from .publish import Target, plan
-    from .publish import publish as send
-
-    target = Target(repo, revision, private, tag)
-    contents = gates.read_contents(dataset, opt_out, uncompared)
-    if sign is not None and not dry_run:
-        from .sign import sign as sign_manifest
-
-        sign_manifest(dataset / "manifest.json", sign)
-    gates.demand(contents)
-    if dry_run:
-        typer.echo(f"every gate passes; {plan(dataset, target, HfApi()).summary()}; nothing was done")
-        return
-    done = send(dataset, target, HfApi())
-    did = f"{done.changed} files changed" if done.changed else "nothing to do"
-    typer.echo(f"{repo} at {done.commit}, tagged {done.tag}; {did}")
-
-
-@app.command()
-def withdraw(
-    dataset: Annotated[str, typer.Argument(help="Dataset folder, or repository on the Hub.")],
-    opt_out: OptOutOption = None,
-    revision: Annotated[str, typer.Option(help="Branch of the repository.")] = "main",
-    tag: Annotated[str, typer.Option(help="Name of the new release.  [default: release and digest]")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which rows would go, and do nothing.")] = False,
-) -> None:
-    """Take out the rows of whoever opted out: a folder is written anew, a repository gets a new revision."""
-    from .withdraw import withdraw_from_folder, withdraw_from_hub
-
-    if Path(dataset).is_dir():
-        typer.echo(withdraw_from_folder(Path(dataset), opt_out, dry_run).summary())
-        return
-    from huggingface_hub import HfApi
-
-    from .publish import Target
-
-    withdrawn, done = withdraw_from_hub(Target(dataset, revision, tag=tag), opt_out, HfApi(), dry_run)
-    typer.echo(withdrawn.summary())
-    if done is not None:
-        typer.echo(f"{dataset} at {done.commit}, tagged {done.tag}")
-
-
-@app.command()
 def doctor() -> None:
     """What this machine offers: versions, and which layers of the sandbox are active."""
     from .doctor import render_doctor
@@ -337,6 +276,7 @@ def figures() -> None:
     out.print(render_figures())
 
 
+add_release_commands(app)
 add_commands(app)
 
 

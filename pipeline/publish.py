@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import httpx2
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils import logging as hub_logging
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 6
 _LONGEST_WAIT = 60.0  # seconds between two attempts
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
+T = TypeVar("T")
 _TOKEN = re.compile(r"\bhf_\w+")
 
 
@@ -76,7 +78,7 @@ class Published:
 def plan(folder: Path, target: Target, api: HfApi) -> Plan:
     """Compare the folder with what the branch holds. Changes nothing. Raises: UserError."""
     try:
-        return _plan(folder, target, api)
+        return compare(folder, target, api)
     except (HfHubHTTPError, httpx2.TransportError, HFValidationError) as error:
         raise refusal(target, error) from None
 
@@ -88,30 +90,40 @@ def publish(
 
     Raises: UserError: the Hub refuses, somebody else published meanwhile, or it did not answer `attempts` times.
     """
-    hub_logging.set_verbosity_error()  # its warnings name addresses that are signed for us
     first: Plan | None = None  # only our own commit may follow what it found
-    for attempt in range(1, attempts + 1):
+
+    def attempt() -> Published:
+        nonlocal first
+        _make_place(target, api)
+        planned = compare(folder, target, api)
+        first = first or planned
+        if not planned.empty and planned.parent != first.parent:
+            raise UserError(
+                f"{target.repo} was changed by somebody else meanwhile: look at it, then publish again if this "
+                "release is to replace theirs"
+            )
+        tag = target.tag or default_tag(folder)
+        _check_tag(tag, planned, target, api)
+        commit = planned.parent if planned.empty else send(folder, planned, target, api).oid
+        _tag(tag, commit, target, api)
+        return Published(commit, tag, len(first.add) + len(first.delete))
+
+    return persist(attempt, target, wait, attempts)
+
+
+def persist(attempt: Callable[[], T], target: Target, wait: Callable[[float], None], attempts: int) -> T:
+    """What `attempt` returns, tried again where the Hub does not answer. Raises: UserError."""
+    hub_logging.set_verbosity_error()  # its warnings name addresses that are signed for us
+    for number in range(1, attempts + 1):
         try:
-            _make_place(target, api)
-            planned = _plan(folder, target, api)
-            first = first or planned
-            if not planned.empty and planned.parent != first.parent:
-                raise UserError(
-                    f"{target.repo} was changed by somebody else meanwhile: look at it, then publish again if this "
-                    "release is to replace theirs"
-                )
-            tag = target.tag or default_tag(folder)
-            _check_tag(tag, planned, target, api)
-            commit = planned.parent if planned.empty else _commit(folder, planned, target, api)
-            _tag(tag, commit, target, api)
-            return Published(commit, tag, len(first.add) + len(first.delete))
+            return attempt()
         except (HfHubHTTPError, httpx2.TransportError, HFValidationError, RuntimeError) as error:
             if not _is_transient(error):
                 raise refusal(target, error) from None
-            if attempt == attempts:
+            if number == attempts:
                 break
-            seconds = _pause(error, attempt)
-            log.warning("%s: %s; attempt %d in %.0f s", target.repo, _say(error), attempt + 1, seconds)
+            seconds = _pause(error, number)
+            log.warning("%s: %s; attempt %d in %.0f s", target.repo, _say(error), number + 1, seconds)
             wait(seconds)
     raise UserError(f"{target.repo}: the Hub did not answer: run the same command again, it goes on from here")
 
@@ -130,7 +142,8 @@ def _make_place(target: Target, api: HfApi) -> None:
         api.create_branch(target.repo, repo_type="dataset", branch=target.branch, exist_ok=True)
 
 
-def _plan(folder: Path, target: Target, api: HfApi) -> Plan:
+def compare(folder: Path, target: Target, api: HfApi) -> Plan:
+    """As `plan`, with the client's own errors."""
     local = sorted(published_files(folder))
     try:
         head = api.dataset_info(target.repo, revision=target.branch).sha or ""
@@ -155,8 +168,8 @@ def _is_same(path: Path, remote: RepoFile) -> bool:
     return path.stat().st_size == remote.size and git_hash(path.read_bytes()) == remote.blob_id
 
 
-def _commit(folder: Path, planned: Plan, target: Target, api: HfApi) -> str:
-    """One commit on what was looked at; the Hub refuses it if the branch has moved."""
+def send(folder: Path, planned: Plan, target: Target, api: HfApi, as_request: bool = False) -> CommitInfo:
+    """One commit on what was looked at: of the branch, unless it has moved, or `as_request` a new pull request."""
     operations: list[CommitOperationAdd | CommitOperationDelete] = [
         *(CommitOperationAdd(name, folder / name) for name in planned.add),
         *(CommitOperationDelete(name) for name in planned.delete),
@@ -164,16 +177,22 @@ def _commit(folder: Path, planned: Plan, target: Target, api: HfApi) -> str:
     done = api.create_commit(
         target.repo,
         operations,
-        commit_message=f"Release {target.tag or default_tag(folder)}",
+        commit_message=title(folder, target),
         commit_description=f"sha256 of {MANIFEST}: {digest(folder / MANIFEST)}",
         repo_type="dataset",
         revision=target.branch,
+        create_pr=as_request,
         parent_commit=planned.parent,
     )
-    left = _plan(folder, Target(target.repo, done.oid), api)
+    left = compare(folder, Target(target.repo, done.oid), api)
     if not left.empty:
         raise UserError(f"{target.repo}: the commit {done.oid} does not hold what was sent: {left.summary()}")
-    return str(done.oid)
+    return done
+
+
+def title(folder: Path, target: Target) -> str:
+    """Of the commit, and of the pull request where it is one."""
+    return f"Release {target.tag or default_tag(folder)}"
 
 
 def _check_tag(tag: str, planned: Plan, target: Target, api: HfApi) -> None:

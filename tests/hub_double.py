@@ -36,6 +36,7 @@ class Repo:
     tags: set[str] = field(default_factory=set)
     commits: dict[str, dict[str, str]] = field(default_factory=dict)  # commit -> path -> blob
     log: list[tuple[str, str]] = field(default_factory=list)  # (commit, title), newest first
+    requests: dict[int, list[str]] = field(default_factory=dict)  # pull request -> [title, "open" or "closed"]
 
     def commit(self, branch: str, files: Mapping[str, str], title: str) -> str:
         """The same history gives the same commits."""
@@ -242,7 +243,7 @@ def _refs(request: _Request) -> Answer:
     def ref(name: str, kind: str) -> dict[str, str]:
         return {"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": repo.refs[name]}
 
-    branches = [ref(name, "heads") for name in repo.refs if name not in repo.tags]
+    branches = [ref(name, "heads") for name in repo.refs if name not in repo.tags and "/pr/" not in name]
     return _answer({"branches": branches, "converts": [], "tags": [ref(name, "tags") for name in sorted(repo.tags)]})
 
 
@@ -346,16 +347,16 @@ def _commit(request: _Request) -> Answer:
         repo, sha = request.commit()
         branch = unquote(request.groups["rev"])
         files, title = dict(repo.commits[sha]), ""
-        if request.query.get("create_pr") in ("1", "true"):
-            branch = f"refs/pr/{1 + sum(name.startswith('refs/pr/') for name in repo.refs)}"
-            repo.refs[branch] = sha
+        asked = request.query.get("create_pr") in ("1", "true")
         for line in filter(None, request.body.decode().splitlines()):
             entry = json.loads(line)
             value = entry["value"]
             match entry["key"]:
                 case "header":
                     title = value["summary"]
-                    if value.get("parentCommit") not in (None, sha):
+                    if asked:  # it starts from the commit that it names, wherever the branch is now
+                        files = dict(repo.commits[value.get("parentCommit") or sha])
+                    elif value.get("parentCommit") not in (None, sha):
                         raise _Error(412, "", "A commit has happened since. Please refresh and try again.")
                 case "file":
                     files[value["path"]] = request.hub.store(base64.b64decode(value["content"]), value["path"])
@@ -367,6 +368,9 @@ def _commit(request: _Request) -> Answer:
                     files.pop(value["path"], None)
                 case "deletedFolder":
                     files = {p: b for p, b in files.items() if not p.startswith(value["path"].rstrip("/") + "/")}
+        if asked:
+            number = len(repo.requests) + 1
+            branch, repo.requests[number] = f"refs/pr/{number}", [title, "open"]
         sha = repo.commit(branch, files, title)
     kind, id = request.groups["kind"], request.groups["id"]
     home = f"{request.hub.url}/{'' if kind == 'models' else kind + '/'}{id}"
@@ -374,6 +378,22 @@ def _commit(request: _Request) -> Answer:
     if branch.startswith("refs/pr/"):
         answer["pullRequestUrl"] = f"{home}/discussions/{branch.rpartition('/')[2]}"
     return _answer(answer)
+
+
+def _discussions(request: _Request) -> Answer:
+    found = [
+        {"num": number, "title": title, "status": status, "isPullRequest": True, "createdAt": _DATE,
+         "author": {"name": "tester"}, "repo": {"name": request.groups["id"], "type": "dataset"}}
+        for number, (title, status) in request.repo().requests.items() if status == request.query["status"]
+    ]  # fmt: skip
+    return _answer({"discussions": found, "count": len(found), "start": 0})
+
+
+def _status(request: _Request) -> Answer:
+    status = request.json()["status"]
+    request.repo().requests[int(request.groups["number"])][1] = status
+    event = {"id": "0", "type": "status-change", "createdAt": _DATE, "author": {"name": "tester"}}
+    return _answer({"newStatus": {**event, "data": {"status": status}}})
 
 
 def _resolve(request: _Request) -> Answer:
@@ -407,6 +427,8 @@ _ROUTES: tuple[tuple[str, str, Callable[[_Request], Answer]], ...] = (
     ("GET", rf"/api{_REPO}/refs", _refs),
     ("POST", rf"/api{_REPO}/tag/(?P<rev>.+)", _tag),
     ("POST", rf"/api{_REPO}/branch/(?P<rev>.+)", _branch),
+    ("GET", rf"/api{_REPO}/discussions", _discussions),
+    ("POST", rf"/api{_REPO}/discussions/(?P<number>\d+)/status", _status),
     ("GET", rf"/api{_REPO}/commits/(?P<rev>.+)", _commits),
     ("GET", rf"/api{_REPO}/tree/(?P<rev>[^/]+)(?:/(?P<path>.*))?", _tree),
     ("POST", rf"/api{_REPO}/paths-info/(?P<rev>.+)", _paths),
