@@ -18,11 +18,15 @@ from .task import VerifySettings, describe
 
 
 def call_once(
-    codes: Sequence[str], reference: Reference, sandbox: Sandbox, settings: VerifySettings
+    codes: Sequence[str], reverse: Sequence[bool], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
-    """What the guest `mutants` says of each source, nothing of any if it has no proper reply, and the tensors."""
+    """What the guest `mutants` says of each source, nothing of any if it has no proper reply, and the tensors.
+
+    Args:
+        reverse: of each, whether programs run from the last to the first.
+    """
     request = describe(reference.task, reference.trials[:1])
-    request |= {"codes": list(codes), "entry_point": CANDIDATE_ENTRY_POINT}
+    request |= {"codes": list(codes), "reverse": list(reverse), "entry_point": CANDIDATE_ENTRY_POINT}
     needed = ("input.0.", "gradient.0", "state.")
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
@@ -44,14 +48,16 @@ def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: i
 
 def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
-    where programs run in step, too. What the interpreter cannot run says nothing.
+    where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
 
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
-    runs, found = call_once([reference.task.triton_code], reference, sandbox, settings)
-    if fails(reference, runs[0], found, 0):
-        raised = str(runs[0].get("raised", ""))
-        if raised:
-            raise Rejected(Reason.DOES_NOT_RUN, raised)
-        raise Rejected(Reason.NOT_DETERMINISTIC, "right on the GPU, and wrong where programs run in step")
+    code = reference.task.triton_code
+    runs, found = call_once([code, code], [False, True], reference, sandbox, settings)
+    for number, order in enumerate(("in step", "in reverse")):
+        if fails(reference, runs[number], found, number):
+            raised = str(runs[number].get("raised", ""))
+            if raised:
+                raise Rejected(Reason.DOES_NOT_RUN, raised)
+            raise Rejected(Reason.NOT_DETERMINISTIC, f"right on the GPU, and wrong where programs run {order}")

@@ -1,6 +1,6 @@
-"""Guest: mutants of one candidate, each called once, their kernels interpreted.
+"""Guest: mutants of one candidate, or the candidate itself, each called once, their kernels interpreted.
 
-They are ours but for one mistake each, so they need no guest of their own.
+Mutants are ours but for one mistake each, so they need no guest of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torch import Tensor
 from .interpret import warm as warm
 from .verifying import gpu, subject
 from .verifying.memory import OutOfBounds
+from .verifying.session import session
 from .verifying.watch import Watch
 
 _MESSAGE = 200  # characters
@@ -22,6 +23,8 @@ _MESSAGE = 200  # characters
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Call the entry point of each of `codes` on the first of `trials`; see `verifying/trials.run` for the rest.
 
+    `reverse` says of each whether the programs of its grids run from the last to the first.
+
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. Tensors go as `<number>.output.<i>`.
     """
@@ -29,7 +32,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     gpu.pretend()
     results: dict[str, Tensor] = {}
     runs = []
-    for number, code in enumerate(request["codes"]):
+    for number, (code, session.reverse) in enumerate(zip(request["codes"], request["reverse"], strict=True)):
         try:
             runs.append(_call(code, request, tensors, str(number), results))
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding

@@ -39,6 +39,7 @@ def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> N
     [
         ("one_too_many", Reason.DOES_NOT_RUN, "outside"),
         ("zeros", Reason.NOT_DETERMINISTIC, "in step"),
+        ("overwrites_ahead", Reason.NOT_DETERMINISTIC, "in reverse"),
     ],
 )
 def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
