@@ -1,4 +1,4 @@
-"""How `forward` reaches what the graph was given: its own arguments, and the module's state."""
+"""How `forward` reaches what the graph was given, its own arguments and the module's state, and what it returns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
 
 from .constructor import forward_of
 from .raw import NotTidied
+from .render import tuple_text
 
 _DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 
@@ -114,3 +116,20 @@ def short_roles(roles: Sequence[str]) -> list[str]:
         if len(set(names)) == len(set(roles)):
             break
     return [f"layer{name}" if name[:1].isdigit() else name for name in names] if roles else []
+
+
+def result(tree: Any, values: list[str]) -> str:
+    """The expression of forward's result, see `Lowered.outputs`."""
+    ((kind, content),) = tree.items()
+    match kind:
+        case "tensor":
+            return values[content]
+        case "tuple":
+            return tuple_text([result(item, values) for item in content])
+        case "list":
+            return f"[{', '.join(result(item, values) for item in content)}]"
+        case "dict":
+            return "{" + ", ".join(f"{key!r}: {result(item, values)}" for key, item in content) + "}"
+        case "value":
+            return repr(content)
+    raise NotTidied(f"a result with {kind}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from kernelquarry.pipeline.schema.records import Lowered, Source
 
@@ -13,10 +12,13 @@ from .algebra import is_contiguous, polynomial, render
 from .arguments import Argument, rank_of, short_roles, size_word
 from .checks import Checks
 from .combine import tidy_combine
+from .comments import comment
 from .functions import LIBRARY
 from .kernel import Kernel, tidy_kernel
-from .names import free, kernel_name, operator_names
+from .names import buffer_name, free, kernel_name, operator_names
 from .raw import NotTidied, RawSource
+from .render import tuple_text
+from .sources import launched_for
 from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
 
 
@@ -188,9 +190,10 @@ class Body:
             if not isinstance(step, LaunchKernel):
                 continue
             raw = self._raw.kernels[step.kernel]
-            made = (operator_names(raw.operators) or ["buffer"])[-1]
+            last = (operator_names(raw.operators) or ["buffer"])[-1]
             for parameter, arg in zip(raw.parameters, step.args, strict=True):
                 name = _root(arg) or ""
+                made = buffer_name(raw.stored.get(parameter, "")) or last
                 if "out_ptr" in parameter and name.startswith("buf") and name not in self._names:
                     base = bases.get(name)
                     if base and base not in self._names:
@@ -228,12 +231,12 @@ class Body:
 
     def _allocate(self, step: Allocate) -> None:
         self._buffers[step.name] = step
-        shape = _tuple([self._size(size) for size in step.shape])
+        shape = tuple_text([self._size(size) for size in step.shape])
         options = f"device={self._device}, dtype={step.dtype}"
         if is_contiguous(step.shape, step.stride):
             self.lines.append(f"{self._names[step.name]} = torch.empty({shape}, {options})")
         else:
-            stride = _tuple([self._size(size) for size in step.stride])
+            stride = tuple_text([self._size(size) for size in step.stride])
             self.lines.append(f"{self._names[step.name]} = torch.empty_strided({shape}, {stride}, {options})")
 
     def _value(self, node: ast.expr) -> str:
@@ -252,13 +255,13 @@ class Body:
 
     def _view(self, base: ast.expr, shape: ast.expr, stride: ast.expr, offset: ast.expr) -> str:
         assert isinstance(shape, ast.Tuple) and isinstance(stride, ast.Tuple)
-        sizes = _tuple([self._size(size) for size in shape.elts])
+        sizes = tuple_text([self._size(size) for size in shape.elts])
         whole = self._buffers.get(base.id) if isinstance(base, ast.Name) else None
         start = polynomial(self._expanded(offset))
         is_plain = start.constant == 0 and is_contiguous(shape.elts, stride.elts)
         if whole and is_plain and self._is_whole(whole, shape.elts):
             return f"{self._value(base)}.view({sizes[1:-1].rstrip(',')})"
-        strides = _tuple([self._size(step) for step in stride.elts])
+        strides = tuple_text([self._size(step) for step in stride.elts])
         text = self._value(base)
         if start.constant == 0:
             return f"{text}.as_strided({sizes}, {strides})"
@@ -287,7 +290,7 @@ class Body:
     def _operand(self, node: ast.expr) -> str:
         match node:
             case ast.Tuple(elts=items):
-                return _tuple([self._operand(item) for item in items])
+                return tuple_text([self._operand(item) for item in items])
             case ast.List(elts=items):
                 return f"[{', '.join(self._operand(item) for item in items)}]"
             case ast.Constant() | ast.UnaryOp(operand=ast.Constant()) | ast.Attribute():
@@ -310,10 +313,27 @@ class Body:
             grid.append(f"triton.cdiv({size}, {kernel.launch.blocks[name]})" if name else size)
         options = [f"{name}={size}" for name, size in kernel.launch.blocks.items()]
         options.append(f"num_warps={kernel.launch.warps}")
-        self.lines.append(f"{kernel.function.name}[{_tuple(grid)}]({', '.join([*texts, *options])})")
+        self._tell(step)
+        self.lines.append(f"{kernel.function.name}[{tuple_text(grid)}]({', '.join([*texts, *options])})")
+
+    def _launches(self, kernel: str) -> list[LaunchKernel]:
+        return [step for step in self._steps if isinstance(step, LaunchKernel) and step.kernel == kernel]
+
+    def _tell(self, step: LaunchKernel) -> None:
+        """What the launch is for, before the lines that allocate its results."""
+        at = len(self.lines)
+        while at and " = torch.empty" in self.lines[at - 1]:
+            at -= 1
+        sources, first = self._raw.sources, self._launches(step.kernel)[0]
+        computed = self._raw.kernels[step.kernel].sources.values()
+        told = comment(launched_for(sources.get(step.line, ()), sources.get(first.line, ()), computed))
+        if told and told not in [line for line in self.lines if line.startswith("#")][-1:]:
+            self.lines.insert(at, told)
 
     def _tidied(self, name: str, given: dict[str, ast.expr]) -> Kernel:
         raw = self._raw.kernels[name]
+        if len({self._raw.sources.get(step.line) for step in self._launches(name)}) > 1:
+            raw = replace(raw, sources={})  # which are those of the first launch
         pointers = {parameter: _root(given[parameter]) or "" for parameter, kind in raw.types.items() if kind[0] == "*"}
         roles = [self._roles.get(argument) or self._names.get(argument, argument) for argument in pointers.values()]
         sizes = {parameter: self._role(value) for parameter, value in given.items() if parameter not in pointers}
@@ -363,29 +383,8 @@ def _root(node: ast.expr) -> str | None:
     return None
 
 
-def _tuple(items: list[str]) -> str:
-    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
-
-
 def _count(sizes: list[ast.expr]) -> object:
     result = polynomial(ast.Constant(1))
     for size in sizes:
         result = result * polynomial(size)
     return result
-
-
-def result(tree: Any, values: list[str]) -> str:
-    """The expression of forward's result, see `Lowered.outputs`."""
-    ((kind, content),) = tree.items()
-    match kind:
-        case "tensor":
-            return values[content]
-        case "tuple":
-            return _tuple([result(item, values) for item in content])
-        case "list":
-            return f"[{', '.join(result(item, values) for item in content)}]"
-        case "dict":
-            return "{" + ", ".join(f"{key!r}: {result(item, values)}" for key, item in content) + "}"
-        case "value":
-            return repr(content)
-    raise NotTidied(f"a result with {kind}")

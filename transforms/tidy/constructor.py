@@ -155,11 +155,10 @@ class _Pruner:
     def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
         if not isinstance(node, ast.ClassDef):
             return node
-        body = [
-            child
-            for child in node.body
-            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or child.name in methods
-        ]
+        # The entry point gets a `forward` of its own, also where constructors run the modules that they hold.
+        kept = methods - {"forward"} if node.name == ENTRY_POINT else methods
+        functions = ast.FunctionDef | ast.AsyncFunctionDef
+        body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 
     def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:

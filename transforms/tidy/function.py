@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Backward, Lowered, Source
 
-from .arguments import Argument, short_roles, size_word
-from .body import Body, File, Words, result
+from .arguments import Argument, result, short_roles, size_word
+from .body import Body, File, Words
 from .checks import Checks
 from .names import free
 from .passes import uses

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from . import matmul, passes
 from .axes import Axis, split
 from .blocks import Launch, choose
+from .comments import Commented
 from .functions import parsed
 from .names import Names, operator_names
 from .raw import RawKernel
@@ -51,7 +52,7 @@ def tidy_kernel(raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: M
     used = passes.uses(body)
     parameters = [parameter for parameter in raw.parameters if used[parameter]]
     names = Names(raw, axes, words, pointers, sizes, simple.values)
-    body = names.rename(body)
+    body = Commented(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
     function = ast.FunctionDef(

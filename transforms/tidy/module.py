@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
-from .arguments import arguments, signature, size_word
-from .body import Body, File, Words, result
+from .arguments import arguments, result, signature, size_word
+from .body import Body, File, Words
 from .constructor import slice_constructor
 from .function import render_function
 from .functions import LIBRARY, library_calls

@@ -28,8 +28,11 @@ _SHORT = {
     "_softmax_backward_data": "softmax_backward", "_log_softmax_backward_data": "log_softmax_backward",
     "embedding_dense_backward": "embedding_backward", "convolution_backward": "conv_backward",
     "max_pool2d_with_indices_backward": "max_pool2d_backward", "_unsafe_index_put": "index_put",
-    "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest",
+    "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest", "linalg_vector_norm": "norm",
+    "constant_pad_nd": "pad", "clamp_min": "clamp", "clamp_max": "clamp",
 }  # fmt: skip
+# Reductions whose results, or what these are computed from, need no more than the name of what they are.
+_NAMED_BY_ROLE = frozenset("sum mean var var_mean std std_mean amax amin max min".split())
 _MADE_BY = {
     "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp",
     "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
@@ -44,6 +47,15 @@ def operator_names(operators: Sequence[str]) -> list[str]:
     """Short names of the operators, views left out unless there is nothing else."""
     named = [_SHORT.get(name, name).strip("_") for name in operators if name not in _VIEWS]
     return list(dict.fromkeys(named or [_SHORT.get(name, name).strip("_") for name in operators[-1:]]))
+
+
+def buffer_name(made: str) -> str:
+    """Of what is stored, see `RawKernel.stored`: "softmax_sum", and "sum" of a mean's."""
+    operator, _, role = made.partition(" ")
+    name = _SHORT.get(operator, operator).strip("_")
+    if not role or name in _NAMED_BY_ROLE:
+        return role or name
+    return f"{name}_{role}"
 
 
 def kernel_name(operators: Sequence[str], taken: set[str]) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from .sources import Origin, call_sources, value_origins
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
 _GRID = re.compile(r"'grid_type': '(\w+)'")
+_ROLES = {"tl.sum(": "sum", "triton_helpers.max2(": "max", "triton_helpers.min2(": "min"}
 _KERNEL = re.compile(r"^(\w+) = async_compile\.triton\(", re.MULTILINE)
 
 
@@ -25,6 +29,8 @@ class RawKernel:
     hints: dict[str, int]  # rounded sizes of the axes for the first workload, by prefix
     types: dict[str, str]  # parameter -> "*fp32", "i32", "constexpr"
     operators: tuple[str, ...]  # aten operators that it fuses, in order
+    sources: dict[int, str]  # line of the function -> the reference's expression that it is a part of
+    stored: dict[str, str]  # parameter -> what it takes: an operator's result, "relu", or a part of it, "softmax sum"
 
     @property
     def parameters(self) -> list[str]:
@@ -36,6 +42,7 @@ class RawKernel:
 class RawSource:
     kernels: dict[str, RawKernel]
     call: list[ast.stmt]  # body of the function that launches them
+    sources: dict[int, tuple[str, ...]]  # line of a launch -> the reference's expressions that lead to it
 
 
 def parse(source: str) -> RawSource:
@@ -44,7 +51,7 @@ def parse(source: str) -> RawSource:
     Raises:
         NotTidied: it has kernels that are not Triton's, or no function that calls them.
     """
-    operators = _operators(source)
+    comments = _comments(source)
     kernels: dict[str, RawKernel] = {}
     call: list[ast.stmt] | None = None
     for statement in ast.parse(source).body:
@@ -57,26 +64,32 @@ def parse(source: str) -> RawSource:
                     raise NotTidied(f"a kernel in {language}")
                 text = args[1]
                 assert isinstance(text, ast.Constant) and isinstance(text.value, str)
-                kernels[name] = _kernel(name, text.value, operators.get(name, ()))
+                kernels[name] = _kernel(name, text.value, comments.get(name, ""))
             case ast.FunctionDef(name="call", body=body):
                 call = body
     if call is None:
         raise NotTidied("no function that launches the kernels")
-    return RawSource(kernels, call)
+    return RawSource(kernels, call, call_sources(source))
 
 
-def _operators(source: str) -> dict[str, tuple[str, ...]]:
-    """Kernel -> the operators that the comment before its definition names."""
-    found: dict[str, tuple[str, ...]] = {}
+def _comments(source: str) -> dict[str, str]:
+    """Kernel -> what stands before its definition, from the line on that names its operators."""
+    found: dict[str, str] = {}
     for kernel in _KERNEL.finditer(source):
-        comments = _OPERATORS.findall(source, 0, kernel.start())
-        if comments:
-            names = (name.strip().split(".")[-1] for name in comments[-1].split(","))
-            found[kernel[1]] = tuple(dict.fromkeys(name for name in names if name))
+        if (start := source.rfind("Original ATen: [", 0, kernel.start())) >= 0:
+            found[kernel[1]] = source[start : kernel.start()]
     return found
 
 
-def _kernel(name: str, text: str, operators: tuple[str, ...]) -> RawKernel:
+def _operators(comments: str, origins: Mapping[str, Origin]) -> tuple[str, ...]:
+    """Those that its values come from; if that is not known, all that led to it."""
+    if known := [origin.operator for origin in origins.values() if origin.operator]:
+        return tuple(dict.fromkeys(known))
+    names = (name.strip().split(".")[-1] for listed in _OPERATORS.findall(comments)[:1] for name in listed.split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _kernel(name: str, text: str, comments: str) -> RawKernel:
     functions = [statement for statement in ast.parse(text).body if isinstance(statement, ast.FunctionDef)]
     main = functions[-1]
     heuristic = main.decorator_list[0]
@@ -90,6 +103,7 @@ def _kernel(name: str, text: str, operators: tuple[str, ...]) -> RawKernel:
     signature = next(
         value for key, value in zip(meta.keys, meta.values, strict=True) if ast.unparse(key or meta) == "'signature'"
     )
+    origins = value_origins(comments)
     return RawKernel(
         name=name,
         function=main,
@@ -98,5 +112,25 @@ def _kernel(name: str, text: str, operators: tuple[str, ...]) -> RawKernel:
         grid=grid[1] if (grid := _GRID.search(text)) else "",
         hints=ast.literal_eval(options["size_hints"]),
         types=ast.literal_eval(signature),
-        operators=operators,
+        operators=_operators(comments, origins),
+        sources=_sources(main, origins),
+        stored=_stored(main, origins),
     )
+
+
+def _sources(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[int, str]:
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    lines = [(node.lineno, origins.get(ast.unparse(node.targets[0]))) for node in assigned]
+    return {line: origin.expression for line, origin in lines if origin and origin.expression}
+
+
+def _stored(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[str, str]:
+    values = {ast.unparse(n.targets[0]): ast.unparse(n.value) for n in ast.walk(function) if isinstance(n, ast.Assign)}
+    found: dict[str, str] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="store"), args=[pointer, ast.Name(value), *_]) if value in origins:
+                parameter = next(part.id for part in ast.walk(pointer) if isinstance(part, ast.Name))
+                role = next((role for start, role in _ROLES.items() if values.get(value, "").startswith(start)), "")
+                found[parameter] = f"{origins[value].operator} {role}".strip()
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Sequence
 from typing import TypeGuard
@@ -23,7 +24,15 @@ _PRECEDENCE = (
 def function_text(node: ast.stmt, indent: int = 0) -> str:
     """The source of a definition, long lines broken."""
     text = ast.unparse(ast.fix_missing_locations(node))
-    return "\n".join(wrapped(line, indent) for line in text.splitlines())
+    return "\n".join(_comment(line, indent) or wrapped(line, indent) for line in text.splitlines())
+
+
+def _comment(line: str, indent: int) -> str:
+    """A statement that is nothing but a comment, see `comments`."""
+    text = line.strip()
+    if not re.fullmatch(r"""(['"])# .*\1""", text):
+        return ""
+    return " " * (indent + len(line) - len(line.lstrip())) + ast.literal_eval(text)
 
 
 def wrapped(line: str, indent: int = 0) -> str:
@@ -212,3 +221,8 @@ def _double_quoted(text: str) -> str:
             line = lines[row - 1]
             lines[row - 1] = f'{line[:column]}"{old[1:-1]}"{line[column + len(old) :]}'
     return "".join(lines)
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """A tuple of expressions."""
+    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"

@@ -70,6 +70,8 @@ class Simplifier(Expressions):
                 return []
             if isinstance(new, ast.Call) and ast.unparse(new.func) == "tl.load":
                 self.loads[name] = new
+        if not isinstance(new, ast.Name | ast.Constant):
+            ast.copy_location(new, value)  # where it comes from, wherever it goes
         return [ast.Assign([ast.Name(name, ast.Store())], new, lineno=0)]
 
     def _effect(self, function: str, args: Sequence[ast.expr]) -> list[ast.stmt]:

@@ -55,6 +55,7 @@ class Run:
 class LaunchKernel:
     kernel: str
     args: list[ast.expr]
+    line: int  # of the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _step(statement: ast.stmt, sizes: dict[str, str]) -> Step | None:
         case ast.Delete() | ast.Assign(targets=[ast.Tuple()], value=ast.Name("args")):
             return None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(kernel), attr="run"), args=args)):
-            return LaunchKernel(kernel, list(args))
+            return LaunchKernel(kernel, list(args), statement.lineno)
         case ast.Expr(value=ast.Call(func=func) as call):
             return None if ast.unparse(func) in _IGNORED_CALLS else Run(call)
         case ast.Assign(targets=[ast.Name(name)], value=value):

@@ -12,7 +12,7 @@ from kernelquarry.transforms.tidy.render import function_text
 
 _SOURCE = """\
 # Topologically Sorted Source Nodes: [a], Original ATen: [{operators}]
-k = async_compile.triton('k', '''
+{beside}k = async_compile.triton('k', '''
 {helpers}
 @triton_heuristics.{heuristic}(size_hints={hints}, triton_meta={{'signature': {types}}}, inductor_meta={{'grid_type': '{grid}'}})
 @triton.jit
@@ -60,6 +60,7 @@ def raw_kernel(
     hints: Mapping[str, int] | None = None,
     operators: str = "aten.relu",
     helpers: str = "",
+    beside: str = "",
 ) -> RawKernel:
     signature = {"in_ptr0": "*fp32", "out_ptr0": "*fp32", **types, "xnumel": "i32"}
     signature |= {"r0_numel": "i32"} if "r0_numel" in opening else {}
@@ -69,6 +70,7 @@ def raw_kernel(
     text = _SOURCE.format(
         operators=operators,
         helpers=helpers,
+        beside=beside,
         heuristic=heuristic,
         hints=dict(hints or {"x": 128}),
         types=signature,

@@ -317,3 +317,26 @@ def test_a_statement_that_defines_nothing_is_refused() -> None:
 def test_the_signature_of_forward(code: str, expected: str | None) -> None:
     found = forward_of(code)
     assert (ast.unparse(found.args) if found is not None else None) == expected
+
+
+def test_the_references_forward_goes_where_a_parametrization_keeps_those_of_others() -> None:
+    code = """
+        class Doubled(nn.Module):
+            def forward(self, weight):
+                return weight * 2
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+                torch.nn.utils.parametrize.register_parametrization(self.fc, "weight", Doubled())
+
+            def prepared(self, x):
+                return x + 1
+
+            def forward(self, x):
+                return self.fc(self.prepared(x))
+    """
+    found = slice_constructor("import torch\nfrom torch import nn\n" + textwrap.dedent(code), ["fc.bias"], ["fc"])
+    assert "def forward" in ast.unparse(found.definitions[0])
+    assert [node.name for node in found.entry.body if isinstance(node, ast.FunctionDef)] == ["__init__"]

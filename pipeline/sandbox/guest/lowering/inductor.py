@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 
 from .operators import pure_operators
+from .provenance import sources_of_values, told
 from .refusal import Refused
 from .sizes import NamingLowering
 
@@ -106,6 +107,7 @@ def generate(
     with (
         config.patch(known),
         pure_operators(),
+        sources_of_values() as values,
         # Variance in two passes: as exact as Welford's update, and a kernel can be read.
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
         # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
@@ -124,7 +126,7 @@ def generate(
             with V.set_graph_handler(lowered), V.set_extern_kernel_nodes([]):
                 lowered.run(*inputs)
                 code, _ = lowered.codegen()
-    text = _PATHS.sub("", str(getattr(code, "value", code)))
+    text = told(_PATHS.sub("", str(getattr(code, "value", code))), values)
     kernels = text.count("async_compile.triton(")
     if kernels == 0:
         extern = sorted({a or b for a, b in _EXTERN.findall(text)})

@@ -31,6 +31,7 @@ from ..trees import fill, flatten
 from .decompositions import decompositions
 from .guards import conditions
 from .joint import Joint, prepare
+from .provenance import Expressions
 from .refusal import Refused
 
 aten = torch.ops.aten
@@ -216,6 +217,7 @@ def trace(
         stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
         stack.enter_context(torch.backends.nnpack.flags(enabled=False))  # chosen by the size of the kernel
         stack.enter_context(preserve_node_meta())
+        stack.enter_context(Expressions(module))
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
