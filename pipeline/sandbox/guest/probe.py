@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import behaviour
-from .probing.candidates import FILLED_STYLES, LEAN_STYLES, STYLES, Style
+from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, STYLES, Style
 from .probing.constructor import Construction, Constructor
 from .probing.forward import hints, starts
 from .probing.graph import Recorder, graph
@@ -31,7 +31,9 @@ from .probing.users import Sight, sights
 
 _NAME = "probed"
 _LONG_S = 3.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
-_LEFT_OUT = r"NoneType|'Model' object has no attribute"  # in forward: the constructor was not given something
+# What forward raises where the constructor was not given something, and where it was given a class for a layer.
+_LEFT_OUT = r"NoneType|'Model' object has no attribute"
+_CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 
 
@@ -117,9 +119,11 @@ class _Finder:
         except TooBig as error:
             unfit, others = Unfit("too_big", str(error)), LEAN_STYLES
         except Unfit as error:
-            if error.reason != "no_workload" or not re.search(_LEFT_OUT, error.evidence):
+            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES}
+            fitting = [styles for pattern, styles in told.items() if re.search(pattern, error.evidence)]
+            if error.reason != "no_workload" or not fitting:
                 raise
-            unfit, others = error, FILLED_STYLES
+            unfit, others = error, fitting[0]
         try:
             return self._first(others)
         except (TooBig, Unfit):
@@ -206,19 +210,19 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
 
     Raises:
         Unfit: none is within the limits, or it is no task.
-        TooBig: there are too many contractions, and as many on less, so that other inputs change nothing.
+        TooBig: there are too many contractions, also on less, so that it takes another construction.
     """
     # The other workloads may be larger.
     limits = limits | {name: limits[name] // 2 for name in ("elements", "flops")}
     costs = _costs(caller, guess)
-    costly, contractions = _excess(costs, limits), costs.contractions
+    costly = _excess(costs, limits)
     for candidate in smaller(guess) if costly else ():
         if caller.call(candidate)[1] is None:
             costs = _costs(caller, candidate)
             if not _excess(costs, limits):
                 guess, costly = candidate, ""
                 break
-    if costly and costs.contractions == contractions > limits["contractions"]:
+    if costly and costs.contractions > limits["contractions"]:
         raise TooBig(costly)
     if costly:
         raise Unfit("too_big", costly)

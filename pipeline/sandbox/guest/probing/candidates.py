@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .kinds import SIZES, Kind, kind_of, snake
-from .source import Usage
+from .usage import Usage
 
 _ITEMS = 2  # in lists whose length nothing tells, the same for all so that they agree
 _LAST_RESORTS = (
@@ -16,6 +16,7 @@ _LAST_RESORTS = (
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
 _OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
+_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "to", "float", "view", "unsqueeze", "T"})
 _OF_MODULES = frozenset(
     {"weight", "parameters", "eval", "train", "named_parameters", "modules", "children", "state_dict"}
 )
@@ -33,6 +34,7 @@ class Style:
     depth: int = 2
     large: int = 64  # defaults over this are replaced
     fill: bool = False  # replace defaults of None
+    instances: bool = False  # replace classes of layers that are defaults by instances
 
     def expand(self, text: str) -> str:
         for name in ("inner", "outer", "dim", "hidden", "depth"):
@@ -51,6 +53,8 @@ STYLES = (
 )
 # For modules whose forward needs what their constructor leaves out.
 FILLED_STYLES = (Style(fill=True), Style(32, 32, 32, 32, fill=True))
+# For modules that apply as a layer what their constructor has a class for.
+INSTANCE_STYLES = (Style(instances=True), Style(32, 32, 32, 32, instances=True))
 # For modules that are too big in other styles: one layer of each, and narrow ones.
 LEAN_STYLES = (
     Style(depth=1, large=16),
@@ -94,6 +98,8 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
         instances = [text for text in values if text.startswith("nn.") and text.endswith(")")]
         ordered += [text for text in values if text.startswith("nn.") and text not in instances]
         ordered += [*classes, *instances, "nn.GELU()", "nn.ReLU", "nn.Linear"]
+    elif usage.applied:
+        ordered += [text for text in values if text.startswith("nn.") and text.endswith(")")] or ["nn.GELU()"]
     ordered += values[:2]
     ordered += [text for bound in usage.bounds for text in (str(bound // 16 * 16 + 32), str(bound))]
     ordered += values[2:]
@@ -110,7 +116,7 @@ def of_attribute(name: str) -> str:
 
 
 def _wants_config(usage: Usage) -> bool:
-    if usage.number or usage.called or usage.attributes & (_OF_STRINGS | _OF_MODULES):
+    if usage.number or usage.called or usage.applied or usage.attributes & (_OF_STRINGS | _OF_MODULES | _OF_TENSORS):
         return False
     return bool(usage.attributes)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -49,12 +50,39 @@ def check(caller: Caller, guess: Guess) -> None:
     if not _all_same(first, second):
         why = f"; a call changes {', '.join(changed[:3])}" if changed else ""
         raise Unfit("random", f"two calls in eval mode with the same input differ{why}")
-    floats = [t for t in first if t.is_floating_point()]
+    dull = _dull(caller, guess, inputs, first)
+    if dull is None:
+        return
+    with _stirred(caller.module):  # as for a trial: a scale of one and a kernel of zeros are only where they begin
+        _, first = _on_copies(caller, guess, inputs)
+        if any(not t.isfinite().all() for t in first) or _dull(caller, guess, inputs, first) is not None:
+            raise dull
+
+
+def _dull(caller: Caller, guess: Guess, inputs: Sequence[Tensor], found: Sequence[Tensor]) -> Unfit | None:
+    """Why these results of `inputs` ask for no kernel, if they do not."""
+    floats = [t for t in found if t.is_floating_point()]
     if all(any(_same(t, i) for i in inputs) for t in floats):
-        raise Unfit("returns_input", f"{len(floats)} outputs equal to inputs")
+        return Unfit("returns_input", f"{len(floats)} outputs equal to inputs")
     _, other = _on_copies(caller, guess, draw(guess.specs(), 3))
     if _all_same(floats, [t for t in other if t.is_floating_point()]):
-        raise Unfit("constant_output", f"other inputs give the same {[tuple(t.shape) for t in floats]}")
+        return Unfit("constant_output", f"other inputs give the same {[tuple(t.shape) for t in floats]}")
+    return None
+
+
+@contextmanager
+def _stirred(module: nn.Module) -> Iterator[None]:
+    """Every parameter is another one inside."""
+    generator = torch.Generator().manual_seed(0)
+    before = [(p, p.detach().clone()) for p in module.parameters() if p.is_floating_point()]
+    with torch.no_grad():
+        for parameter, value in before:
+            parameter.copy_(value + torch.rand(value.shape, generator=generator) / 2 + 0.25)
+        try:
+            yield
+        finally:
+            for parameter, value in before:
+                parameter.copy_(value)
 
 
 def check_variation(caller: Caller, guess: Guess) -> None:
@@ -69,7 +97,7 @@ def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[Any,
     found = [t.clone() for t in found]
     for spec, copy, original in zip(guess.specs(), copies, inputs, strict=True):
         if not _same(copy, original):
-            raise Unfit("no_workload", f"forward changes its input {spec.name}")
+            raise Unfit("changes_input", f"forward changes {spec.name}")
     return tree, found
 
 

@@ -82,6 +82,8 @@ class Constructor:
         for parameter in self._parameters:
             if parameter.required or (style.fill and parameter.value is None):
                 chosen[parameter.name] = candidates(parameter, style, self._classes)[0]
+            elif style.instances and getattr(parameter.value, "__module__", "") == nn.modules.activation.__name__:
+                chosen[parameter.name] = f"{parameter.default}()"
             elif style.shrink and (text := smaller(parameter, style)) is not None:
                 chosen[parameter.name] = text
         return chosen

@@ -23,10 +23,14 @@ _EDGES = re.compile(r"^(edge_index|edges|edge_idx)$")
 _LENGTHS = re.compile(r"(^|_)(len|lens|lengths?)$")
 _MASK = re.compile(r"mask")
 _TIME = re.compile(r"^(t|time|times|timesteps?|noise_levels?|sigmas?|step|steps|log_snr|gamma)$")
+_EMBEDDING = re.compile(
+    r"(^|_)(t|time|timestep|step|noise|style|class|speaker|spk|diffusion)_?(emb|embed|embedding)s?$|^(emb|style)$"
+)
 _FLAG = re.compile(r"^(return|is|use|need|with|do|train|training|deterministic|verbose|inverse|reverse)(_|$)")
 _SIZE_PAIR = re.compile(
     r"^(x_size|hw|hw_shape|input_resolution|resolution|spatial_shapes?|image_size|img_size|out(put)?_size|feat_size|size)$"
 )
+_SIZES = re.compile(r"(typing\.)?(list|tuple|List|Tuple|Sequence)\[int(, ?int)?\]|(torch\.)?Size\b")
 _PLANE = {"h": "H", "height": "H", "w": "W", "width": "W"}
 _HINTS = {"image": "HW", "map": "HW", "length": "L", "frames": "T", "window": "L"}  # kind of parameter -> symbols
 _LAST_LAYOUTS = (
@@ -39,6 +43,8 @@ def hints(values: Mapping[str, str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, text in values.items():
         kind = kind_of(name).name
+        if kind in ("inner", "size") and text.isdigit():
+            found.setdefault("C", int(text))
         if kind not in _HINTS or not re.fullmatch(r"[(\[]?\d+(, \d+)*[)\]]?", text):
             continue
         numbers = [int(number) for number in re.findall(r"\d+", text)]
@@ -56,10 +62,14 @@ def starts(module: nn.Module, inputs: Sequence[Input], hinted: Mapping[str, int]
     required = [i for i in inputs if i.required]
     features = next((e.features for e in found if e.features), SIZES[0]["C"])
     sizes = tuple(sorted({**SIZES[0], "C": features}.items()))
+    if any(e.features for e in found):
+        hinted = {symbol: size for symbol, size in hinted.items() if symbol != "C"}
     graph = any(_EDGES.search(i.name) for i in required)
     for layout in _layouts(required[0], found, graph):
         args = tuple(_argument(i, layout, required, found) for i in required)
         guess = Guess(args, sizes)
+        if any(_may_be_none(i) for i in required[1:]):
+            yield replace(guess, args=tuple(_without(i, a, required) for i, a in zip(required, args, strict=True)))
         if "H" not in layout and any(isinstance(arg, SizeArg | SizesArg) for arg in args):
             yield planar(guess)
         yield from _in_lists(guess, [i for i, item in enumerate(required) if _is_list(item)])
@@ -67,6 +77,15 @@ def starts(module: nn.Module, inputs: Sequence[Input], hinted: Mapping[str, int]
         if guess.resized(hinted).key() != guess.key():
             yield guess.resized(hinted)
         yield from _in_lists(guess, [i for i, item in enumerate(required) if item.usage.indexed and not _is_list(item)])
+
+
+def _may_be_none(item: Input) -> bool:
+    return re.match(r"Optional\b|.*\| ?None$", item.annotation.removeprefix("typing.")) is not None
+
+
+def _without(item: Input, arg: Arg, required: Sequence[Input]) -> Arg:
+    """None in place of the argument, if its annotation allows that; the first one is the input."""
+    return PlainArg(None) if item.name != required[0].name and _may_be_none(item) else arg
 
 
 def _in_lists(guess: Guess, indices: Sequence[int]) -> Iterator[Guess]:
@@ -85,7 +104,8 @@ def _layouts(first: Input, found: Sequence[Evidence], graph: bool) -> Iterator[t
         ordered += LAYOUTS[rank][:2]
     if first.usage.ranks:
         by_layers = [layout for layout in by_layers if len(layout) in first.usage.ranks]
-    return iter(dict.fromkeys((*ordered, *by_layers, *_LAST_LAYOUTS)))
+    layouts = dict.fromkeys((*ordered, *by_layers, *_LAST_LAYOUTS))
+    return iter(sorted(layouts, key=lambda layout: len(layout) < first.usage.least))
 
 
 def _argument(item: Input, layout: tuple[str, ...], required: Sequence[Input], found: Sequence[Evidence]) -> Arg:
@@ -102,7 +122,7 @@ def _tensor(item: Input, layout: tuple[str, ...], required: Sequence[Input], fou
     name, is_first = snake(item.name), item.name == required[0].name
     tokens = next((e.tokens for e in found if e.tokens), 0)
     if not is_first and _is_number(item, required):
-        return _number(name)
+        return _number(item)
     if _EDGES.search(name):
         return TensorArg(item.name, ("P", "E"), "int64", 0, min(table["L"] for table in SIZES))
     if _LENGTHS.search(name):
@@ -114,21 +134,32 @@ def _tensor(item: Input, layout: tuple[str, ...], required: Sequence[Input], fou
         return TensorArg(item.name, ("B", "L"), "bool")
     if _TIME.search(name):
         return TensorArg(item.name, ("B",))
+    if not is_first and not item.usage.ranks and _EMBEDDING.search(name) and len(layout) != 3:
+        return TensorArg(item.name, ("B", "C"))
     if not is_first and item.usage.ranks and len(layout) != item.usage.ranks[0]:
         return TensorArg(item.name, LAYOUTS[item.usage.ranks[0]][0])
     return TensorArg(item.name, layout)
 
 
-def _number(name: str) -> Arg:
-    if _SIZE_PAIR.search(name):
+def _number(item: Input) -> Arg:
+    name = snake(item.name)
+    if texts := _texts(item):
+        return PlainArg(texts[0])
+    if _SIZE_PAIR.search(name) or _SIZES.match(item.annotation):
         return SizesArg(("H", "W"))
     if name in _PLANE:
         return SizeArg(_PLANE[name])
     return PlainArg(True if _FLAG.search(name) else 2)
 
 
+def _texts(item: Input) -> list[str]:
+    """The strings that an argument may be."""
+    literal = re.match(r"(?:typing\.)?Literal\[(.*)\]$", item.annotation)
+    return re.findall(r"['\"]([^'\"]*)['\"]", literal[1]) if literal else item.usage.strings
+
+
 def _is_number(item: Input, among: Sequence[Input]) -> bool:
-    if re.match(r"(int|float|bool|str)\b", item.annotation):
+    if re.match(r"(int|float|bool|str)\b", item.annotation) or _SIZES.match(item.annotation) or _texts(item):
         return True
     name = snake(item.name)
     plane = {snake(other.name) for other in among} & _PLANE.keys()

@@ -23,6 +23,7 @@ LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
     3: (("B", "L", "C"), ("B", "C", "L"), ("C", "H", "W")),
     4: (("B", "C", "H", "W"), ("B", "H", "W", "C"), ("B", "T", "L", "C")),
     5: (("B", "C", "T", "H", "W"), ("B", "T", "C", "H", "W"), ("B", "T", "H", "W", "C")),
+    6: (("B", "C", "T", "L", "H", "W"), ("B", "T", "L", "H", "W", "C")),
 }
 MAX_ELEMENTS = 1 << 18  # of all inputs of a call
 

@@ -73,10 +73,17 @@ _KINDS = (
     _kind(
         "depth",
         ("<depth>", "1", "3", "4"),
-        r"depth|(repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree)$|(^|_)(steps|iters)$",
+        r"depth|(repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree|convolutions?)$|(^|_)(steps|iters)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(layers?|blocks?|stages?|repeats?|iters?|iterations|steps|convs?|units)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(levels?|mlps?|downs|modules|cells|experts|stacks|resblocks|hops)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(scales|splits|bases|kernels|branches|flows)$",
+        r"(^|_)(layer|block|stage|stack|cell)s?_(n|num|nb|cnt|count)$",
+    ),
+    _kind(
+        "count",
+        ("4", "2", "8", "16", "32"),
+        r"^(n|num|nb|number_of)_(?!\w*(feat|chan|chns|hid|dim|emb|unit|filt|in$|inp|out|stat|mel|freq|freqs|bin|fft|plane|neur"
+        r"|ch$|chs|pix|node|atom|size|width|model|cap|var))",
     ),
     _kind("reduction", ("4", "2", "8"), r"reduction|squeeze|shrink|bottleneck_factor|^r$"),
     _kind("momentum", ("0.1",), r"momentum"),

@@ -10,8 +10,9 @@ from typing import Any
 from torch import nn
 
 from .candidates import Parameter
-from .source import Source, Usage
+from .source import Source
 from .trial import Unfit
+from .usage import Usage
 
 _EMPTY = inspect.Parameter.empty
 

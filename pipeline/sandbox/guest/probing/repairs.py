@@ -42,6 +42,9 @@ _PAIRS: tuple[tuple[str, int, int], ...] = (
     (r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)", 2, 1),
 )
 _MULTIPLES = (
+    (r"(\d+)\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", 1, 2),
+    (r"(\d+)\D{0,20}\d+\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", 1, 2),
+    (r"(?:divisible by|multiple of)\D{0,30}(\d+)\D.*?(\d+)", 2, 1),
     (r"input\.size\(-\d\)=(\d+) is not divisible by (\d+)", 1, 2),
     (r"input of shape \[\d+, (\d+).*?num_groups=(\d+)", 1, 2),
 )
@@ -59,7 +62,9 @@ _RANKS = (
     r"subscripts in the equation \((\d)\)",
     r"(\d)D or (\d)D \(batch mode\)",
     r"[Oo]nly (?:supports? )?(\d)D(?:, (\d)D)?",
-    r"(\d)D or (\d)D input: padding size = 4",
+    r"Padding size 2 is.*?(\d)D or (\d)D input: padding size = 2",
+    r"Padding size 4 is.*?(\d)D or (\d)D input: padding size = 4",
+    r"dimensions greater than (\d)",
     r"<= (\d) dim",
     r"(\d)-?(?:D|dim)",
 )
@@ -95,6 +100,7 @@ _LARGER = (
     {"H": 28, "W": 26},
     {"H": 32, "W": 30},
     {"H": 32, "W": 64, "L": 96, "T": 16},
+    {"H": 28, "W": 56},
     {"H": 56, "W": 52},
     {"H": 64, "W": 96, "L": 160, "T": 16},
     {"H": 112, "W": 104, "L": 512},
@@ -195,19 +201,25 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
     wanted: list[int] = []
     for pattern in _RANKS:
         for match in re.finditer(pattern, failure.message):
-            wanted += [int(group) for group in reversed(match.groups()) if group and 1 <= int(group) <= 5]
+            wanted += [int(group) for group in reversed(match.groups()) if group and int(group) in LAYOUTS]
     for match in _NAMED_SHAPE.finditer(failure.message):
         names = [item.strip() for item in match[1].split(",")]
-        if len(names) <= 5 and not all(name.isdigit() for name in names):
+        if len(names) in LAYOUTS and not all(name.isdigit() for name in names):
             wanted.append(len(names))
     if rows := re.search(r"cannot be multiplied \(1x(\d+) and", failure.message):
         for index, item, tensor in guess.tensors():
             if guess.shape(tensor) == (int(rows[1]),):
                 yield guess.with_tensor(index, item, replace(tensor, dims=("B", "C")))
+    if unlike := re.search(r"same number of dimensions: got (\d) and (\d)", failure.message):
+        apart = abs(int(unlike[1]) - int(unlike[2]))
+        others = [len(tensor.dims) for index, _, tensor in guess.tensors() if index]
+        wanted += [rank for other in others for rank in (other - apart, other + apart) if rank in LAYOUTS]
     higher = re.search(_HIGHER_RANK, failure.message) is not None
     fewer = re.search("too many values to unpack|number of sizes provided", failure.message) is not None
     if not wanted and not higher and not fewer:
         return
+    for layout in (layout for rank in wanted for layout in LAYOUTS[rank][:1]):
+        yield from _all_of(guess, layout)
     for index, item, tensor in _blamed(guess, failure):
         rank = len(tensor.dims)
         ranks = [*wanted, *((rank + 1, rank + 2) if higher else ()), *((rank - 1,) if fewer else ())]
@@ -217,6 +229,14 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
                     yield guess.with_tensor(index, item, replace(tensor, dims=layout))
 
 
+def _all_of(guess: Guess, layout: tuple[str, ...]) -> Iterator[Guess]:
+    """Several tensors, all of one rank, that get another rank together."""
+    if len({len(tensor.dims) for _, _, tensor in guess.tensors()}) == 1 < len(list(guess.tensors())):
+        for index, item, tensor in guess.tensors():
+            guess = guess.with_tensor(index, item, replace(tensor, dims=layout))
+        yield guess
+
+
 def _multiples(guess: Guess, message: str) -> Iterator[Guess]:
     if match := re.search(_UNFLATTENED, message):
         lengths, size = [int(length) for length in match[1].split(",")], int(match[2])
@@ -224,6 +244,7 @@ def _multiples(guess: Guess, message: str) -> Iterator[Guess]:
         if -1 in lengths and factor:
             yield from _changed(guess, size, -(-size // factor) * factor)
         yield from _changed(guess, size, factor)
+        yield from _scaled(guess, size, factor)  # a token was taken away, or a stride divided it
     for pattern, was, of in _MULTIPLES:
         if match := re.search(pattern, message):
             size, factor = int(match[was]), int(match[of])
@@ -337,7 +358,8 @@ def _optional(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> It
     """A parameter that was left to its default of None is needed after all."""
     if "None" not in failure.message and failure.kind != "AssertionError":
         return
-    named = [name for name in failure.names if name in optional] or sorted(optional)
+    left = {name for name, index in optional.items() if index >= len(guess.args)}
+    named = [name for name in failure.names if name in left] or sorted(left)
     for name in named[:3]:
         index = optional[name]
         missing = tuple(PlainArg(None) for _ in range(len(guess.args), index))

@@ -27,9 +27,13 @@ _SLOW_S = 2.0  # of CPU time, for one call
 _LONG_S = 2.5  # of CPU time, after which a search ends; most take a fiftieth
 # Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
 # of each like failure before; what a failure that got further than any before is worth.
-_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.05, 0.3
+_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3
 _MORE = (5, 2)  # the second and third workload have, of what no table has a size for
-_SMALLER = ({"H": 6, "W": 10, "T": 4, "L": 12}, {"H": 4, "W": 6, "T": 3, "L": 8})
+_SMALLER = (
+    {"H": 6, "W": 10, "T": 4, "L": 12},
+    {"H": 4, "W": 6, "T": 3, "L": 8},
+    {"H": 3, "W": 5, "T": 2, "L": 4},  # for those with a contraction for each step
+)
 
 
 class Caller:

@@ -16,7 +16,7 @@ from kernelquarry.pipeline.sandbox.guest.probing.candidates import (
     smaller,
     with_attribute,
 )
-from kernelquarry.pipeline.sandbox.guest.probing.source import Usage
+from kernelquarry.pipeline.sandbox.guest.probing.usage import Usage
 
 STYLE = STYLES[0]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kernelquarry.pipeline.sandbox.guest.probing.source import Source, Usage, pattern_rank
+from kernelquarry.pipeline.sandbox.guest.probing.source import Source, pattern_rank
+from kernelquarry.pipeline.sandbox.guest.probing.usage import Usage
 
 # what a method says about x -> what is found; what is left out is as in an empty Usage
 USAGES: dict[str, dict[str, Any]] = {
@@ -39,7 +40,7 @@ USAGES: dict[str, dict[str, Any]] = {
     "assert x.ndim == 5 or len(x.shape) == 4": {"attributes": {"ndim", "shape"}, "ranks": [5, 4]},
     "x.permute(0, 2, 1)": {"attributes": {"permute"}, "ranks": [3]},
     "x.permute((0, 2, 1, 3))": {"attributes": {"permute"}, "ranks": [4]},
-    "x.unflatten(1, (8, -1)).permute(0, 1, 3, 2)": {"ranks": [3], "attributes": {"unflatten"}},
+    "x.unflatten(1, (8, -1)).permute(0, 1, 3, 2)": {"ranks": [3], "attributes": {"unflatten"}, "least": 2},
     "x.squeeze((1, 2)).unsqueeze(0).permute(1, 2, 0)": {"ranks": [4], "attributes": {"squeeze"}},
     "x.squeeze(1).permute(1, 0)": {"ranks": [3], "attributes": {"squeeze"}},
     "x.mean(1).permute(1, 0)": {"attributes": {"mean"}},
