@@ -30,7 +30,7 @@ T = TypeVar("T")
 SAMPLE = 300
 CORES = 2
 # Rightly dropped, whatever their arguments: see docs/stages/probe.md.
-NO_TASK = frozenset({"random", "constant_output", "returns_input", "no_tensor_output"})
+NO_TASK = frozenset({"random", "constant_output", "returns_input", "changes_input", "no_tensor_output"})
 _NUMERIC_ANNOTATION = re.compile(r"(int|float|bool)\b")
 _NUMERIC_NAME = re.compile(
     r"dim|channel|size|hidden|embed|width|depth|height|length|len$|layer|block|plane|unit|feature|feat|head|rank|kernel"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +17,8 @@ _LAST_RESORTS = (
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
 _OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
-_OF_TENSORS = frozenset({"shape", "size", "dim", "ndim", "device", "dtype", "to", "float", "view", "unsqueeze", "T"})
+_OF_TENSORS = frozenset({"shape", "ndim", "unsqueeze", "view", "numel"})
+_OF_DICTS = frozenset({"get", "items", "keys", "values", "pop", "copy", "update"})
 _OF_MODULES = frozenset(
     {"weight", "parameters", "eval", "train", "named_parameters", "modules", "children", "state_dict"}
 )
@@ -87,7 +89,10 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
     ordered = [repr(text) for text in (*usage.strings, *parameter.keys)]
     if parameter.default and parameter.default != "None":
         ordered.append(parameter.default)
+    if usage.keys:
+        ordered.append(_mapping({key: _of_part(key, usage) for key in usage.keys}))
     if _wants_config(usage):
+        ordered.append(_of_config(usage))
         ordered.append(config({name: of_attribute(name) for name in sorted(usage.attributes)}))
     if usage.called or parameter.annotation.startswith(("Callable", "function")) or values[0].startswith(("nn.", "'")):
         ordered += [text for text in parameter.examples if text != "None" and not text.isdigit()]
@@ -115,16 +120,54 @@ def of_attribute(name: str) -> str:
     return "'relu'" if kind.name == "activation" else kind.values[0]
 
 
+def _of_config(usage: Usage) -> str:
+    return config({name: _of_part(name, usage) for name in sorted(usage.attributes)})
+
+
+def _of_part(name: str, usage: Usage) -> str:
+    """The value of one entry of a configuration, by how that is used."""
+    part = usage.parts.get(name, Usage())
+    if part.keys:
+        return _mapping({key: _of_part(key, part) for key in part.keys})
+    if _wants_config(part):
+        return _of_config(part)
+    if part.strings:
+        return repr(part.strings[0])
+    if (part.sequence or part.nested or part.items) and not part.number:
+        return lists(Parameter(name, usage=part), Style())[0]
+    return of_attribute(name)
+
+
 def _wants_config(usage: Usage) -> bool:
-    if usage.number or usage.called or usage.applied or usage.attributes & (_OF_STRINGS | _OF_MODULES | _OF_TENSORS):
+    if usage.number or usage.called or usage.applied:
         return False
-    return bool(usage.attributes)
+    return bool(usage.attributes) and not usage.attributes & (_OF_STRINGS | _OF_MODULES | _OF_TENSORS | _OF_DICTS)
 
 
 def config(attributes: dict[str, str]) -> str:
     """An object with these attributes, as an expression that needs no import."""
-    fields = ", ".join(f"{name!r}: {text}" for name, text in attributes.items())
-    return f"type('Config', (), {{{fields}}})()"
+    return f"type('Config', (), {_mapping(attributes)})()"
+
+
+def _mapping(items: dict[str, str]) -> str:
+    return f"{{{', '.join(f'{key!r}: {text}' for key, text in items.items())}}}"
+
+
+def with_key(text: str, name: str) -> str | None:
+    """The dict with one item more; None if it is another expression."""
+    if not text.startswith("{") or f"{name!r}:" in text:
+        return None
+    return f"{text[:-1]}{', ' if len(text) > 2 else ''}{name!r}: {of_attribute(name)}}}"
+
+
+def named_instead(text: str, message: str) -> Iterator[str]:
+    """`text` with another string for one that the message refuses: "no mode 'a', should be in ['b', 'c']"."""
+    said = re.findall(r"['\"]([A-Za-z][\w-]*)['\"]", message)
+    for options in re.findall(r"\b(?:in|of|are|from):? [\[({]([\w, -]+)[\])}]", message):
+        said += options.replace(",", " ").split()
+    for refused in re.findall(r"'([A-Za-z][\w-]*)'(?!:)", text):
+        if re.search(rf"\b{refused}\b", message):
+            yield from (text.replace(f"'{refused}'", f"'{other}'") for other in dict.fromkeys(said) if other != refused)
 
 
 def with_attribute(text: str, name: str) -> str | None:

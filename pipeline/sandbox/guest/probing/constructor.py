@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .candidates import STYLES, Parameter, Style, candidates, smaller, with_attribute
+from .candidates import STYLES, Parameter, Style, candidates, named_instead, smaller, with_attribute, with_key
 from .parameters import constructor_parameters, takes_more
 from .source import Source
 from .trial import Failure, TooBig, attempt, parameter_cap, seed
@@ -150,6 +150,11 @@ class Constructor:
             for name, text in chosen.items():
                 if (larger := with_attribute(text, missing[1])) is not None:
                     yield {**chosen, name: style.expand(larger)}
+        if failure.kind == "KeyError":
+            added = {name: with_key(text, failure.message.strip("'")) for name, text in chosen.items()}
+            yield from ({**chosen, name: style.expand(larger)} for name, larger in added.items() if larger)
+        for name, text in chosen.items():
+            yield from ({**chosen, name: other} for other in named_instead(text, failure.message))
         if failure.kind == "IndexError":
             yield from ({**chosen, name: text} for name in names for text in _longer(chosen.get(name, "")))
         options = {name: candidates(parameters[name], style, self._classes) for name in names}

@@ -26,6 +26,7 @@ _TIME = re.compile(r"^(t|time|times|timesteps?|noise_levels?|sigmas?|step|steps|
 _EMBEDDING = re.compile(
     r"(^|_)(t|time|timestep|step|noise|style|class|speaker|spk|diffusion)_?(emb|embed|embedding)s?$|^(emb|style)$"
 )
+_FLOW = re.compile(r"(^|_)flow$")
 _FLAG = re.compile(r"^(return|is|use|need|with|do|train|training|deterministic|verbose|inverse|reverse)(_|$)")
 _SIZE_PAIR = re.compile(
     r"^(x_size|hw|hw_shape|input_resolution|resolution|spatial_shapes?|image_size|img_size|out(put)?_size|feat_size|size)$"
@@ -136,6 +137,8 @@ def _tensor(item: Input, layout: tuple[str, ...], required: Sequence[Input], fou
         return TensorArg(item.name, ("B",))
     if not is_first and not item.usage.ranks and _EMBEDDING.search(name) and len(layout) != 3:
         return TensorArg(item.name, ("B", "C"))
+    if _FLOW.search(name) and layout == ("B", "C", "H", "W") and len(required) > 1:
+        return TensorArg(item.name, ("B", "P", "H", "W"))
     if not is_first and item.usage.ranks and len(layout) != item.usage.ranks[0]:
         return TensorArg(item.name, LAYOUTS[item.usage.ranks[0]][0])
     return TensorArg(item.name, layout)

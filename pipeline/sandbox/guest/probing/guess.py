@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-# Sizes of batch, channels, height, width, time and sequence length; of a graph, edges and the ends of one.
+# Sizes of batch, channels, height, width, time and sequence length; of a graph, edges; of what comes in pairs, as ends.
 # The first workload is ordinary, the second odd, the third another; inside each, sizes are pairwise distinct.
 SIZES: tuple[Mapping[str, int], ...] = (
     {"B": 2, "C": 16, "H": 12, "W": 20, "T": 6, "L": 24, "E": 40, "P": 2},

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import isqrt
 from typing import Any
 
 import torch
@@ -155,7 +156,7 @@ def _one_by_one(
         taken = {now, *(sizes[symbol] for sizes in before)}
         near = [size, 2 * now, 3 * now]
         if symbol[0] not in "BC":  # a batch is mostly free, channels are mostly fixed
-            near[1:1] = [_up(size, 2), _up(size, 4), _up(size, 8), now - 1, now - 2, now + now // 2]
+            near[1:1] = [_up(size, 2), _up(size, 4), _up(size, 8), now - 1, now - 2, now + now // 2, *_squares(now)]
         for other in dict.fromkeys(n for n in near if n > 0 and n not in taken):
             changed = current.resized({symbol: other})
             if caller.runs(changed):
@@ -164,6 +165,13 @@ def _one_by_one(
         else:
             fixed.add(symbol)
     return current
+
+
+def _squares(size: int) -> list[int]:
+    """Those after the square that a size is, or is one more than: the tokens of a square, with one for the class."""
+    root = isqrt(size)
+    more = size - root * root
+    return [(root + step) ** 2 + more for step in (1, 2)] if more < 2 else []
 
 
 def _up(size: int, multiple: int) -> int:

@@ -91,7 +91,18 @@ class Source:
             finder = Finder(self, class_name, parameter, depth, function.name == "__init__")
             finder.follow(function.body)
             self._usages[key] = finder.usage
+            if depth and (finder.constructs or parameter.startswith("self.")):
+                self._follow_parts(class_name, function, parameter, depth - 1, finder.usage)
         return self._usages[key]
+
+    def _follow_parts(self, class_name: str, function: Function, parameter: str, depth: int, usage: Usage) -> None:
+        """A configuration's entries may be configurations, lists or names themselves."""
+        paths = {name: f"{parameter}.{name}" for name in sorted(usage.attributes)}
+        paths |= {key: f"{parameter}[{key!r}]" for key in usage.keys}
+        for name, path in paths.items():
+            part = self.followed(class_name, function, path, depth)
+            if part != Usage():
+                usage.parts.setdefault(name, Usage()).absorb(part)
 
     def callee(self, class_name: str, call: ast.Call) -> tuple[str, Function, bool] | None:
         """The class, function and whether `self` comes first, if this file defines what is called."""

@@ -34,6 +34,7 @@ class Usage:
     bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
     ranks: list[int] = field(default_factory=list)  # of a tensor, in order of appearance
     least: int = 0  # number of axes that a tensor has at least
+    parts: dict[str, Usage] = field(default_factory=dict)  # of its attributes and items, if any
 
     def absorb(self, other: Usage) -> None:
         self.sequence |= other.sequence
@@ -50,10 +51,12 @@ class Usage:
         self.bounds += [n for n in other.bounds if n not in self.bounds]
         self.ranks += [r for r in other.ranks if r not in self.ranks]
         self.least = max(self.least, other.least)
+        for name, part in other.parts.items():
+            self.parts.setdefault(name, Usage()).absorb(part)
 
 
 class Finder(ast.NodeVisitor):
-    """Collects the uses of one name, or of `self.<name>`, in source order, until it is bound to something else."""
+    """Collects the uses of what has one path (`path_of`), in source order, until it is bound to something else."""
 
     def __init__(self, source: Source, class_name: str, parameter: str, depth: int, constructs: bool) -> None:
         self.source, self.class_name, self.parameter, self.depth = source, class_name, parameter, depth
@@ -68,12 +71,7 @@ class Finder(ast.NodeVisitor):
             self.visit(statement)
 
     def is_parameter(self, node: ast.AST | None) -> bool:
-        match node:
-            case ast.Name(name):
-                return name == self.parameter and not self.rebound
-            case ast.Attribute(ast.Name("self"), name):
-                return f"self.{name}" == self.parameter and not self.rebound
-        return False
+        return not self.rebound and path_of(node) == self.parameter
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -278,6 +276,18 @@ class Finder(ast.NodeVisitor):
         passed += [k.arg for k in node.keywords if k.arg and self.is_parameter(k.value)]
         for parameter in passed:
             self.usage.absorb(self.source.followed(class_name, function, parameter, self.depth - 1))
+
+
+def path_of(node: ast.AST | None) -> str:
+    """`x`, `self.x`, `x.a` or `x['a']`; "" of another expression."""
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(value, name):
+            return f"{path_of(value)}.{name}"
+        case ast.Subscript(value, ast.Constant(str() as key)):
+            return f"{path_of(value)}[{key!r}]"
+    return ""
 
 
 def _through(iterated: ast.expr) -> Iterator[ast.expr]:

@@ -48,7 +48,7 @@ NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
     "a constant": (lambda x: torch.ones(3), "constant_output", "[(3,)]"),
     "the input's integers beside a constant": (lambda x: (torch.ones(1), x.argmax(1)), "constant_output", "[(1,)]"),
     "one infinite element": (lambda x: torch.cat([x.flatten(), x.new_tensor([torch.inf])]), "not_finite", "3.0%"),
-    "a changed input": (lambda x: x.zero_() + 1, "no_workload", "changes its input x"),
+    "a changed input": (lambda x: x.zero_() + 1, "changes_input", "forward changes x"),
     "a boolean": (lambda x: x > 0, "no_tensor_output", "torch.bool"),
     "nothing": (lambda x: x[:, :0], "no_tensor_output", "torch.float32"),
     "a sparse tensor": (lambda x: x.to_sparse(), "no_tensor_output", "sparse"),

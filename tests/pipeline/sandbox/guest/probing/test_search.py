@@ -105,7 +105,7 @@ def test_calls_make_no_graph() -> None:
 
 
 def test_smaller() -> None:
-    assert shapes(list(smaller(IMAGE))) == [(2, 16, 6, 10), (2, 16, 4, 6)]
+    assert shapes(list(smaller(IMAGE))) == [(2, 16, 6, 10), (2, 16, 4, 6), (2, 16, 3, 5)]
     assert list(smaller(ROWS)) == []
 
 

@@ -59,6 +59,11 @@ USAGES: dict[str, dict[str, Any]] = {
     "x = x or 3; len(x)": {"sequence": True},
     "x = x if y else 3; len(x)": {"sequence": True},
     "self.method(x)": {},  # recursion ends
+    "b, *rest = x.shape": {"attributes": {"shape"}},
+    "b, c, h, w, d = (*x.shape, y)": {"attributes": {"shape"}, "ranks": [4]},
+    "x.shape[2] + x.shape[1]": {"attributes": {"shape"}, "least": 3},
+    "x.shape[2:]": {"attributes": {"shape"}, "least": 3},
+    "x.size(3), x.transpose(1, 2)": {"attributes": {"size", "transpose"}, "least": 4},
 }
 CODE = """
 class Base:
@@ -135,3 +140,32 @@ def test_documented(line: str, expected: str) -> None:
 @pytest.mark.parametrize(("side", "rank"), [("b (h p) w", 3), ("b c 1", 3), ("(b n)", 1), ("", 0)])
 def test_pattern_rank(side: str, rank: int) -> None:
     assert pattern_rank(side) == rank
+
+
+KEEPS = """
+class Base:
+    def show(self):
+        for item in self.items: pass
+
+class Model(Base):
+    def __init__(self, items, act, mode=None, *, deep, plain):
+        self.items = list(items)
+        self.items, self.act = items, act
+        self.mode = mode or "a"
+        self.width = deep["a"].width
+        self.plain = plain + 1
+
+    def forward(self, x):
+        self.plain.attribute
+        if self.mode == "b":
+            return self.act(x)
+"""
+
+
+def test_what_is_kept_is_followed() -> None:
+    def usage(name: str) -> Usage:
+        return Source(KEEPS).usage("Model", "__init__", name)
+
+    assert usage("items").sequence and usage("act") == Usage(applied=True) and usage("mode").strings == ["b"]
+    assert usage("plain") == Usage(), "what is made of it is another thing"
+    assert usage("deep") == Usage(keys=["a"], parts={"a": Usage(attributes={"width"})})

@@ -55,7 +55,7 @@ def test_layers_that_say_nothing() -> None:
 
 
 def test_hints_are_the_sizes_that_the_constructor_was_given() -> None:
-    assert hints({"image_size": "32", "dim": "64"}) == {"H": 32, "W": 32}
+    assert hints({"image_size": "32", "dim": "64"}) == {"H": 32, "W": 32, "C": 64}
     assert hints({"img_size": "(16, 24)", "num_frames": "8"}) == {"H": 16, "W": 24, "T": 8}
     assert hints({"seq_len": "24", "image_size": "None"}) == {"L": 24}
     assert hints({"window_size": "4"}) == {"L": 16} and hints({"window_size": "(2, 4)"}) == {"L": 8}
