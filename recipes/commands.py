@@ -106,7 +106,7 @@ def train(
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or the endpoint's name of it.")],
-    suite: Annotated[str, typer.Option(help="test, embedded or kernelbench.")] = "test",
+    suite: Annotated[str, typer.Option(help="test, embedded, kernelbench, tritonbench-g or tritonbench-t.")] = "test",
     source: Annotated[str, typer.Option(help="Dataset of the suite test; checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
     endpoint: EndpointOption = "",

@@ -37,9 +37,9 @@ _ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not spoil the process for forks
 }
 # What the warm process of a kind has beside it.
-_INTERPRETED = ("interpret", "mutants", "loose")
+_INTERPRETED = ("interpret", "mutants", "loose", "called")
 _ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
-_WITH_GPU = ("execute", "timing", "loose_on_gpu")
+_WITH_GPU = ("execute", "timing", "loose_on_gpu", "called_on_gpu")
 
 
 class Zygote:

@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.lines import add_line, read_lines
 from kernelquarry.recipes.samplers import Sampler
 
-from .problems import Problem
-
 T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """A problem of any suite."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def chat(self) -> list[Message]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,10 @@ class Score:
     sample: int
     why: str  # code of the reason why it does not pass, "" if it does
     hack: str  # class of the hack that it is
-    compiled: bool  # it was constructed
+    compiled: bool  # it was constructed; of TritonBench, its test ended without an exception
     evidence: str
     speedup: float  # over eager, 0 if it was not timed
-    kernelbench: bool  # right as KernelBench scores it
+    others: bool  # right as others score: TritonBench its own problems, KernelBench all else
     naive: bool  # has the keyword, and is within 1e-2 on the inputs that it was shown
 
 
@@ -50,7 +59,7 @@ def read_records(path: Path, kind: type[T]) -> list[T]:
         raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
 
 
-def write_answers(path: Path, problems: Sequence[Problem], samples: int, sampler: Sampler) -> Iterator[Answer]:
+def write_answers(path: Path, problems: Sequence[Asked], samples: int, sampler: Sampler) -> Iterator[Answer]:
     """Those that are there, and then those that are missing, each written before it is handed out."""
     known = {(answer.problem, answer.sample): answer for answer in read_records(path, Answer)}
     wanted = [(problem, sample) for problem in problems for sample in range(samples)]

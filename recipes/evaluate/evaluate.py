@@ -19,7 +19,8 @@ from kernelquarry.recipes.timing import speedup
 from kernelquarry.transforms.boundary import run_guarded
 
 from .answers import Answer, Score, read_records, write_answers
-from .problems import Problem
+from .problems import AnyProblem, Problem
+from .scripted import score_script
 
 _logger = logging.getLogger(__name__)
 STRICT, NAIVE = 1e-4, 1e-2  # KernelBench's tolerance of float32 today, and what many others use
@@ -38,15 +39,15 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Answered:
     id: str
-    problem: Problem
+    problem: AnyProblem
     answer: Answer
     timed: bool
 
 
 def evaluate(
-    problems: Sequence[Problem],
+    problems: Sequence[AnyProblem],
     sampler: Sampler,
     samples: int,
     folder: Path,
@@ -70,8 +71,8 @@ def evaluate(
                 answers.append(answer)
                 key = answer.problem, answer.sample
                 if key not in known:
-                    asked = _Asked(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed)
-                    pending[key] = threads.submit(_guarded, asked, sandbox, path)
+                    answered = _Answered(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed)
+                    pending[key] = threads.submit(_guarded, answered, sandbox, path)
             written = time.monotonic()
             known |= {key: future.result() for key, future in pending.items()}
         finally:
@@ -81,7 +82,7 @@ def evaluate(
     return Evaluated(answers, scores, written - begun, ended - written)
 
 
-def _guarded(asked: _Asked, sandbox: Sandbox, path: Path) -> Score:
+def _guarded(asked: _Answered, sandbox: Sandbox, path: Path) -> Score:
     outcome = run_guarded(_score, asked, sandbox)
     if isinstance(outcome, Kept):
         score: Score = outcome.record
@@ -93,7 +94,9 @@ def _guarded(asked: _Asked, sandbox: Sandbox, path: Path) -> Score:
     return Score(asked.answer.problem, asked.answer.sample, "errored", "", False, evidence, 0.0, False, False)
 
 
-def _score(asked: _Asked, sandbox: Sandbox) -> Outcome[Score]:
+def _score(asked: _Answered, sandbox: Sandbox) -> Outcome[Score]:
+    if not isinstance(asked.problem, Problem):
+        return score_script(asked.problem, asked.answer, sandbox, asked.timed)
     row, code = asked.problem.row, read_answer(asked.answer.text)
     judgement = judge_code(code, row, sandbox, asked.problem.general)
     compiled, within = loose(judgement, row.python_code, sandbox)
@@ -106,7 +109,7 @@ def _score(asked: _Asked, sandbox: Sandbox) -> Outcome[Score]:
             compiled=compiled or judgement.step >= Step.LOADS,
             evidence=judgement.evidence,
             speedup=speedup(judgement, row, sandbox, asked.problem.general) if asked.timed else 0.0,
-            kernelbench=STRICT in within,
+            others=STRICT in within,
             naive=NAIVE in within and "@triton.jit" in code,
         )
     )

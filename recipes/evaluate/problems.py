@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from kernelquarry.pipeline.prompts import Message, ask
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -14,10 +15,12 @@ from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.data import load_pairs, split_of
 
 from .kernelbench import read_kernelbench
+from .scripted import ScriptProblem
 from .task import row_of_source
+from .tritonbench import read_tritonbench
 
 EMBEDDED = Path(__file__).parent / "suites" / "embedded.toml"
-SUITES = ("test", "embedded", "kernelbench")
+SUITES = ("test", "embedded", "kernelbench", "tritonbench-g", "tritonbench-t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +37,28 @@ class Problem:
         return ask(self.row.python_code)
 
 
-def read_suite(name: str, source: str, levels: Sequence[int], limit: int, sandbox: Sandbox) -> list[Problem]:
+AnyProblem: TypeAlias = Problem | ScriptProblem
+
+
+def read_suite(name: str, source: str, levels: Sequence[int], limit: int, sandbox: Sandbox) -> Sequence[AnyProblem]:
     """The problems of a suite, by level and id, the first `limit` of each level unless that is 0.
 
     Args:
-        source: a dataset for "test"; for a benchmark its checkout, or "" for the Hub.
+        source: a dataset for "test"; for a benchmark its checkout, or "" for the Hub if it is there.
 
     Raises:
         UserError: there is no such suite, or it cannot be read.
     """
     if name == "test":
-        pairs = split_of(load_pairs(source), "test")
-        problems = [Problem(pair.id, "", pair, True) for pair in pairs]
-    elif name == "embedded":
+        return [Problem(pair.id, "", pair, True) for pair in split_of(load_pairs(source), "test")][: limit or None]
+    if name == "embedded":
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
-        problems = [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
-    elif name == "kernelbench":
+        return [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
+    if name == "kernelbench":
         found = read_kernelbench(source, levels)
         taken = [each for level in levels for each in [e for e in found if e.level == level][: limit or None]]
-        problems = [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in taken]
-    else:
-        raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
-    return problems[: limit or None] if name != "kernelbench" else problems
+        return [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in taken]
+    if name in SUITES:
+        scripts = read_tritonbench(source, name[-1].upper())[: limit or None]
+        return [ScriptProblem(script.id, "", script) for script in scripts]
+    raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")

@@ -28,7 +28,7 @@ class Results:
     samples: int  # of each problem
     sampling: str
     strict: dict[str, Estimate]  # pass@k, by our verifier
-    kernelbench: dict[str, Estimate]  # pass@k, as KernelBench scores
+    others: dict[str, Estimate]  # pass@k, as others score
     compiled: Estimate
     fast: dict[str, Estimate]  # fast_p by our verifier's verdict; empty if nothing was timed
     naive: Estimate
@@ -63,7 +63,7 @@ def summarise(
         samples=min(map(len, groups)),
         sampling=sampling,
         strict=rates(right),
-        kernelbench=rates([[score.kernelbench for score in group] for group in groups]),
+        others=rates([[score.others for score in group] for group in groups]),
         compiled=mean_of([[score.compiled for score in group] for group in groups]),
         fast=fast_p(right, [[score.speedup for score in group] for group in groups]) if timed else {},
         naive=mean_of([[score.naive for score in group] for group in groups]),
@@ -112,7 +112,7 @@ def _section(each: Results) -> str:
     head += f"{each.tokens:,} tokens, {each.cut} answers without an end. Percent, with 95 % intervals over problems."
     lines = [f"## {each.model} on {each.suite} {each.level}".rstrip(), "", head, ""]
     lines += [f"| scored by | compiled | {' | '.join(ks)} |", f"|---|---|{'---|' * len(ks)}"]
-    for name, found in (("our verifier", each.strict), ("KernelBench's way", each.kernelbench)):
+    for name, found in (("our verifier", each.strict), ("others' way", each.others)):
         lines.append(f"| {name} | {each.compiled} | {' | '.join(str(found[k]) for k in ks)} |")
     lines += ["", f"A naive check passes {each.naive}, of which ours does not pass {each.naive_gap}.", ""]
     if each.fast:
@@ -125,6 +125,37 @@ def _section(each: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
+CHANNELS = (
+    ("TritonBench-G", "tritonbench-g", ""),
+    ("TritonBench-T", "tritonbench-t", ""),
+    *((f"KernelBench {level}", "kernelbench", f"level {level}") for level in (1, 2, 3)),
+)
+
+
+def channels(results: Sequence[Results]) -> list[str]:
+    """AutoTriton's table: of each model the share of answers that are called and that are right, and of first answers
+    more than once and twice as fast; "-" where it was not evaluated. No lines if no model was on TritonBench."""
+    known = {(each.model, each.suite, each.level): each for each in results}
+    models = sorted({each.model for each in results if each.suite.startswith("tritonbench")})
+    if not models:
+        return []
+    lines = ["## AutoTriton's five channels", "", "Call / execution · fast_1 / fast_2, in percent.", ""]
+    lines += [f"| model | {' | '.join(name for name, _, _ in CHANNELS)} |", f"|{'---|' * (len(CHANNELS) + 1)}"]
+    for model in models:
+        cells = (_channel(known.get((model, suite, level))) for _, suite, level in CHANNELS)
+        lines.append(f"| {model} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _channel(each: Results | None) -> str:
+    if each is None:
+        return "-"
+    told = f"{100 * each.compiled.value:.1f} / {100 * each.strict['pass@1'].value:.1f}"
+    if each.fast:
+        told += f" · {100 * each.fast['fast_1'].value:.1f} / {100 * each.fast['fast_2'].value:.1f}"
+    return told
+
+
 def leaderboard(results: Sequence[Results]) -> str:
     """A table a suite and level, the best first, as Markdown."""
     parts = ["# Leaderboard", "", "Made by `kernelquarry leaderboard` from the results of evaluations.", ""]
@@ -132,11 +163,12 @@ def leaderboard(results: Sequence[Results]) -> str:
         found = [each for each in results if (each.suite, each.level) == (suite, level)]
         found.sort(key=lambda each: (-each.strict["pass@1"].value, each.model))
         parts += [f"## {suite} {level}".rstrip(), ""]
-        parts += ["| model | pass@1 | pass@10 | KernelBench's way | naive gap | fast_1 | problems | on |"]
+        parts += ["| model | pass@1 | pass@10 | others' way | naive gap | fast_1 | problems | on |"]
         parts += ["|---|---|---|---|---|---|---|---|"]
         for each in found:
             ten, fast = each.strict.get("pass@10", "-"), each.fast.get("fast_1", "-")
-            row = (each.model, each.strict["pass@1"], ten, each.kernelbench["pass@1"], each.naive_gap, fast)
+            row = (each.model, each.strict["pass@1"], ten, each.others["pass@1"], each.naive_gap, fast)
             parts.append(f"| {' | '.join(map(str, row))} | {each.problems} | {each.device} |")
         parts.append("")
+    parts += channels(results)
     return "\n".join(parts)

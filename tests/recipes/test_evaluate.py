@@ -78,12 +78,12 @@ def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path
     found = evaluate([problem], rest, 3, tmp_path, SandboxSettings())
     assert rest.asked == 1  # the others are kept
     right, silent, lazy = sorted(found.scores, key=lambda score: score.sample)
-    assert (right.why, right.kernelbench, right.naive, right.compiled) == ("", True, True, True)
-    assert (silent.why, silent.kernelbench, silent.naive, silent.compiled) == ("no_code", False, False, False)
-    assert (lazy.why, lazy.hack, lazy.kernelbench, lazy.naive) == ("kernel_unused", "unused", True, True)
+    assert (right.why, right.others, right.naive, right.compiled) == ("", True, True, True)
+    assert (silent.why, silent.others, silent.naive, silent.compiled) == ("no_code", False, False, False)
+    assert (lazy.why, lazy.hack, lazy.others, lazy.naive) == ("kernel_unused", "unused", True, True)
     results = summarise("given", "own", "", "greedy", "CPU", found, ["softmax"])
     assert results.strict["pass@1"].value == pytest.approx(1 / 3)
-    assert results.kernelbench["pass@1"].value == pytest.approx(2 / 3)
+    assert results.others["pass@1"].value == pytest.approx(2 / 3)
     assert results.naive_gap.value == pytest.approx(1 / 3)
     assert results.why == {"kernel_unused": 1, "no_code": 1, "verified": 1} and results.hacks == {"unused": 1}
     assert results.tokens == 21 and not results.fast

@@ -1,0 +1,158 @@
+"""TritonBench's layout with files of our own, and answers to it by the real guests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.outcome import Kept
+from kernelquarry.recipes.evaluate.answers import Answer, Score
+from kernelquarry.recipes.evaluate.metrics import Estimate
+from kernelquarry.recipes.evaluate.problems import read_suite
+from kernelquarry.recipes.evaluate.results import Results, leaderboard
+from kernelquarry.recipes.evaluate.scripted import ScriptProblem, score_script
+from kernelquarry.recipes.evaluate.tritonbench import read_tritonbench
+
+LINE = "#" * 146
+T_REFERENCE = "import torch\n\ndef scaled(x, factor=2.0):\n    return x * factor\n"
+T_TEST = """import torch
+
+def scaled(x, factor=2.0):
+    return x * factor
+
+def test_scaled():
+    results = {}
+    x = torch.randn(3, 70, device='cuda')
+    results["first"] = scaled(x)
+    results["second"] = scaled(torch.randn(5).cuda(), factor=-1.0)
+    return results
+
+test_results = test_scaled()
+print(test_results)
+"""
+KERNEL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, out_ptr, factor, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x * factor, mask=offsets < n)
+
+
+def scaled(x, factor=2.0):
+    out = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 64),)](x, out, factor, x.numel(), BLOCK=64)
+    return out
+"""
+DROPS = "import torch\n\ndef dropped(x):\n    return torch.nn.functional.dropout(x, 0.5)\n"
+DROPS_TEST = "def test_dropped():\n    x = torch.ones(64, device='cuda')\n    return {'a': dropped(x), 'b': x + 1}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    for part in "GT":
+        (data / f"TritonBench_{part}_v1").mkdir(parents=True)
+    (data / "TritonBench_T_v1/scaled.py").write_text(f"{T_REFERENCE}\n{LINE}\n{T_TEST}")
+    entry = {"name": "scaled", "description": "Scales a tensor,\nby a factor.", "file": "scaled.py"}
+    (data / "TritonBench_T_v1.jsonl").write_text(json.dumps([entry]))
+    said = "Be an expert.\nFunctional Description: Scales a tensor, by a factor.\nWrapper Entry Information: scaled(x)"
+    asked = [{"instruction": said, "input": "", "output": ""}, {"instruction": "other", "input": "", "output": ""}]
+    (data / "TritonBench_T_comp_alpac_v1.json").write_text(json.dumps(asked))
+    (data / "TritonBench_G_v1/scale.py").write_text(f"{KERNEL}\n{LINE}\n\n{T_TEST}")
+    entry = {"file": "scale.py", "comp_instru": "\n  Scale it.\n", "simp_instru": "Scale."}
+    (data / "TritonBench_G_v1.json").write_text(json.dumps([entry]))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        yield sandbox
+
+
+def test_both_parts_are_read_and_the_test_runs_no_function_of_its_own(checkout: Path, sandbox: Sandbox) -> None:
+    (problem,) = read_suite("tritonbench-t", str(checkout), (), 0, sandbox)
+    assert isinstance(problem, ScriptProblem) and problem.id == "scaled"
+    assert "Scales a tensor, by a factor." in problem.chat[0]["content"]
+    assert problem.script.reference == T_REFERENCE
+    assert "def test_scaled" in problem.script.test and "print" not in problem.script.test
+    assert "def scaled" not in problem.script.test and "test_results" not in problem.script.test
+    (other,) = read_suite("tritonbench-g", str(checkout), (), 0, sandbox)
+    assert isinstance(other, ScriptProblem) and other.script.instruction == "Scale it."
+
+
+@pytest.mark.parametrize(("source", "told"), [("", "name it with --source"), (".", "give a checkout of TritonBench")])
+def test_what_is_no_checkout_is_told(source: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=told):
+        read_tritonbench(source and str(tmp_path), "G")
+
+
+def test_data_of_another_form_is_told(checkout: Path) -> None:
+    (checkout / "data/TritonBench_G_v1.json").write_text('{"a": 1}')
+    with pytest.raises(UserError, match="not TritonBench's data"):
+        read_tritonbench(str(checkout), "G")
+    (checkout / "data/TritonBench_T_v1/scaled.py").write_text("def f(): pass\n")
+    with pytest.raises(UserError, match="no line that parts"):
+        read_tritonbench(str(checkout), "T")
+
+
+def scored(problem: ScriptProblem, code: str, sandbox: Sandbox) -> Score:
+    outcome = score_script(problem, Answer("p", 0, f"```python\n{code}```", 1, False), sandbox, False)
+    assert isinstance(outcome, Kept)
+    return outcome.record
+
+
+@pytest.mark.parametrize(
+    ("code", "called", "why"),
+    [
+        (KERNEL, True, ""),
+        (KERNEL.replace("x * factor, mask", "x * 1.01 * factor, mask"), True, "wrong_values"),
+        (KERNEL.replace("return out", "return out, out"), True, "wrong_contract"),
+        (KERNEL.replace("factor=2.0)", "scale=2.0)").replace(" factor, x", " scale, x"), False, "does_not_run"),
+        (T_REFERENCE, True, "kernel_unused"),
+        ("import os\n" + KERNEL, True, "forbidden_code"),
+        ("I cannot.", False, "no_code"),
+    ],
+)
+def test_an_answer_is_called_and_its_results_compared(
+    checkout: Path, sandbox: Sandbox, code: str, called: bool, why: str
+) -> None:
+    problem = ScriptProblem("p", "", read_tritonbench(str(checkout), "T")[0])
+    score = scored(problem, code, sandbox)
+    assert (score.compiled, score.others, score.why) == (called, called, why), score.evidence
+    assert score.naive is (called and "@triton.jit" in code)
+
+
+def test_what_is_random_is_compared_in_its_form_alone(checkout: Path, sandbox: Sandbox) -> None:
+    path = checkout / "data/TritonBench_T_v1/scaled.py"
+    path.write_text(f"{DROPS}\n{LINE}\nimport torch\n{DROPS_TEST}")
+    problem = ScriptProblem("p", "", read_tritonbench(str(checkout), "T")[0])
+    code = KERNEL.replace("def scaled(x, factor=2.0):", "def dropped(x, factor=2.0):")
+    assert scored(problem, code, sandbox).why == ""
+    changed = code.replace("return out", "x.mul_(3)\n    return out")  # what is not random is
+    assert scored(problem, changed, sandbox).why == "wrong_values"
+
+
+def test_the_five_channels_stand_in_one_table() -> None:
+    half = Estimate(0.5, 0.4, 0.6)
+
+    def results(suite: str, level: str, fast: dict[str, Estimate]) -> Results:
+        rates = {"pass@1": half}
+        told = ("m", suite, level, 2, 1, "greedy", rates, rates, half, fast, half, half, {}, {}, 1, 0, "CPU", 1.0, 1.0)
+        return Results(*told)
+
+    found = [
+        results("tritonbench-t", "", {}),
+        results("kernelbench", "level 2", {"fast_1": half, "fast_2": half}),
+    ]
+    assert "| m | - | 50.0 / 50.0 | - | 50.0 / 50.0 · 50.0 / 50.0 | - |" in leaderboard(found)
+    assert "five channels" not in leaderboard(found[1:])
