@@ -35,6 +35,8 @@ def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings
 
 
 def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
+    if not source.runs:
+        return Problem(benchmark, source.name, fingerprint_of(source.code))
     code = positional(source.code)
     place = SourceRef(benchmark, benchmark, "", source.name, "")
     outcome = probe(Module(module_id(code), source.name, code, place, Licence("NOASSERTION", "")), sandbox)

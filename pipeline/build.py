@@ -30,7 +30,7 @@ from kernelquarry.transforms.stage import ApplyStage, Workplace
 
 from .acceptance import Acceptance, acceptance
 from .configs import Published
-from .contaminated import contaminated
+from .contaminated import contaminated, describe
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
 from .graph import ALL, BACKWARD, DISTILL, STAGES, Stage, before
@@ -94,6 +94,7 @@ class Built:
     rows: dict[str, int]  # split -> number
     funnel: tuple[StageCounts, ...]
     ran: tuple[str, ...]  # stages that had something to do
+    benchmarks: tuple[str, ...]  # that modules were compared with
 
     def summary(self) -> str:
         mined = next(count for count in self.funnel if count.stage == "mine")
@@ -101,6 +102,7 @@ class Built:
         did = f"ran {', '.join(self.ran)}" if self.ran else "nothing to do"
         return (
             f"{sum(self.rows.values()):,} verified pairs ({splits}) of {mined.kept:,} modules mined; {did}\n"
+            f"  against  {'; '.join(self.benchmarks) or 'no benchmark: see kernelquarry index-benchmarks'}\n"
             f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
             f"  report   {self.report}"
         )
@@ -119,13 +121,15 @@ def build(run: Run, watch: Watch, backward: bool = False) -> Built:
     funnel, last = counts(run), STAGES[-1]
     pairs = mark(pair for path in run.directory(last).kept for pair in read_records(path, Pair))
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
-    write_report(report, corpus.name, pairs, funnel, lost(run), taught(run))  # first: it tells why there are no pairs
     training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
     compared = tuple(asdict(read_index(path)[0]) for path in run.indexes)
+    against = tuple(describe(compared))
+    # first: it tells why there are no pairs
+    write_report(report, corpus.name, pairs, funnel, lost(run), taught(run), against)
     made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared)
     others: dict[str, Sequence[Published]] = {BACKWARD.name: training, "contaminated": overlapping(run)}
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, others)
-    return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran)
+    return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran, against)
 
 
 def lost(run: Run) -> Iterator[Loss]:

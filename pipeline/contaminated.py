@@ -27,6 +27,13 @@ def contaminated(modules: Iterable[Probed], losses: Iterable[Loss]) -> tuple[Con
     return tuple(sorted(rows, key=lambda row: row.id))
 
 
+def describe(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Each benchmark that rows were compared with, and how much of it: "bench (250 problems, of which 249 ran)"."""
+    return [
+        f"{about['benchmark']} ({about['problems']:,} problems, of which {about['ran']:,} ran)" for about in benchmarks
+    ]
+
+
 def render_report(
     benchmarks: Sequence[Mapping[str, Any]], rows: Iterable[object], thresholds: Thresholds = DEFAULT
 ) -> str:

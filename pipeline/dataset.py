@@ -20,7 +20,7 @@ from kernelquarry.transforms.write import write_rows
 
 from .card import render_card, render_metadata, render_verifier
 from .configs import CONFIGS, Published, derived
-from .contaminated import REPORT, render_report
+from .contaminated import REPORT, describe, render_report
 from .funnel import StageCounts
 from .manifest import digest
 from .origin import Origin, origin
@@ -103,7 +103,7 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     summary = summarise(pairs)
     rejections = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
     rejected = Rejected(rejections, release.rejected)
-    benchmarks = [about["benchmark"] for about in release.build.benchmarks]
+    benchmarks = describe(release.build.benchmarks)
     pages = {
         REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ())),
         CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks),

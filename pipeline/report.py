@@ -60,10 +60,11 @@ def write_report(
     funnel: Sequence[StageCounts],
     losses: Iterable[Loss],
     taught: Acceptance | None = None,
+    benchmarks: Sequence[str] = (),
 ) -> None:
     """Write the page. The same arguments, in whatever order, give the same bytes."""
     with replace_file(path) as stream:
-        stream.write(render_report(corpus, pairs, funnel, losses, taught).encode())
+        stream.write(render_report(corpus, pairs, funnel, losses, taught, benchmarks).encode())
 
 
 def render_report(
@@ -72,7 +73,9 @@ def render_report(
     funnel: Sequence[StageCounts],
     losses: Iterable[Loss],
     taught: Acceptance | None = None,
+    benchmarks: Sequence[str] = (),
 ) -> str:
+    """`benchmarks`: those that modules were compared with."""
     shown = sample(sorted(pairs, key=lambda pair: pair.id), PAIRS_SHOWN)
     return render(
         "report.html.j2",
@@ -82,6 +85,7 @@ def render_report(
         median_ratio=median([pair.verdict.worst_ratio for pair in pairs] or [0.0]),
         funnel=funnel,
         taught=taught,
+        benchmarks=benchmarks,
         explain=explain,
         describe_timing=describe,
         losses=_loss_views(losses),

@@ -6,15 +6,26 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from factories import MODULE_CODE, make_module, make_probed
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from factories import MODULE_CODE, TRITON_CODE, make_module, make_pairs, make_probed
 from typer.testing import CliRunner
 
+from kernelquarry.pipeline import contaminated as pages
+from kernelquarry.pipeline.benchmarks import index_benchmark
 from kernelquarry.pipeline.cli import app
-from kernelquarry.pipeline.contaminated import contaminated, render_report
+from kernelquarry.pipeline.contaminated import contaminated, describe
+from kernelquarry.pipeline.dataset import Build, write_dataset
+from kernelquarry.pipeline.rejected import Rejected
+from kernelquarry.pipeline.report import render_report
+from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.loss import Loss, Status
-from kernelquarry.transforms.decontaminate import IndexFile, Rung, read_index
+from kernelquarry.transforms.decontaminate import IndexFile, Rung, fingerprint_of, read_index
 from kernelquarry.transforms.split.split import SPLITS
+from tests.hub_double import HubDouble
+from tests.pipeline.command import run
 
 EVIDENCE = "renamed bench/1 1.00; minhash bench/1 0.80; minhash other/2 0.70"
 KEPT = make_probed(make_module("x = 1"), cluster="clu_0")
@@ -37,7 +48,7 @@ def test_a_row_has_digests_and_no_text() -> None:
 def test_the_report_counts_by_rung() -> None:
     (row,) = contaminated([TAKEN], LOSSES)
     alone = replace(row, id="con_1", evidence="minhash bench/1 0.90")
-    report = json.loads(render_report([asdict(IndexFile("bench", "place", 3, 2, "2.0"))], [row, alone]))
+    report = json.loads(pages.render_report([asdict(IndexFile("bench", "place", 3, 2, "2.0"))], [row, alone]))
     assert report["benchmarks"][0]["problems"] == 3 and report["removed"] == 2
     assert report["rungs"]["minhash"] == {"hits": 3, "rows": 2, "alone": 1}
     assert report["rungs"]["renamed"] == {"hits": 1, "rows": 1, "alone": 0}
@@ -61,3 +72,49 @@ def test_a_benchmark_is_indexed_by_the_command(tmp_path: Path) -> None:
     ]
     assert problems[0].fingerprint.paths["clamp_min"] == 1 and problems[0].fingerprint.behaviour
     assert problems[1].fingerprint.renamed and not problems[1].fingerprint.paths
+
+
+def test_a_dataset_of_the_hub_is_indexed_by_one_command(
+    hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the columns of KernelBench: its splits are its levels."""
+    for name, value in (("HF_HOME", str(tmp_path / "home")), ("HF_ENDPOINT", hub.url), ("HF_HUB_OFFLINE", "0")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "0")
+    rows = [{"code": MODULE_CODE, "level": 1, "name": "1_Scale", "problem_id": 1}]
+    hub.add("tester/Bench", {"data/level_1-00000-of-00001.parquet": parquet(rows), "README.md": b"# Bench\n"})
+    ended = run(
+        "index-benchmarks", "tester/Bench", "--name", "bench", "--to", tmp_path / "i", "--workers", "1", cwd=tmp_path
+    )
+    assert ended.status == 0, ended.err
+    assert "1 problems, 1 of which run" in ended.out
+    assert [problem.id for problem in read_index(tmp_path / "i")[1]] == ["bench/level1/1_Scale"]
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def test_kernels_are_indexed_by_their_text(tmp_path: Path) -> None:
+    listed = [{"file": "scale.py", "output": f"import torch\n{TRITON_CODE}"}]
+    (tmp_path / "TritonBench_G_v1.json").write_text(json.dumps(listed))
+    about = index_benchmark(str(tmp_path), "g", tmp_path / "i", SandboxSettings(workers=1), lambda found: found)
+    assert (about.problems, about.ran) == (1, 0)
+    (problem,) = read_index(tmp_path / "i")[1]
+    assert problem.name == "TritonBench_G_v1/scale" and problem.fingerprint == fingerprint_of(listed[0]["output"])
+
+
+def test_the_pages_say_what_rows_were_compared_with(tmp_path: Path) -> None:
+    """Or that they were compared with nothing."""
+    about = asdict(IndexFile("kernelbench", "KernelBench", 250, 249, "2.13.0"))
+    said = {}
+    for name, benchmarks in (("compared", (about,)), ("not", ())):
+        write_dataset(tmp_path / name, make_pairs(3), Rejected(), [], Build("tiny", {}, benchmarks=benchmarks))
+        page = render_report("tiny", make_pairs(3), [], [], benchmarks=describe(benchmarks))
+        said[name] = ((tmp_path / name / "README.md").read_text(), page)
+    for text in said["compared"]:
+        assert "econtaminated against kernelbench (250 problems, of which 249 ran)" in text and "Not d" not in text
+    for text in said["not"]:
+        assert "Not decontaminated" in text and "econtaminated against" not in text

@@ -25,7 +25,7 @@ from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.pipeline.sign import sign
 from tests.ssh import make_key
 
-BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench"},))
+BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench", "problems": 250, "ran": 249},))
 
 
 def write(folder: Path, pairs: Sequence[Pair], **configs: Sequence[Any]) -> None:

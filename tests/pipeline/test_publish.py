@@ -24,7 +24,7 @@ from tests.ssh import make_key
 
 REPO = "tester/kernels"
 TARGET = Target(REPO)
-BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench"},))
+BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench", "problems": 250, "ran": 249},))
 NAMES = ("README.md", "VERIFIER.md", "croissant.json", "manifest.json")
 
 

@@ -1,7 +1,8 @@
 """The problems of a benchmark, from a folder or from the Hub, in the form that mined modules have.
 
-A problem is a module called `Model` (KernelBench, robust-kbench), or a function named after its file (TritonBench-T),
-which becomes the forward of one. What only makes inputs, tests or prints is left out.
+A problem is a module called `Model` (KernelBench, robust-kbench), a function named after its file (TritonBench-T),
+which becomes the forward of one, or the call of an operator (BackendBench, `traces`). What only makes inputs, tests or
+prints is left out. A file of kernels without any of these (TritonBench-G) is a problem that is known by its text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,8 +20,10 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse
 
 from .ladder import clean_name
+from .traces import problems_of, read_trace
 
 _RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: what follows are tests
+_LEVEL = re.compile(r"level\d+/\d+_.+\.py")
 _CODE, _NAME = ("code", "python_code", "output"), ("name", "problem_id", "file", "op_name")
 
 
@@ -30,6 +33,7 @@ class Source:
 
     name: str
     code: str
+    runs: bool = True  # False: kernels, which are compared by their text alone
 
 
 def read_problems(place: str) -> list[Source]:
@@ -39,19 +43,22 @@ def read_problems(place: str) -> list[Source]:
     """
     path = Path(place)
     if path.is_dir():
-        found = [source for file in sorted(path.rglob("*")) if file.is_file() for source in _of_file(file, path)]
+        found = list(_of_folder(path))
     elif path.is_file():
         found = list(_of_file(path, path.parent))
     elif re.fullmatch(r"[\w.-]+/[\w.-]+", place):
         found = list(_of_hub(place))
     else:
         raise UserError(f"{place}: no folder, file or dataset of the Hub")
-    problems = {name: Source(name, code) for name, text in found if (code := module_of(name, text))}
+    problems: dict[str, Source] = {}  # by code: benchmarks list a problem in several files
+    for name, text in sorted(found):
+        if (code := module_of(name, text)) or (code := kernels_of(text)):
+            problems.setdefault(code, Source(name, code, f"class {ENTRY_POINT}(" in code))
     if not problems:
         raise UserError(
             f"{place}: no problem found: a problem is a class {ENTRY_POINT}, or a function named as its file"
         )
-    return [problems[name] for name in sorted(problems)]
+    return sorted(problems.values(), key=lambda problem: problem.name)
 
 
 def module_of(name: str, text: str) -> str:
@@ -67,6 +74,19 @@ def module_of(name: str, text: str) -> str:
             return ""
         tree.body[tree.body.index(function)] = _as_module(function)
     return ast.unparse(_needed(tree))
+
+
+def kernels_of(text: str) -> str:
+    """A source of Triton kernels without its tests, "" if it is none."""
+    text = _RULE.split(text)[0]
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    decorators = (
+        ast.unparse(d) for node in tree.body if isinstance(node, ast.FunctionDef) for d in node.decorator_list
+    )
+    return text if any(name.endswith("triton.jit") for name in decorators) else ""
 
 
 def _as_module(function: ast.FunctionDef) -> ast.ClassDef:
@@ -97,17 +117,27 @@ def _binds(node: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def _of_folder(path: Path) -> Iterator[tuple[str, str]]:
+    """Of a checkout of KernelBench only its levels, else of every file."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    levels = [file for file in files if _LEVEL.fullmatch(f"{file.parent.name}/{file.name}")]
+    for file in levels or files:
+        yield from _of_file(file, file.parent.parent if levels else path)
+
+
 def _of_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:
     name = file.relative_to(root).with_suffix("").as_posix()
     match file.suffix:
         case ".py":
             yield clean_name(name), file.read_text(errors="replace")
         case ".json" | ".jsonl":
-            yield from (_of_row(row, name) for row in _rows(file) if _has_code(row))
+            yield from _of_rows(_rows(file), name)
         case ".parquet":
             import pyarrow.parquet as pq
 
-            yield from (_of_row(row, name) for row in pq.read_table(file).to_pylist() if _has_code(row))
+            yield from _of_rows(pq.read_table(file).to_pylist(), name)
+        case ".txt":
+            yield from problems_of(read_trace(file.read_text(errors="replace")))
 
 
 def _rows(file: Path) -> list[Any]:
@@ -119,15 +149,15 @@ def _rows(file: Path) -> list[Any]:
     return rows if isinstance(rows, list) else []
 
 
-def _has_code(row: Any) -> bool:
-    return isinstance(row, Mapping) and any(isinstance(row.get(column), str) for column in _CODE)
-
-
-def _of_row(row: Mapping[str, Any], place: str) -> tuple[str, str]:
-    code = next(row[column] for column in _CODE if isinstance(row.get(column), str))
-    name = next((str(row[column]) for column in _NAME if row.get(column) is not None), "")
-    level = f"level{row['level']}/" if "level" in row else f"{place}/"
-    return clean_name(level + name.removesuffix(".py")), code
+def _of_rows(rows: Iterable[Any], place: str) -> Iterator[tuple[str, str]]:
+    rows = [row for row in rows if isinstance(row, Mapping)]
+    for number, row in enumerate(rows):
+        code = next((row[column] for column in _CODE if isinstance(row.get(column), str)), None)
+        if code is not None:
+            name = next((str(row[column]) for column in _NAME if row.get(column) is not None), str(number))
+            level = f"level{row['level']}" if "level" in row else place
+            yield clean_name(f"{level}/{name.removesuffix('.py')}"), code
+    yield from problems_of((row["op_name"], row["args"]) for row in rows if {"op_name", "args"} <= row.keys())
 
 
 def _of_hub(name: str) -> Iterator[tuple[str, str]]:
@@ -138,4 +168,4 @@ def _of_hub(name: str) -> Iterator[tuple[str, str]]:
     except (OSError, ValueError) as error:
         raise UserError(f"{name}: not to be had from the Hub ({str(error).splitlines()[0]})") from None
     for split in sorted(splits):
-        yield from (_of_row(row, split) for row in splits[split] if _has_code(row))
+        yield from _of_rows(splits[split], split)
