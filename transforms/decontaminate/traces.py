@@ -48,7 +48,7 @@ def module_of_call(operator: str, call: str) -> str:
             case ast.Tuple(elts=[ast.Tuple() as args, ast.Dict() as options]):
                 given = [ast.unparse(tensors.visit(arg)) for arg in args.elts]
                 for key, value in zip(options.keys, options.values, strict=True):
-                    assert isinstance(key, ast.Constant)
+                    assert isinstance(key, ast.Constant) and isinstance(key.value, str)
                     given.append(f"{key.value}={ast.unparse(tensors.visit(value))}")
             case _:
                 return ""
