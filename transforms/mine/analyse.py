@@ -19,6 +19,9 @@ _LOG_METHODS = frozenset(
 )
 _LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
 _WRAPPERS = frozenset({"compile", "script"})
+# Without one of these in its text, a definition has no call or comparison to decide, or no wrapper.
+_DECIDED = re.compile(rb"_available|version|environ|getenv")
+_WRAPPED = re.compile(rb"compile|script")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _FLAGS = frozenset({"identifier", "not_operator", "boolean_operator", "parenthesized_expression", "true", "false"})
 
@@ -36,13 +39,15 @@ def analyse(definition: Node) -> DefinitionUsage:
     Raises:
         RecursionError: the statement is nested too deeply.
     """
-    analyser = _Analyser()
+    analyser = _Analyser(definition.text or b"")
     analyser.visit(definition)
     return analyser.result
 
 
 class _Analyser:
-    def __init__(self) -> None:
+    def __init__(self, source: bytes) -> None:
+        self._may_decide = _DECIDED.search(source) is not None
+        self._may_wrap = _WRAPPED.search(source) is not None
         self.result = DefinitionUsage()
         self._usage = self.result.usage  # of the piece that is being visited
         self._scopes: list[_Scope] = []
@@ -127,6 +132,9 @@ class _Analyser:
             self._usage.attributes.update(map(text, parts))
             self.visit(node)
 
+    def string(self, node: Node) -> None:
+        self.visit_all([child for child in node.named_children if child.type == "interpolation"])
+
     def keyword_argument(self, node: Node) -> None:
         self.visit(syntax.field(node, "value"))
 
@@ -148,8 +156,9 @@ class _Analyser:
         self._scopes.pop()
 
     def call(self, node: Node) -> None:
-        name = syntax.dotted(syntax.field(node, "function"))
-        arguments = syntax.statements(syntax.field(node, "arguments"))
+        function, given = syntax.field(node, "function"), syntax.field(node, "arguments")
+        name = syntax.dotted(function) if self._may_wrap else None
+        arguments = syntax.statements(given) if name is not None else []
         if name is not None and name[-1] in _WRAPPERS and len(arguments) == 1 and arguments[0].type == "identifier":
             self._replaceable(Kind.WRAPPER, node, arguments[0])
         else:
@@ -163,7 +172,7 @@ class _Analyser:
             decided = facts.truth(condition)
             if decided is not None:
                 instead = value if decided else otherwise
-        else:
+        elif self._may_decide:
             decided = facts.truth(node)
             instead = None if decided is None else str(decided)
             if instead is None and node.type == "call":
@@ -313,7 +322,7 @@ class _Analyser:
         self._deferred -= 1
 
     def nothing(self, node: Node) -> None:
-        """Holds identifiers that are no references."""
+        """Holds no identifiers, or such as are no references."""
 
 
 def _is_log(name: tuple[str, ...]) -> bool:
@@ -357,6 +366,8 @@ def _is_class_of(name: Node) -> bool:
 _HANDLERS: dict[str, Callable[[_Analyser, Node], None]] = {
     "identifier": _Analyser.identifier,
     "attribute": _Analyser.attribute,
+    "string": _Analyser.string,
+    **{kind: _Analyser.nothing for kind in ("comment", "false", "float", "integer", "none", "true")},
     "keyword_argument": _Analyser.keyword_argument,
     "named_expression": _Analyser.named_expression,
     **{kind: _Analyser.comprehension for kind in COMPREHENSIONS},

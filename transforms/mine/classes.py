@@ -10,7 +10,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from . import syntax
 from .index import Definition
-from .syntax import CLASS, FUNCTION, text
+from .syntax import FUNCTION, text
 from .tree import External, SourceTree, Symbol
 
 # In torch.nn, but no modules.
@@ -70,7 +70,7 @@ class Classes:
         others = [binding for binding in bound if isinstance(binding, Definition) and binding is not user]
         if not others:
             return []
-        if syntax.undecorated(others[-1].node).type == CLASS:
+        if others[-1].is_class:
             return [others[-1]]
         value = syntax.assigned(others[-1].node)
         alias = syntax.dotted(value) if value is not None else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kernelquarry.pipeline.schema.reasons import Reason
 
 from .index import Definition
-from .resolve import MAX_DEFINITIONS, Resolver, method_name
+from .resolve import MAX_DEFINITIONS, Needs, Resolver, method_name
 from .tree import Missing, Symbol
 from .usage import Kind, Part, Usage, kept_usages
 
@@ -68,10 +68,10 @@ class _Collector:
                 break
             definition = self._queue.pop()
             closure.definitions.append(definition)
-            if definition.node.has_error:
+            if definition.has_error:
                 closure.broken = definition
             else:
-                self._take(definition, definition.usage.usage)
+                self._take(self._resolver.needs(definition))
             if not self._queue:
                 self._revive_methods()
         self._restore_registrations()
@@ -84,21 +84,12 @@ class _Collector:
         entry = self._closure.entry
         return any(r.eager and r.name in entry.names for usage in self._closure.usages(entry) for r in usage.references)
 
-    def _take(self, definition: Definition, usage: Usage) -> None:
+    def _take(self, needs: Needs) -> None:
         """Queue what a piece of a definition needs."""
-        path = definition.path
-        for target in self._resolver.targets(path, usage):
-            if isinstance(target, Missing):
-                self._closure.missing.add(target)
-            elif isinstance(target, Symbol):
-                self._need(target)
-        for part in usage.parts:
-            if not self._resolver.drops(path, part):
-                self._take(definition, part.usage)
-            else:
-                self._closure.dropped.add(part)
-                if part.fallback is not None:
-                    self._take(definition, part.fallback)
+        self._closure.missing.update(needs.missing)
+        self._closure.dropped.update(needs.dropped)
+        for symbol in needs.symbols:
+            self._need(symbol)
 
     def _need(self, symbol: Symbol) -> None:
         """The entry class is one definition even where its name has several."""
@@ -112,16 +103,20 @@ class _Collector:
     def _revive_methods(self) -> None:
         """A dropped method that something mentions is needed after all, whatever it lacks."""
         closure = self._closure
+        if not any(part.kind is Kind.METHOD for part in closure.dropped):
+            return
         mentioned = {name for d in closure.definitions for usage in closure.usages(d) for name in usage.attributes}
         for definition in closure.definitions:
             for part in definition.usage.usage.parts:
                 if part.kind is Kind.METHOD and part in closure.dropped and method_name(part) in mentioned:
                     closure.dropped.discard(part)
-                    self._take(definition, part.usage)
+                    self._take(self._resolver.piece_needs(definition.path, part.usage))
 
     def _restore_registrations(self) -> None:
         """A registration stays where its registry is needed anyway: then something looks it up."""
         closure = self._closure
+        if not any(part.kind is Kind.DECORATOR for part in closure.dropped):
+            return
         symbols = {Symbol(d.path, name) for d in closure.definitions for name in d.names}
         for definition in closure.definitions:
             for part in definition.usage.usage.parts:

@@ -31,6 +31,9 @@ class Definition:
     path: str
     node: Node
     names: tuple[str, ...]
+    kind: str  # of the statement, without its decorators
+    order: int  # its place in the file
+    has_error: bool
     _usage: DefinitionUsage | None = None
 
     @property
@@ -40,12 +43,12 @@ class Definition:
         return self._usage
 
     @property
-    def order(self) -> int:
-        return self.node.start_byte
+    def is_compound(self) -> bool:
+        return self.kind in (FUNCTION, CLASS)
 
     @property
-    def is_compound(self) -> bool:
-        return syntax.undecorated(self.node).type in (FUNCTION, CLASS)
+    def is_class(self) -> bool:
+        return self.kind == CLASS
 
 
 @dataclass(slots=True)
@@ -102,12 +105,13 @@ def _add(index: FileIndex, statement: Node) -> None:
                     index.modules.append(item)
         return
     names = tuple(dict.fromkeys(text(name) for name in _bound(statement)))
-    definition = Definition(index.path, statement, names)
+    kind = syntax.undecorated(statement).type
+    definition = Definition(index.path, statement, names, kind, statement.start_byte, statement.has_error)
     for name in names:
         index.bindings.setdefault(name, []).append(definition)
     for name in _mutated(statement):
         index.mutations.setdefault(name, []).append(definition)
-    if syntax.undecorated(statement).type == CLASS:
+    if kind == CLASS:
         index.classes.append(definition)
 
 

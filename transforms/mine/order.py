@@ -4,60 +4,56 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
+from collections.abc import Sequence
 
-from .closure import Closure
 from .index import Definition
-from .naming import written_uses
-from .resolve import Resolver
+from .piece import Piece
 from .tree import Symbol
 
 
-def in_order(resolver: Resolver, closure: Closure) -> list[Definition]:
+def in_order(entry: Definition, pieces: Sequence[Piece]) -> list[Piece]:
     """Files in the order of their imports, the entry's last; in a file, its own order, unless it would not run."""
-    ranks = {path: rank for rank, path in enumerate(_files(resolver, closure))}
-    place = {d: (ranks[d.path], d.order) for d in closure.definitions}
-    by_place = {position: d for d, position in place.items()}
-    waiting = _needed_first(resolver, closure)
+    ranks = {path: rank for rank, path in enumerate(_files(entry, pieces))}
+    by_place = {(ranks[piece.definition.path], piece.definition.order): piece for piece in pieces}
+    place = {piece.definition: position for position, piece in by_place.items()}
+    waiting = _needed_first(pieces)
     dependents: dict[Definition, list[Definition]] = defaultdict(list)
     for definition, needed in waiting.items():
         for other in needed:
             dependents[other].append(definition)
     ready = [place[d] for d, needed in waiting.items() if not needed]
     heapq.heapify(ready)
-    ordered: list[Definition] = []
+    ordered: list[Piece] = []
     while ready:
-        definition = by_place[heapq.heappop(ready)]
-        ordered.append(definition)
-        for dependent in dependents[definition]:
-            waiting[dependent].discard(definition)
+        piece = by_place.pop(heapq.heappop(ready))
+        ordered.append(piece)
+        for dependent in dependents[piece.definition]:
+            waiting[dependent].discard(piece.definition)
             if not waiting[dependent]:
                 heapq.heappush(ready, place[dependent])
-    in_cycles = set(closure.definitions) - set(ordered)
-    return ordered + sorted(in_cycles, key=place.__getitem__)
+    return ordered + [piece for _, piece in sorted(by_place.items())]  # the rest need each other
 
 
-def _needed_first(resolver: Resolver, closure: Closure) -> dict[Definition, set[Definition]]:
+def _needed_first(pieces: Sequence[Piece]) -> dict[Definition, set[Definition]]:
     """What each definition looks up while it is executed."""
     by_symbol: dict[Symbol, list[Definition]] = defaultdict(list)
-    for definition in closure.definitions:
-        for name in definition.names:
-            by_symbol[Symbol(definition.path, name)].append(definition)
+    for piece in pieces:
+        for name in piece.definition.names:
+            by_symbol[Symbol(piece.definition.path, name)].append(piece.definition)
     waiting: dict[Definition, set[Definition]] = {}
-    for definition in closure.definitions:
-        eager = {use.target for use in written_uses(resolver, closure, definition) if use.reference.eager}
-        needed = {d for target in eager if isinstance(target, Symbol) for d in by_symbol[target]}
+    for piece in pieces:
+        definition = piece.definition
+        needed = {d for symbol in piece.eager for d in by_symbol.get(symbol, ())}
         # Of several statements about one name, only those above this one were there when it ran.
         waiting[definition] = {d for d in needed if d.path != definition.path or d.order < definition.order}
     return waiting
 
 
-def _files(resolver: Resolver, closure: Closure) -> list[str]:
+def _files(entry: Definition, pieces: Sequence[Piece]) -> list[str]:
     """Files of the closure, imported before importing; by path where they import each other."""
     needs: dict[str, set[str]] = defaultdict(set)
-    for definition in closure.definitions:
-        for usage in closure.usages(definition):
-            targets = resolver.targets(definition.path, usage)
-            needs[definition.path] |= {t.path for t in targets if isinstance(t, Symbol)}
+    for piece in pieces:
+        needs[piece.definition.path] |= piece.files
     found: list[str] = []
     seen: set[str] = set()
 
@@ -68,6 +64,6 @@ def _files(resolver: Resolver, closure: Closure) -> list[str]:
                 visit(other)
             found.append(path)
 
-    for path in (closure.entry.path, *sorted(needs)):
+    for path in (entry.path, *sorted(needs)):
         visit(path)
     return found

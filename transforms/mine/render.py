@@ -4,44 +4,61 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from . import allowed
 from .closure import Closure
 from .einops.write_out import write_out
 from .naming import choose
 from .order import in_order
+from .piece import Pieces
 from .resolve import Resolver
-from .write import Writer
-
-BETWEEN_DEFINITIONS = "\n\n\n"
+from .write import Writer, Written
 
 
-def render(resolver: Resolver, closure: Closure) -> str:
-    """The source of the closure; its entry class is called `Model`.
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A closure as one file."""
 
-    Raises:
-        NameConflict: two definitions share a name, and the text of one does not allow to rename it.
-        Unsupported: einops is used in a way that is not written out.
-    """
-    ordered = in_order(resolver, closure)
-    names = choose(resolver, closure, ordered)
-    imports: set[str] = set()
-    blocks: list[tuple[bool, str]] = []
-    for definition in ordered:
-        writer = Writer(resolver, closure, definition, names)
-        blocks.append((definition.is_compound, writer.write()))
-        imports |= writer.imports
-    imports, texts, layers = write_out(imports, [text for _, text in blocks])
-    compounds = [True] * len(layers) + [compound for compound, _ in blocks]
+    code: str
+    parts: tuple[str, ...]  # the imports and each definition: where all of these compile, the file does
+
+
+class Renderer:
+    """Renders the closures of one tree, which have much in common."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._pieces = Pieces(resolver)
+        self._writer = Writer(resolver.tree)
+
+    def render(self, closure: Closure) -> Rendered:
+        """The source of the closure; its entry class is called `Model`.
+
+        Raises:
+            NameConflict: two definitions share a name, and the text of one does not allow to rename it.
+            Unsupported: einops is used in a way that is not written out.
+        """
+        pieces = in_order(closure.entry, [self._pieces.of(closure, d) for d in closure.definitions])
+        names = choose(closure.entry, pieces)
+        written = [self._writer.write(piece, names) for piece in pieces]
+        return _file([piece.definition.is_compound for piece in pieces], written)
+
+
+def _file(compound: list[bool], written: list[Written]) -> Rendered:
+    imports = set[str]().union(*(definition.imports for definition in written))
+    imports, texts, layers = write_out(imports, [definition.text for definition in written])
+    compounds = [True] * len(layers) + compound
     header = "\n".join(["from __future__ import annotations", "", *_import_lines(imports)]).rstrip()
-    return header + "".join(_spaced(zip(compounds, [*layers, *texts], strict=True))) + "\n"
+    blocks = [*layers, *texts]
+    code = header + "".join(_spaced(zip(compounds, blocks, strict=True))) + "\n"
+    return Rendered(code, (header, *blocks))
 
 
 def _spaced(blocks: Iterable[tuple[bool, str]]) -> Iterator[str]:
     """Two empty lines around functions and classes, one below the imports, none among constants."""
     after_compound: bool | None = None
     for compound, block in blocks:
-        yield BETWEEN_DEFINITIONS if compound or after_compound else "\n\n" if after_compound is None else "\n"
+        yield "\n\n\n" if compound or after_compound else "\n\n" if after_compound is None else "\n"
         yield block
         after_compound = compound
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from . import facts, syntax
 from .index import Definition, imports
@@ -24,6 +25,15 @@ _CALLED_BY_TORCH = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a piece of a definition needs, each once and in the order of its mention, and the parts of it that go."""
+
+    symbols: tuple[Symbol, ...]
+    missing: frozenset[Missing]
+    dropped: frozenset[Part]
+
+
 class Resolver:
     """Resolves references, each once, and judges parts."""
 
@@ -32,6 +42,8 @@ class Resolver:
         self._resolved: dict[tuple[str, str, tuple[str, ...]], Resolved] = {}
         self._sound: dict[Definition, bool] = {}
         self._drops: dict[Part, bool] = {}
+        self._needs: dict[Definition, Needs] = {}
+        self._needed: dict[Symbol, list[Definition]] = {}
 
     def resolve(self, path: str, reference: Reference) -> Resolved:
         key = (path, reference.name, reference.attributes)
@@ -48,9 +60,38 @@ class Resolver:
 
     def needed(self, symbol: Symbol) -> list[Definition]:
         """The statements that give a symbol its value."""
-        index = self.tree.index(symbol.path)
-        changes = (d for d in index.mutations.get(symbol.name, ()) if self._is_sound_definition(d))
-        return [*index.definitions(symbol.name), *changes]
+        if symbol not in self._needed:
+            index = self.tree.index(symbol.path)
+            changes = (d for d in index.mutations.get(symbol.name, ()) if self._is_sound_definition(d))
+            self._needed[symbol] = [*index.definitions(symbol.name), *changes]
+        return self._needed[symbol]
+
+    def needs(self, definition: Definition) -> Needs:
+        """What a definition needs, whatever class it is for."""
+        if definition not in self._needs:
+            self._needs[definition] = self.piece_needs(definition.path, definition.usage.usage)
+        return self._needs[definition]
+
+    def piece_needs(self, path: str, usage: Usage) -> Needs:
+        """What one piece of a definition needs, and those of its parts that stay."""
+        targets, dropped = dict[Target, None](), set[Part]()
+        stack = [usage]
+        while stack:
+            piece = stack.pop()
+            targets.update(dict.fromkeys(self.targets(path, piece)))
+            staying = []
+            for part in piece.parts:
+                if not self.drops(path, part):
+                    staying.append(part.usage)
+                else:
+                    dropped.add(part)
+                    staying += [part.fallback] if part.fallback is not None else []
+            stack += reversed(staying)
+        return Needs(
+            tuple(target for target in targets if isinstance(target, Symbol)),
+            frozenset(target for target in targets if isinstance(target, Missing)),
+            frozenset(dropped),
+        )
 
     # parts
 
@@ -125,7 +166,7 @@ class Resolver:
         seen, queue = {definition}, [definition]
         while queue:
             current = queue.pop()
-            if current.node.has_error or len(seen) > MAX_DEFINITIONS:
+            if current.has_error or len(seen) > MAX_DEFINITIONS:
                 return False
             for target in self._hard_targets(current.path, current.usage.usage):
                 if isinstance(target, Missing):

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from . import allowed, syntax
 from .index import Definition, FileIndex, Import, build
@@ -14,8 +14,7 @@ from .index import Definition, FileIndex, Import, build
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__class__", "__module__", "__qualname__"}
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A name that a file of the tree defines."""
 
     path: str
@@ -58,8 +57,7 @@ class Missing:
 Target: TypeAlias = Symbol | External | Builtin | Missing
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     target: Target
     consumed: int  # attributes of the reference that the target stands for, besides the name
 

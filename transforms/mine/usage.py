@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 from tree_sitter import Node
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One occurrence of `name.attribute. ...` whose `name` is not local to the definition."""
 
     name: str

@@ -15,6 +15,8 @@ from .index import Definition
 
 _MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
 _CLASS_LINE = re.compile(r"^\s*class .*$", re.MULTILINE)
+_CLASS_NAME = re.compile(r"^class (\w+)", re.MULTILINE)
+_WORD = re.compile(r"\w+")
 
 
 class Users:
@@ -29,13 +31,14 @@ class Users:
         self._entries[module.id].append(_key(closure.entry))
         if len(module.code) > _MAX_BYTES:
             return
-        text = _CLASS_LINE.sub("", module.code)
-        for definition in closure.definitions:
-            if definition is closure.entry or not definition.names:  # a statement that changes a constant has none
-                continue
-            name = definition.names[0]
-            # A number may have been added to the name; then probing could not tell whose class it is.
-            if _defines(module.code, name) and re.search(rf"\b{name}\b", text):
+        others = [d for d in closure.definitions if d is not closure.entry and d.is_class]
+        if not others:
+            return
+        # A number may have been added to the name; then probing could not tell whose class it is.
+        defined = set(_CLASS_NAME.findall(module.code))
+        mentioned = set(_WORD.findall(_CLASS_LINE.sub("", module.code)))
+        for definition in others:
+            if definition.names[0] in defined and definition.names[0] in mentioned:
                 self._users[_key(definition)].append(module)
 
     def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
@@ -51,7 +54,3 @@ class Users:
 
 def _key(definition: Definition) -> tuple[str, int]:
     return definition.path, definition.node.start_byte
-
-
-def _defines(code: str, name: str) -> bool:
-    return re.search(rf"^class {name}\b", code, re.MULTILINE) is not None

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from . import syntax
-from .closure import Closure
-from .index import Definition, imports
-from .naming import NameConflict, Names, Use, resolve_all
-from .resolve import Resolver
+from .index import imports
+from .naming import NameConflict, Names
+from .piece import Annotated, Piece, Use
 from .syntax import text
-from .tree import External, Symbol
-from .usage import Annotation, Kind, Part, Usage
+from .tree import External, SourceTree, Symbol
+from .usage import Kind, Part, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +23,53 @@ class _Edit:
     replacement: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The text of a definition, and the import lines that it needs."""
+
+    text: str
+    imports: frozenset[str]
+
+
 class Writer:
-    """Collects the edits of one definition, and the import lines that the result needs."""
+    """Writes the pieces of one tree, each once for the same names."""
 
-    def __init__(self, resolver: Resolver, closure: Closure, definition: Definition, names: Names) -> None:
-        self._resolver, self._closure, self._definition, self._names = resolver, closure, definition, names
-        self._path = definition.path
-        self._source = resolver.tree.sources[definition.path]
-        self._edits: list[_Edit] = []
-        self.imports: set[str] = set()
+    def __init__(self, tree: SourceTree) -> None:
+        self._tree = tree
+        self._written: dict[tuple[Piece, tuple[str | None, ...], tuple[str | None, ...]], Written] = {}
 
-    def write(self) -> str:
+    def write(self, piece: Piece, names: Names) -> Written:
         """Raises: NameConflict: a name has to change where the text does not allow it."""
+        symbols = tuple(map(names.symbols.get, piece.symbols))
+        key = (piece, symbols, tuple(map(names.externals.get, piece.dotted)))
+        if key not in self._written:
+            self._written[key] = _PieceWriter(self._tree, piece, names).write()
+        return self._written[key]
+
+
+class _PieceWriter:
+    """Collects the edits of one piece."""
+
+    def __init__(self, tree: SourceTree, piece: Piece, names: Names) -> None:
+        self._tree, self._piece, self._definition, self._names = tree, piece, piece.definition, names
+        self._path = piece.definition.path
+        self._source = tree.sources[self._path]
+        self._edits: list[_Edit] = []
+        self._imports: set[str] = set()
+
+    def write(self) -> Written:
         removed: list[Node] = []
-        for usage in self._closure.usages(self._definition):
-            for use in resolve_all(self._resolver, self._path, usage.references):
-                self._rename(use)
-            for annotation in usage.annotations:
-                self._annotation(annotation)
+        for use in self._piece.uses:
+            self._rename(use)
+        for annotated in self._piece.annotations:
+            self._annotation(annotated)
+        for usage in self._piece.usages:
             removed += self._local_imports(usage)
-            removed += self._drop_parts([part for part in usage.parts if part in self._closure.dropped])
+            removed += self._drop_parts([part for part in usage.parts if part in self._piece.dropped])
         self._remove(removed)
         self._rename_stores()
         self._dedent(self._definition.node, self._definition.node.start_point.column)
-        return self._apply()
+        return Written(self._apply(), frozenset(self._imports))
 
     # names
 
@@ -63,18 +85,18 @@ class Writer:
     def _import(self, use: Use, target: External, name: str) -> None:
         if target.name is not None:
             alias = "" if name == target.name else f" as {name}"
-            self.imports.add(f"from {target.module} import {target.name}{alias}")
+            self._imports.add(f"from {target.module} import {target.name}{alias}")
             return
         package, _, last = target.module.rpartition(".")
         if target.module == name:
-            self.imports.add(f"import {name}")
+            self._imports.add(f"import {name}")
         elif package and last == name:
-            self.imports.add(f"from {package} import {name}")
+            self._imports.add(f"from {package} import {name}")
         else:
-            self.imports.add(f"import {target.module} as {name}")
+            self._imports.add(f"import {target.module} as {name}")
         if not use.consumed and name == use.reference.name:
-            modules = self._resolver.tree.submodules(self._path, name, use.reference.attributes)
-            self.imports |= {f"import {module}" for module in modules}
+            modules = self._tree.submodules(self._path, name, use.reference.attributes)
+            self._imports |= {f"import {module}" for module in modules}
 
     def _rename_stores(self) -> None:
         for node in self._definition.usage.stores:
@@ -85,14 +107,13 @@ class Writer:
                     raise NameConflict(f"{symbol.name} is bound by an import inside of a statement")
                 self._edits.append(_Edit(node.start_byte, node.end_byte, name.encode()))
 
-    def _annotation(self, annotation: Annotation) -> None:
+    def _annotation(self, annotated: Annotated) -> None:
         """Annotations stay where all their names are at hand."""
-        uses = resolve_all(self._resolver, self._path, annotation.references)
-        quoted = {name: self._resolver.tree.resolve(self._path, name).target for name in annotation.quoted}
-        if all(self._names.of(target) == name for name, target in quoted.items()) and all(
-            self._names.of(use.target) is not None for use in uses
+        annotation = annotated.annotation
+        if all(self._names.of(target) == name for name, target in annotated.quoted.items()) and all(
+            self._names.of(use.target) is not None for use in annotated.uses
         ):
-            for use in uses:
+            for use in annotated.uses:
                 self._rename(use)
         else:
             self._edits.append(_Edit(annotation.start, annotation.end, annotation.without.encode()))
@@ -101,7 +122,7 @@ class Writer:
         """Imports from the tree inside of functions: their names are global now. Returns those to remove."""
         removed = []
         for node in usage.imports:
-            items = [(item.local, self._resolver.tree.resolve_import(self._path, item)) for item in imports(node)]
+            items = [(item.local, self._tree.resolve_import(self._path, item)) for item in imports(node)]
             inner = [(local, self._names.of(target)) for local, target in items if isinstance(target, Symbol)]
             if not inner:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -99,6 +100,12 @@ class Source:
         if function not in FUNCTIONS or parent is None or parent.child_by_field_name("function") != node:
             raise Unsupported(f"{function}, not called")
         return _with_arguments(function, parent)
+
+
+@lru_cache(maxsize=512)
+def parse_source(code: str, names: tuple[tuple[str, str], ...]) -> Source:
+    """The same as `Source`: classes of one file have most of their closures in common."""
+    return Source(code, dict(names))
 
 
 def _all(usage: Usage) -> Iterator[Usage]:

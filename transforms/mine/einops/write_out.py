@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from .. import syntax
 from ..index import imports
-from .calls import Call, Source, literal
+from .calls import Call, literal, parse_source
 from .equation import equation
 from .layers import Layers, words
 from .pattern import DEFINED, Unsupported
@@ -28,7 +29,8 @@ def write_out(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], 
     kept = {line for line in lines if not _is_of_einops(line)}
     base = "nn.Module" if "from torch import nn" in kept else "torch.nn.Module"
     layers = Layers(base, words(blocks) - names.keys() | words(kept))
-    written = [_Block(block, names, layers).write() for block in blocks]
+    of_einops = re.compile(rf"\b(?:{'|'.join(map(re.escape, ('einops', *sorted(names))))})\b")
+    written = [_Block(block, names, layers).write() if of_einops.search(block) else block for block in blocks]
     texts = "".join([*layers.definitions, *written])
     kept |= {line for line, uses in _IMPORTS.items() if any(use in texts for use in uses)}
     return kept, written, layers.definitions
@@ -53,7 +55,7 @@ class _Block:
     """One definition."""
 
     def __init__(self, code: str, names: dict[str, str], layers: Layers) -> None:
-        self._source = Source(code, names)
+        self._source = parse_source(code, tuple(sorted(names.items())))
         self._layers = layers
 
     def write(self) -> str:
