@@ -30,7 +30,7 @@ from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
 from .probing.users import Sight, sights
 
 _NAME = "probed"
-_LONG_S = 3.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
+_LONG_S = 2.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
 # What forward raises where the constructor was not given something, and where it was given a class for a layer.
 _LEFT_OUT = r"NoneType|'Model' object has no attribute"
 _CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"

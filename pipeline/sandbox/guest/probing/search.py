@@ -25,7 +25,7 @@ _REPAIRS = 24  # of one failure
 _REFUSALS = 3  # guesses that run and are no task
 _ALIKE = 6  # failures with one message, not about sizes, that are repaired
 _SLOW_S = 2.0  # of CPU time, for one call
-_LONG_S = 2.5  # of CPU time, after which a search ends; most take a fiftieth
+_LONG_S = 1.5  # of CPU time, after which a search ends; most take a fiftieth
 # Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
 # of each like failure before; what a failure that got further than any before is worth.
 _START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3

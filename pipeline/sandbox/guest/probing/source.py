@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from .usage import Finder, Usage
@@ -19,10 +19,12 @@ class Source:
 
     def __init__(self, code: str) -> None:
         tree = ast.parse(code)
-        self.classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        nodes = list(ast.walk(tree))
+        self.classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         self.functions = {node.name: node for node in tree.body if isinstance(node, Function)}
         self._usages: dict[tuple[int, str], Usage] = {}
-        self.examples = _examples(tree)
+        self._mentioned: dict[int, frozenset[str]] = {}
+        self.examples = _examples([node for node in nodes if isinstance(node, Function)])
 
     def method(self, class_name: str, name: str) -> Function | None:
         """The method as the class or its first base in this file defines it."""
@@ -69,10 +71,18 @@ class Source:
         """How the other methods use what a constructor keeps as `self.<attribute>`."""
         usage = Usage()
         for method in self._methods(class_name):
-            if method.name != "__init__":
+            if method.name != "__init__" and attribute in self._mentions(method):
                 usage.absorb(self.followed(class_name, method, f"self.{attribute}", depth))
         usage.called, usage.applied = False, usage.called
         return usage
+
+    def _mentions(self, function: Function) -> frozenset[str]:
+        """The attributes that it reads of anything."""
+        key = id(function)
+        if key not in self._mentioned:
+            found = (node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute))
+            self._mentioned[key] = frozenset(found)
+        return self._mentioned[key]
 
     def _methods(self, class_name: str) -> Iterator[Function]:
         """Those of the class, of its bases and of the classes that derive from it."""
@@ -97,7 +107,7 @@ class Source:
 
     def _follow_parts(self, class_name: str, function: Function, parameter: str, depth: int, usage: Usage) -> None:
         """A configuration's entries may be configurations, lists or names themselves."""
-        paths = {name: f"{parameter}.{name}" for name in sorted(usage.attributes)}
+        paths = {name: f"{parameter}.{name}" for name in sorted(usage.attributes & self._mentions(function))}
         paths |= {key: f"{parameter}[{key!r}]" for key in usage.keys}
         for name, path in paths.items():
             part = self.followed(class_name, function, path, depth)
@@ -122,10 +132,10 @@ class Source:
         return None
 
 
-def _examples(tree: ast.Module) -> dict[str, list[str]]:
+def _examples(functions: Sequence[Function]) -> dict[str, list[str]]:
     """Parameter name -> defaults that functions of the file give a parameter of this name."""
     found: dict[str, list[str]] = {}
-    for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
+    for function in functions:
         arguments = function.args
         positional = [*arguments.posonlyargs, *arguments.args]
         tail = positional[len(positional) - len(arguments.defaults) :]

@@ -98,7 +98,7 @@ def _names(frame: TracebackType) -> tuple[str, ...]:
 
 def seed(value: int) -> None:
     """Seeds every generator that a module may draw from."""
-    torch.manual_seed(value)
+    torch.default_generator.manual_seed(value)  # the public function takes a traceback for each kind of device
     random.seed(value)
     np.random.seed(value)
 
