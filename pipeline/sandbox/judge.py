@@ -10,6 +10,10 @@ of terms that are summed. Errors are looked at
   the oracle there, so that a wrong row does not hide behind larger ones;
 - for single elements, of which nine in ten must be within their own bound, so that a loss of precision
   does not hide behind a few huge values.
+
+In float16 and bfloat16 that is asked of the sums, which are float32 there too, and the dtype's own roundings are added:
+`ROUNDINGS` times what the eager run in that dtype shows, and never less than so many of its unit roundoffs, whatever
+the number of terms. A sum that is kept in half precision, and bfloat16 in place of float16, are further off.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from .observation import Observation
 torch.set_num_threads(1)  # of the host: records are judged side by side, and their tensors are small
 
 FACTOR = 8.0
+ROUNDINGS = 4.0  # bfloat16 rounds eight times as coarsely as float16
 _BULK = 0.9  # share of the elements that must be within their own bound
 _BULK_LEAST = 64  # elements, below which that share says nothing
 _TINY = 1e-30  # a tolerance for where nothing is allowed
@@ -106,12 +111,20 @@ def _bits(value: Tensor) -> Tensor:
 class Yardstick:
     """Measures the values of calls against one trial of the reference."""
 
-    def __init__(self, oracle: Observation, honest: Sequence[Observation], terms: int) -> None:
-        """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element."""
-        self._honest = [run.values for run in honest]
+    def __init__(
+        self, oracle: Observation, honest: Sequence[Observation], terms: int, rounded: Observation | None = None
+    ) -> None:
+        """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element.
+
+        `rounded`: where a half dtype is asked for, the run in it on the trial's own values; `honest` has none of those.
+        """
+        first = rounded or honest[0]
+        runs = zip(*(run.values for run in honest), strict=True)
         self._gauges = [
-            _Floating(exact, runs, terms) if runs[0].is_floating_point() else _Discrete(exact, runs)
-            for exact, *runs in zip(oracle.values, *self._honest, strict=True)
+            _Floating(exact, each, terms, own if rounded else None)
+            if own.is_floating_point()
+            else _Discrete(exact, [own, *each])
+            for exact, own, each in zip(oracle.values, first.values, runs, strict=True)
         ]
 
     @property
@@ -170,29 +183,39 @@ class _Discrete:
 class _Floating:
     """One floating-point tensor of the reference, and what is allowed around it."""
 
-    def __init__(self, exact: Tensor, honest: Sequence[Tensor], terms: int) -> None:
+    def __init__(self, exact: Tensor, honest: Sequence[Tensor], terms: int, rounded: Tensor | None) -> None:
         runs = torch.stack([run.double() for run in honest])
-        self._dtype = honest[0].dtype
-        self._eager = runs[0]
+        self._eager = runs[0] if rounded is None else rounded.double()
         self._exact = self.oracle = exact.double()
-        self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._exact)
+        self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._eager) & torch.isfinite(self._exact)
         if self._stable.all():  # as a rule, and then there is no more to look for
             self._special = torch.zeros_like(self._stable)
         else:
-            self._special = (_kinds(runs) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
+            every = torch.cat([runs, self._eager[None]])
+            self._special = (_kinds(every) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
         self._looked_at = int(self._stable.sum())  # elements
         self._exact = torch.where(self._stable, self._exact, 0.0)
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
-        roundoff = torch.finfo(self._dtype).eps / 2
+        roundoff = torch.finfo(honest[0].dtype).eps / 2
         self._floor = roundoff * math.sqrt(max(1, terms))
         squares = self._exact.square()
         rms = [self._rms(squares, axis) for axis in self._axes()]
         self._least = max(roundoff * float(rms[0]), _TINY)  # one roundoff at the tensor's scale
-        self._slices = [self._slice_bounds(axis, own) for axis, own in zip(self._axes(), rms, strict=True)]
         looked_at = self._exact if self._stable.all() else self._exact[self._stable]
         self._typical = float(looked_at.abs().median()) if self._looked_at else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
+        self._rounding = None if rounded is None else self._rounding_of(rounded.dtype)
+        if self._rounding is not None:
+            self._own_bound += ROUNDINGS * self._rounding
+        self._slices = [self._slice_bounds(axis, own) for axis, own in zip(self._axes(), rms, strict=True)]
+
+    def _rounding_of(self, dtype: torch.dtype) -> Tensor:
+        """For each element what the roundings to `dtype` come to: as in the run that makes them, and not less than one."""
+        limits = torch.finfo(dtype)
+        seen = torch.where(self._stable, (self._eager - self._exact).abs(), 0.0)
+        one = limits.eps / 2 * self._exact.abs().clamp(min=max(self._typical, limits.smallest_normal))
+        return torch.maximum(seen, one)
 
     @property
     def finite(self) -> float:
@@ -231,6 +254,9 @@ class _Floating:
         honest = self._largest(self._spread, axis).reshape(-1) / scale
         honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
         tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
+        if self._rounding is not None:
+            honest = self._largest(self._rounding, axis).reshape(-1) / scale
+            tolerance += ROUNDINGS * honest
         return axis, scale, honest, tolerance
 
     def measure(self, value: Tensor) -> Measure:
@@ -274,7 +300,8 @@ class _Floating:
         left_out = ratio.numel() - self._looked_at
         at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._looked_at)).indices)
         deviation, honest, bound, exact = (
-            float(value.reshape(-1)[at]) for value in (error, self._spread, self._own_bound, self._exact)
+            float(value.reshape(-1)[at])
+            for value in (error, self._spread if self._rounding is None else self._rounding, self._own_bound, self._exact)
         )
         scale = max(abs(exact), self._typical, self._least)
         return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")

@@ -137,6 +137,7 @@ class Lowered:
     generator: Generator
     guards: tuple[str, ...] = ()  # what must be true of those sizes, see `transforms.guards`
     backward: tuple[Backward, ...] = ()  # none or one; with it, what it needs follows the results of `inductor_code`
+    dtype: str = "float32"  # what the module and its inputs were cast to, "float32" if they were not
 
     @property
     def id(self) -> str:
@@ -165,6 +166,8 @@ class Candidate:
     guards: tuple[str, ...] = ()  # conditions on sizes that `forward` checks, see `transforms.guards`
     distillation: tuple[Distillation, ...] = ()  # one if a model wrote it
     training: bool = False  # it gives gradients too, and is verified with them
+    dtype: str = "float32"  # what module, candidate and inputs are cast to, "float32" if they are not
+    autotuned: bool = False  # some of its kernels choose among several launch options
 
     @property
     def id(self) -> str:
@@ -199,7 +202,7 @@ class Trial:
     seed: int
     distribution: str
     error: float  # candidate against the float64 oracle
-    honest_error: float  # eager float32 against the float64 oracle
+    honest_error: float  # eager against the float64 oracle
     tolerance: float  # the error that was allowed
 
 
@@ -332,6 +335,14 @@ class Pair(Row):
 @dataclass(frozen=True, slots=True)
 class TrainingPair(Pair):
     """One row of the config `backward`: a pair whose gradients were verified too. See `docs/backward.md`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant(Pair):
+    """One row of the config `variants`: another kernel for a module that may have a pair. See `docs/variants.md`."""
+
+    dtype: str = "float32"  # what `Model`, `ModelNew` and floating-point inputs are cast to; "float32": nothing is
+    autotuned: bool = False  # some kernels have `triton.autotune`; each of their configurations was verified
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Outcome
 from kernelquarry.pipeline.schema.records import Probed, TrainingPair
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.screen import screen
 from kernelquarry.transforms.split import split
+from kernelquarry.transforms.steps import follow
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
@@ -19,17 +18,11 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 def backward(probed: Probed, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[TrainingPair]:
     """The row, or why there is none, by whichever stage says so. Rejected candidates have no counter-example."""
     settings = settings or VerifySettings(shows=False)
-    steps: list[Callable[[Any], Outcome[Any]]] = [
+    return follow(
+        probed,
         partial(lower, sandbox=sandbox, training=True),
         tidy,
         partial(verify, sandbox=sandbox, settings=settings),
         screen,
         split,
-    ]
-    record: Any = probed
-    for step in steps:
-        outcome = step(record)
-        if not isinstance(outcome, Kept):
-            return outcome
-        record = outcome.record
-    return Kept(record)
+    )

@@ -56,16 +56,18 @@ class _Found(_Half):
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
 
 
-def lower(probed: Probed, sandbox: Sandbox, training: bool = False) -> Outcome[Lowered]:
+def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32") -> Outcome[Lowered]:
     """The module with Inductor's source for `TARGET` and what each of its arguments is, or why there is none.
 
-    With `training`, a second source gives the gradients of its parameters and floating-point inputs.
+    With `training`, a second source gives the gradients of its parameters and floating-point inputs. A half `dtype` is
+    what the module is cast to; the workloads of `probed` have it already, see `transforms.variants`.
     """
     request = {
         "python_code": probed.python_code,
         "target": TARGET,
         "workloads": [_described(workload) for workload in probed.workloads],
         "training": training,
+        "dtype": dtype,
     }
     report = sandbox.run(Job("lower", request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
@@ -96,6 +98,7 @@ def lower(probed: Probed, sandbox: Sandbox, training: bool = False) -> Outcome[L
             generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
             guards=found.guards,
             backward=tuple(Backward(half.inductor_code, half.bound) for half in halves[1:]),
+            dtype=dtype,
         )
     )
 

@@ -33,5 +33,6 @@ def tidy(lowered: Lowered) -> Outcome[Candidate]:
             inductor_code="\n\n".join([lowered.inductor_code, *(half.inductor_code for half in lowered.backward)]),
             guards=lowered.guards,
             training=bool(lowered.backward),
+            dtype=lowered.dtype,
         )
     )

@@ -81,6 +81,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
         "init_args": task.init_args,
+        "dtype": task.dtype,
         "target": target,
         "workloads": [
             {

@@ -87,7 +87,10 @@ class Reference:
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        return Yardstick(oracle, [eager, *(run[name] for name in _NUDGED)], terms(workload, self.task.state, shapes))
+        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
+        if self.task.dtype == "float32":
+            return Yardstick(oracle, [eager, *nudged], summed)
+        return Yardstick(oracle, nudged, summed, rounded=eager)
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""

@@ -18,6 +18,7 @@ from kernelquarry.pipeline.schema.records import (
     Row,
     StateSpec,
     TrainingPair,
+    Variant,
     Trial,
     Workload,
 )
@@ -57,6 +58,7 @@ class Task:
     by_model: bool = False  # what wrote `triton_code` could mean to deceive
     guards: tuple[str, ...] = ()
     training: bool = False  # calls are followed by their backward
+    dtype: str = "float32"  # what both modules are cast to, if it is a half one; inputs are drawn so
 
     @property
     def calls(self) -> tuple[Workload, ...]:
@@ -93,6 +95,7 @@ class Task:
             by_model=candidate.generator.kind == "model",
             guards=candidate.guards,
             training=candidate.training,
+            dtype=candidate.dtype,
         )
 
     @classmethod
@@ -111,6 +114,7 @@ class Task:
             by_model=row.generator.kind == "model",
             guards=row.guards,
             training=isinstance(row, TrainingPair),
+            dtype=row.dtype if isinstance(row, Variant) else "float32",
         )
 
 
@@ -218,7 +222,8 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
         refusable = trial.workload >= len(task.workloads) or trial.distribution in ("shifted_strided", "special")
         call |= {"strided": trial.strided, "refusable": refusable}
         described.append(call | {"optional": task.may_refuse(trial.workload)})
-    return {"init_args": task.init_args, "states": [str(key) for key in range(STATE_SETS)], "trials": described}
+    states = [str(key) for key in range(STATE_SETS)]
+    return {"init_args": task.init_args, "dtype": task.dtype, "states": states, "trials": described}
 
 
 def describe_inputs(workload: Workload) -> list[dict[str, Any]]:

@@ -43,7 +43,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """
     torch.set_num_threads(1)
     gpu.pretend()
-    module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
+    given = (request[name] for name in ("entry_point", "init_args", "dtype"))
+    module = subject.construct(request["code"], "candidate", *given)
     trial = request["trials"][0]
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     gradient = tensors.get("gradient.0")

@@ -35,8 +35,8 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Lowers `request["python_code"]` for `request["target"]` and `request["workloads"]`, with its gradients if it is
-    for `request["training"]`.
+    """Lowers `request["python_code"]`, cast to `request["dtype"]` if that is a half one, for `request["target"]` and
+    `request["workloads"]`, with its gradients if it is for `request["training"]`.
 
     Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with `backward`, see `_half`,
     where there are gradients; or with `reason` (the name of a member of `Reason`) and `evidence`.
@@ -44,6 +44,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
     model = module.Model(*module.get_init_inputs()).eval()
+    if request["dtype"] != "float32":
+        model = model.to(getattr(torch, request["dtype"]))
     try:
         return _lower(model, request["workloads"], request["target"], request["training"]), {}
     except Refused as refusal:

@@ -42,12 +42,13 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
 
 def _call(
-    code: str, request: Mapping[str, Any], tensors: Mapping[str, Tensor], name: str, results: dict[str, Tensor]
+    code: str, request: Mapping[str, Any], tensors: Mapping[str, Tensor], number: str, results: dict[str, Tensor]
 ) -> dict[str, Any]:
     trial = request["trials"][0]
-    module = subject.construct(code, f"mutant{name}", request["entry_point"], request["init_args"])
+    given = (request[name] for name in ("entry_point", "init_args", "dtype"))
+    module = subject.construct(code, f"mutant{number}", *given)
     subject.load_state(module, subject.selected(tensors, f"state.{trial['state']}."))
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     description, outputs, mutated = subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))
-    results.update(subject.pack(name, outputs, mutated))
+    results.update(subject.pack(number, outputs, mutated))
     return description

@@ -1,4 +1,4 @@
-"""Guest: the reference, in float64 for the oracle and in float32 for the error that honest arithmetic makes."""
+"""Guest: the reference, in float64 for the oracle, and as it is for the error that honest arithmetic makes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Run `code`'s entry point on each of `trials`: once in float64, and in float32 as it is and on nudged values,
-    one run for each of `nudges`: by how many units in the last place the values are moved.
+    """Run `code`'s entry point on each of `trials`: once in float64, once as it is, cast to `dtype` if that is a half
+    one, and in float32 on nudged values, one run for each of `nudges`: by how many units in the last place they moved.
 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
@@ -37,6 +37,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     reply: dict[str, Any] = {"state": subject.digests(module), "trials": []}
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
     drawn = states[request["states"][0]]
+    is_half = request["dtype"] != "float32"
+    single = _construct(request).float() if is_half else module
     results = {f"state.{name}": value for name, value in subject.state(module).items() if name not in drawn}
     trials = [
         (trial, _inputs(tensors, index, trial), tensors.get(f"gradient.{index}"))
@@ -55,11 +57,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             continue
         finite = all(bool(value.isfinite().all()) for value in inputs)
         for nudge, units in enumerate(request["nudges"]):
-            moved = {name: _nudged(value, units, generator) for name, value in state.items()}
-            near = [_nudged(value, units, generator) for value in inputs]
+            moved = {name: _nudged(_single(value, is_half), units, generator) for name, value in state.items()}
+            near = [_nudged(_single(value, is_half), units, generator) for value in inputs]
             mode = None if finite or nudge else Decomposed()
             name = f"nudged{nudge}"
-            runs[name] = _call(module, moved, trial, near, gradient, f"{index}.{name}", results, mode)
+            runs[name] = _call(single, moved, trial, near, gradient, f"{index}.{name}", results, mode)
         reply["trials"].append(runs)
     if refused:
         return {"refused": refused}, {}
@@ -77,13 +79,18 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
 
 def _construct(request: dict[str, Any]) -> nn.Module:
-    """Values that the constructor computes are float32 in every run: they are the candidate's too."""
+    """Values that the constructor computes are float32, then cast, in every run: they are the candidate's too."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        return subject.construct(request["code"], "reference", request["entry_point"], request["init_args"])
+        given = (request[name] for name in ("entry_point", "init_args", "dtype"))
+        return subject.construct(request["code"], "reference", *given)
     finally:
         torch.set_default_dtype(default)
+
+
+def _single(value: Tensor, is_half: bool) -> Tensor:
+    return value.float() if is_half and value.is_floating_point() else value
 
 
 def _inputs(tensors: Mapping[str, Tensor], index: int, trial: Mapping[str, Any]) -> list[Tensor]:

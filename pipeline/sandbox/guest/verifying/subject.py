@@ -24,8 +24,8 @@ from .layout import strided
 _SEED = 0  # both constructors draw their initial values from it
 
 
-def construct(code: str, name: str, entry_point: str, init_args: str) -> nn.Module:
-    """`entry_point(*init_args)` in eval mode; `init_args` is the Python source of a list.
+def construct(code: str, name: str, entry_point: str, init_args: str, dtype: str = "float32") -> nn.Module:
+    """`entry_point(*init_args)` in eval mode; `init_args` is the Python source of a list. Cast to `dtype`, a half one.
 
     Raises:
         Exception: whatever the source or the constructor raises.
@@ -39,7 +39,7 @@ def construct(code: str, name: str, entry_point: str, init_args: str) -> nn.Modu
     if not isinstance(module, nn.Module):
         raise TypeError(f"{entry_point} is a {type(module).__name__}, not a module")
     nn.Module.eval(module)
-    return module
+    return module if dtype == "float32" else nn.Module.to(module, getattr(torch, dtype))
 
 
 def state(module: nn.Module) -> dict[str, Tensor]:
