@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from .configs import Published
 from .contaminated import contaminated, describe
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
-from .graph import ALL, BACKWARD, DISTILL, STAGES, Stage, before
+from .graph import ALL, BACKWARD, DISTILL, STAGES, VARIANTS, Stage, before
 from .manifest import StageManifest, digest, fingerprint
 from .rejected import Rejected, reject
 from .report import write_report
@@ -43,7 +43,7 @@ from .schema.errors import UserError
 from .schema.files import replace_file
 from .schema.ids import canonical, sha256
 from .schema.loss import Loss
-from .schema.records import Candidate, Contamination, Pair, Probed, TrainingPair, Verified
+from .schema.records import Candidate, Contamination, Pair, Probed, Verified
 
 log = logging.getLogger(__name__)
 
@@ -108,28 +108,37 @@ class Built:
         )
 
 
-def build(run: Run, watch: Watch, backward: bool = False) -> Built:
-    """Bring every stage up to date, then write the dataset and the report anew.
+def build(run: Run, watch: Watch, beside: Collection[Stage] = ()) -> Built:
+    """Bring every stage up to date, and those `beside` them, then write the dataset and the report anew.
 
-    A run that had rows with gradients once, by `backward` or by its stage, has them from then on. Writing takes seconds
-    and gives the same bytes, so whatever happened to the products mends itself.
+    A run that had rows with gradients once, or variants, has them from then on. Writing takes seconds and gives the
+    same bytes, so whatever happened to the products mends itself.
 
     Raises: UserError, ConservationError.
     """
-    stages = ALL if backward or run.manifest(BACKWARD) is not None else STAGES
+    stages = [stage for stage in ALL if stage in (*STAGES, *beside) or run.manifest(stage) is not None]
     ran = tuple(stage.name for stage in stages if run_stage(run, stage, watch)[1])
     funnel, last = counts(run), STAGES[-1]
     pairs = mark(pair for path in run.directory(last).kept for pair in read_records(path, Pair))
     corpus, dataset, report = run.corpus, run.root / "dataset", run.root / "report.html"
-    training = [pair for path in run.directory(BACKWARD).kept for pair in read_records(path, TrainingPair)]
     compared = tuple(asdict(read_index(path)[0]) for path in run.indexes)
     against = tuple(describe(compared))
     # first: it tells why there are no pairs
     write_report(report, corpus.name, pairs, funnel, lost(run), taught(run), against)
     made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared)
-    others: dict[str, Sequence[Published]] = {BACKWARD.name: training, "contaminated": overlapping(run)}
+    others: dict[str, Sequence[Published]] = {
+        "backward": published(run, BACKWARD),
+        "variants": [row for stage in VARIANTS for row in published(run, stage)],
+        "contaminated": overlapping(run),
+    }
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, made_of, others)
     return Built(dataset, report, manifest.rows["pairs"], manifest.funnel, ran, against)
+
+
+def published(run: Run, stage: Stage) -> list[Published]:
+    """The rows that a stage made."""
+    kind: type[Published] = stage.gives
+    return [row for path in run.directory(stage).kept for row in read_records(path, kind)]
 
 
 def lost(run: Run) -> Iterator[Loss]:

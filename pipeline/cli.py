@@ -46,6 +46,7 @@ WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
 BackwardOption = Annotated[bool, typer.Option("--backward", help="Also make the rows with gradients; takes longer.")]
+VariantsOption = Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned kernels.")]
 DistillOption = Annotated[
     Path | None, typer.Option("--distill", help="Table of teachers: ask these models too, see docs/distillation.md.")
 ]
@@ -68,6 +69,7 @@ def dataset(
     cache: CacheOption = CACHE,
     opt_out: OptOutOption = None,
     backward: BackwardOption = False,
+    variants: VariantsOption = False,
     distill: DistillOption = None,
     batch: BatchOption = None,
     workers: WorkersOption = WORKERS,
@@ -80,10 +82,11 @@ def dataset(
     run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
     run = with_teachers(run, distill, batch)
     from .build import build
+    from .graph import BACKWARD, VARIANTS
     from .progress import Progress
 
     with Progress(err) as progress:
-        built = build(run, progress.watch, backward)
+        built = build(run, progress.watch, [*[BACKWARD] * backward, *VARIANTS * variants])
     typer.echo(built.summary())
 
 

@@ -15,7 +15,7 @@ from .chats import conversations, examples, exercises
 from .schema.chats import Conversation, Example, Exercise
 from .schema.errors import UserError
 from .schema.provenance import Licence, SourceRef
-from .schema.records import Contamination, Pair, Rejection, TrainingPair
+from .schema.records import Contamination, Pair, Rejection, TrainingPair, Variant
 
 R = TypeVar("R")
 
@@ -63,6 +63,7 @@ CONFIGS: tuple[Config, ...] = (
         derive=conversations,
     ),
     Config("backward", TrainingPair, "modules with kernels for their gradients too, verified in the same way"),
+    Config("variants", Variant, "kernels in float16 and bfloat16, and autotuned ones, verified in the same way"),
     Config("contaminated", Contamination, "what overlaps a benchmark and was taken out: digests, **no text**"),
     Config("rejected", Rejection, "candidates that failed verification: **wrong, or without proof**"),
 )

@@ -23,6 +23,7 @@ from kernelquarry.transforms.split import split
 from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.time import time
+from kernelquarry.transforms.variants import autotuned, bfloat16, float16
 from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.wiring import (
     DecontaminateModules,
@@ -34,7 +35,7 @@ from kernelquarry.transforms.wiring import (
 
 from .schema.lessons import Lesson
 from .schema.outcome import Outcome
-from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Verified
+from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Variant, Verified
 
 GUEST = "pipeline.sandbox.guest"
 
@@ -70,7 +71,7 @@ def _each(
 ) -> Stage:
     """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
     name = function.__name__
-    code = (f"transforms.{name}", *code)
+    code = (function.__module__.removeprefix("kernelquarry.").rpartition(".")[0], *code)
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
     return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work=work, after=after)
@@ -162,18 +163,23 @@ STAGES: tuple[Stage, ...] = (
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
 )
 
-# Beside them, for runs that ask for it.
-BACKWARD = _each(
-    Probed,
-    TrainingPair,
-    backward,
-    Where.GUESTS,
-    (*(f"transforms.{stage}" for stage in "lower tidy verify screen split".split()), *LOWERING, *VERIFYING, "filters"),
-    guests=("lower", *ASKED),
-    executes=True,
-    after="decontaminate",
+# Beside them, for runs that ask for it: stages whose steps are functions of the others.
+STEPS = tuple(f"transforms.{name}" for name in "steps probe lower tidy verify screen split guards".split())
+CHAIN = (*STEPS, *LOWERING, *VERIFYING, "filters")
+
+
+def _beside(takes: type, gives: type, function: Callable[..., Outcome[Any]], after: str) -> Stage:
+    guests = ("lower", *ASKED) if takes is Probed else ASKED
+    return _each(takes, gives, function, Where.GUESTS, CHAIN, guests=guests, executes=True, after=after)
+
+
+BACKWARD = _beside(Probed, TrainingPair, backward, after="decontaminate")
+VARIANTS = (
+    _beside(Probed, Variant, float16, after="decontaminate"),
+    _beside(Probed, Variant, bfloat16, after="decontaminate"),
+    _beside(Lowered, Variant, autotuned, after="lower"),
 )
-ALL = (*STAGES, BACKWARD)
+ALL = (*STAGES, BACKWARD, *VARIANTS)
 
 
 def before(stage: Stage) -> Stage:

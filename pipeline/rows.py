@@ -9,7 +9,7 @@ from typing import TypeVar
 from .configs import config
 from .schema.errors import UserError
 from .schema.migrations import read_published
-from .schema.records import Pair, Rejection, TrainingPair
+from .schema.records import Pair, Rejection, TrainingPair, Variant
 
 R = TypeVar("R")
 
@@ -42,7 +42,9 @@ def find_row(dataset: Path, start: str) -> Pair | Rejection:
 
     A name is that of a pair, if there is one.
     """
-    for rows in (read_rows(dataset), read_config(dataset, "backward", TrainingPair), read_rejections(dataset)):
+    backward = read_config(dataset, "backward", TrainingPair)
+    variants = read_config(dataset, "variants", Variant)
+    for rows in (read_rows(dataset), backward, variants, read_rejections(dataset)):
         found = [row for row in rows if row.id.startswith(start) or row.module_name == start]
         if len(found) == 1:
             return found[0]

@@ -205,14 +205,15 @@ class _Floating:
         self._typical = float(looked_at.abs().median()) if self._looked_at else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
-        self._rounding = None if rounded is None else self._rounding_of(rounded.dtype)
-        if self._rounding is not None:
-            self._own_bound += ROUNDINGS * self._rounding
+        self._rounding = self._rounding_of(rounded)
+        self._own_bound += ROUNDINGS * self._rounding
         self._slices = [self._slice_bounds(axis, own) for axis, own in zip(self._axes(), rms, strict=True)]
 
-    def _rounding_of(self, dtype: torch.dtype) -> Tensor:
-        """For each element what the roundings to `dtype` come to: as in the run that makes them, and not less than one."""
-        limits = torch.finfo(dtype)
+    def _rounding_of(self, rounded: Tensor | None) -> Tensor:
+        """What its dtype's roundings come to for each element: as in that run, and not less than one of them."""
+        if rounded is None:
+            return torch.zeros_like(self._exact)
+        limits = torch.finfo(rounded.dtype)
         seen = torch.where(self._stable, (self._eager - self._exact).abs(), 0.0)
         one = limits.eps / 2 * self._exact.abs().clamp(min=max(self._typical, limits.smallest_normal))
         return torch.maximum(seen, one)
@@ -254,9 +255,9 @@ class _Floating:
         honest = self._largest(self._spread, axis).reshape(-1) / scale
         honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
         tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
-        if self._rounding is not None:
-            honest = self._largest(self._rounding, axis).reshape(-1) / scale
-            tolerance += ROUNDINGS * honest
+        rounding = self._largest(self._rounding, axis).reshape(-1) / scale
+        tolerance += ROUNDINGS * rounding
+        honest = torch.maximum(honest, rounding)
         return axis, scale, honest, tolerance
 
     def measure(self, value: Tensor) -> Measure:
@@ -301,7 +302,7 @@ class _Floating:
         at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._looked_at)).indices)
         deviation, honest, bound, exact = (
             float(value.reshape(-1)[at])
-            for value in (error, self._spread if self._rounding is None else self._rounding, self._own_bound, self._exact)
+            for value in (error, torch.maximum(self._spread, self._rounding), self._own_bound, self._exact)
         )
         scale = max(abs(exact), self._typical, self._least)
         return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")

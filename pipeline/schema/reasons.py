@@ -70,6 +70,7 @@ class Reason(Enum):
 
     # tidy
     NOT_TIDIED = ("not_tidied", "tidy", "the generated code has a form that the tidier does not know")
+    NOTHING_TO_TUNE = ("nothing_to_tune", "tidy", "an autotuned kernel was asked for, and none may run twice")
     CONSTRUCTOR_NEEDS_IMPORT = ("constructor_needs_import", "tidy", "the constructor needs more than torch")
 
     # verify

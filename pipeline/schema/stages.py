@@ -16,4 +16,7 @@ DOES: dict[str, str] = {
 }
 OPTIONAL: dict[str, str] = {
     "backward": "make the rows with gradients, of the modules that deduplicate kept",
+    "float16": "make the rows with kernels in float16, of the modules that deduplicate kept",
+    "bfloat16": "make the rows with kernels in bfloat16, of the modules that deduplicate kept",
+    "autotuned": "make the rows with autotuned kernels, of the modules that were lowered",
 }

@@ -10,7 +10,16 @@ from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.ids import pair_id, rejection_id
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Candidate, Pair, Rejection, Row, TrainingPair, Verified
+from kernelquarry.pipeline.schema.records import (
+    ENTRY_POINT,
+    Candidate,
+    Pair,
+    Rejection,
+    Row,
+    TrainingPair,
+    Variant,
+    Verified,
+)
 
 
 def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[Pair]:
@@ -27,16 +36,19 @@ def first_objection(row: Row, filters: Sequence[Filter] = FILTERS) -> Objection 
 
 
 def flatten(verified: Verified) -> Pair:
-    """The row, a `TrainingPair` if its gradients were verified too; its split is not known yet."""
+    """The row, a `TrainingPair` if its gradients were verified too, or a `Variant`; its split is not known yet."""
     candidate = verified.candidate
-    kind = TrainingPair if candidate.training else Pair
-    return kind(
+    columns = _shared(candidate) | dict(
         id=pair_id(candidate.probed.python_code, candidate.triton_code),
-        **_shared(candidate),
         verdict=verified.verdict,
         explanations=verified.explanations,
         cluster=candidate.probed.cluster,
     )
+    if candidate.training:
+        return TrainingPair(**columns)
+    if candidate.autotuned or candidate.dtype != "float32":
+        return Variant(**columns, dtype=candidate.dtype, autotuned=candidate.autotuned)
+    return Pair(**columns)
 
 
 def flatten_rejected(candidate: Candidate, loss: Loss) -> Rejection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .axes import Axis
 from .raw import RawKernel
@@ -25,6 +25,9 @@ class Launch:
     names: dict[str, str]  # axis prefix -> its constexpr parameter
     programs: tuple[str, ...]  # axis prefix of each dimension of the grid
     warps: int
+
+    def with_blocks(self, blocks: dict[str, int], warps: int) -> Launch:
+        return replace(self, blocks=blocks, warps=warps)
 
 
 def power_of_2(size: int) -> int:
@@ -48,13 +51,14 @@ def choose(kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[st
         elif not axis.masked and not axis.looped and axis.prefix in wanted:
             wanted[axis.prefix] = min(wanted[axis.prefix], _divisor(axis))
     names = {prefix: words[prefix][1] for prefix in wanted if not (prefix in "xyz" and _is_single(axes, prefix))}
-    results = math.prod(wanted[prefix] for prefix in names if not (is_matmul and prefix == "r0_"))
-    return Launch(
-        blocks={names[prefix]: wanted[prefix] for prefix in names},
-        names=names,
-        programs=_programs(axes),
-        warps=min(max(results // _WARP, 1), _MOST_WARPS),
-    )
+    blocks = {names[prefix]: wanted[prefix] for prefix in names}
+    return Launch(blocks, names, _programs(axes), warps(blocks, names, is_matmul))
+
+
+def warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool) -> int:
+    """As many as the results of a program keep busy; `names` as in `Launch`."""
+    results = math.prod(blocks[name] for prefix, name in names.items() if not (is_matmul and prefix == "r0_"))
+    return min(max(results // _WARP, 1), _MOST_WARPS)
 
 
 def _limit(axis: Axis, kernel: RawKernel) -> int:

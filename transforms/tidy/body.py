@@ -28,6 +28,7 @@ class File:
 
     combines: dict[str, ast.FunctionDef] = field(default_factory=dict)  # by their text: kernels share those
     kernel_names: set[str] = field(default_factory=lambda: set(LIBRARY))
+    autotuned: bool = False  # kernels are, where they can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +311,10 @@ class Body:
         for prefix in kernel.launch.programs:
             size = self._size(given[f"{prefix}numel"])
             name = kernel.launch.names.get(prefix)
-            grid.append(f"triton.cdiv({size}, {kernel.launch.blocks[name]})" if name else size)
-        options = [f"{name}={size}" for name, size in kernel.launch.blocks.items()]
-        options.append(f"num_warps={kernel.launch.warps}")
+            grid.append(f"triton.cdiv({size}, {kernel.block(name)})" if name else size)
         self._tell(step)
-        self.lines.append(f"{kernel.function.name}[{tuple_text(grid)}]({', '.join([*texts, *options])})")
+        called = f"{kernel.function.name}[{kernel.grid(tuple_text(grid))}]"
+        self.lines.append(f"{called}({', '.join([*texts, *kernel.options])})")
 
     def _launches(self, kernel: str) -> list[LaunchKernel]:
         return [step for step in self._steps if isinstance(step, LaunchKernel) and step.kernel == kernel]
@@ -338,7 +338,9 @@ class Body:
         roles = [self._roles.get(argument) or self._names.get(argument, argument) for argument in pointers.values()]
         sizes = {parameter: self._role(value) for parameter, value in given.items() if parameter not in pointers}
         new = kernel_name(raw.operators, self._file.kernel_names)
-        kernel = tidy_kernel(raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes)
+        kernel = tidy_kernel(
+            raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes, self._file.autotuned
+        )
         for node in ast.walk(kernel.function):
             if isinstance(node, ast.Name) and (found := [h for h in raw.helpers if h.name == node.id]):
                 node.id = self._combine(found[0])

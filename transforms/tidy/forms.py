@@ -40,6 +40,16 @@ def calls(body: Sequence[ast.stmt]) -> list[ast.Call]:
     return [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
 
 
+def loaded(node: ast.expr) -> ast.Call | None:
+    """The load that a value is, before a cast to a wider dtype."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="to")):
+            return loaded(inner)
+        case ast.Call(func=ast.Attribute(value=ast.Name("tl"), attr="load")):
+            return node
+    return None
+
+
 def targets(statement: ast.stmt) -> list[str]:
     return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 

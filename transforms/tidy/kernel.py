@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import matmul, passes
+from . import matmul, passes, tuning
 from .axes import Axis, split
 from .blocks import Launch, choose
 from .comments import Commented
@@ -21,6 +21,20 @@ class Kernel:
     function: ast.FunctionDef
     parameters: tuple[str, ...]  # Inductor's, of those that are passed on, in order
     launch: Launch
+    is_tuned: bool = False  # it has its blocks and warps from its decorator
+
+    def block(self, name: str) -> str:
+        """Of a launch's grid."""
+        return f"meta[{name!r}]" if self.is_tuned else str(self.launch.blocks[name])
+
+    def grid(self, programs: str) -> str:
+        return f"lambda meta: {programs}" if self.is_tuned else programs
+
+    @property
+    def options(self) -> list[str]:
+        """Of a launch, behind its arguments."""
+        blocks = [f"{name}={size}" for name, size in self.launch.blocks.items()]
+        return [] if self.is_tuned else [*blocks, f"num_warps={self.launch.warps}"]
 
 
 # What the axes of a kernel are called, and the block sizes along them.
@@ -33,7 +47,9 @@ _REDUCTION = {
 _MATMUL = {"z": ("batch", ""), "y": ("m", "BLOCK_M"), "x": ("n", "BLOCK_N"), "r0_": ("k", "BLOCK_K")}
 
 
-def tidy_kernel(raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: Mapping[str, str]) -> Kernel:
+def tidy_kernel(
+    raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: Mapping[str, str], autotuned: bool = False
+) -> Kernel:
     """`pointers` and `sizes` name the parameters by their roles in the first launch."""
     axes, body = split(raw)
     simple = Simplifier(raw, axes, body)
@@ -55,15 +71,17 @@ def tidy_kernel(raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: M
     body = Commented(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
+    tuned = tuning.configurations(raw, axes, launch, simple.is_matmul) if autotuned else ()
+    key = [names.parameter(parameter) for parameter in parameters if parameter not in pointers]
     function = ast.FunctionDef(
         name=name,
         args=ast.arguments([], arguments, None, [], [], None, []),
         body=[ast.Expr(ast.Constant(_docstring(raw))), *body],
-        decorator_list=[parsed("triton.jit")],
+        decorator_list=[*([tuning.decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
         returns=None,
         lineno=0,
     )
-    return Kernel(function, tuple(parameters), launch)
+    return Kernel(function, tuple(parameters), launch, bool(tuned))
 
 
 def _vocabulary(axes: Sequence[Axis]) -> Mapping[str, tuple[str, str]]:

@@ -25,9 +25,10 @@ class Rendered:
     code: str
     kernels: tuple[str, ...]
     extern_operators: tuple[str, ...]
+    is_tuned: bool  # some of its kernels are
 
 
-def render_module(lowered: Lowered) -> Rendered:
+def render_module(lowered: Lowered, autotuned: bool = False) -> Rendered:
     """Raises NotTidied or NeedsImport, see `tidy`."""
     raw = parse(lowered.inductor_code)
     forward = signature(lowered)
@@ -40,7 +41,8 @@ def render_module(lowered: Lowered) -> Rendered:
         bodies, texts, lines = list(function.bodies), [function.text], function.call
     else:
         tree = json.loads(lowered.outputs)
-        bodies = [Body(raw, given, words, File(), lambda values: [f"return {result(tree, values)}"], lowered)]
+        file = File(autotuned=autotuned)
+        bodies = [Body(raw, given, words, file, lambda values: [f"return {result(tree, values)}"], lowered)]
         texts, lines = [], bodies[0].lines
     head = f"    def forward({ast.unparse(forward)}):"
     body = [wrapped(line, 8) for group in lines for line in group.splitlines()]
@@ -76,6 +78,7 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
     return Rendered(
         code=file_text(imports, texts),
         kernels=tuple(kernel.name for kernel in kernels),
+        is_tuned=any(kernel.is_tuned for body in bodies for kernel in body.kernels.values()),
         extern_operators=tuple(sorted({operator for body in bodies for operator in body.extern})),
     )
 

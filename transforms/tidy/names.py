@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .axes import Axis
+from .forms import loaded
 from .functions import LIBRARY
 from .raw import RawKernel
 from .values import Value
@@ -152,8 +153,8 @@ class Names:
             value = value.value
         if isinstance(value, ast.Call):
             function = ast.unparse(value.func)
-            if function == "tl.load":
-                pointer = value.args[0].left if isinstance(value.args[0], ast.BinOp) else value.args[0]
+            if (load := loaded(value)) is not None:
+                pointer = load.args[0].left if isinstance(load.args[0], ast.BinOp) else load.args[0]
                 return self._names[ast.unparse(pointer)].removesuffix("_ptr")
             if function in ("tl.zeros", "tl.full"):
                 return "acc"

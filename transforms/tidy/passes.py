@@ -7,7 +7,9 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from .forms import loaded
 from .functions import call
+from .values import element
 
 _WIDTH = 88  # of an expression that another one may be written into
 _KEPT = (
@@ -82,6 +84,33 @@ def _live(body: Sequence[ast.stmt], read: Counter[str]) -> list[ast.stmt]:
             case _:
                 kept.append(statement)
     return kept
+
+
+def without_round_trips(body: Sequence[ast.stmt], types: Mapping[str, str]) -> list[ast.stmt]:
+    """Half-precision values that are loaded as float32 only to be cast back stay what they are: products take them so.
+
+    `types` are those of the pointers, as Triton writes them.
+    """
+    if not {"*fp16", "*bf16"} & set(types.values()):
+        return list(body)
+    module = copy.deepcopy(ast.Module(list(body), []))
+    seen = uses([module])
+    back = Counter(
+        (node.func.value.id, ast.unparse(node.args[0]))
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+        if isinstance(node.func.value, ast.Name)
+    )
+    for node in ast.walk(module):
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Attribute(value=inner, attr="to"))):
+                if (load := loaded(inner)) is not None and any(
+                    back[name, f"tl.{element(types.get(root.id, ''))}"] == seen[name] > 0
+                    for root in ast.walk(load.args[0])
+                    if isinstance(root, ast.Name)
+                ):
+                    node.value = inner
+    return module.body
 
 
 def accumulate(body: Sequence[ast.stmt], loads: Mapping[str, ast.Call]) -> list[ast.stmt]:

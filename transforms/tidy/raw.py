@@ -12,6 +12,8 @@ from .sources import Origin, call_sources, value_origins
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
 _GRID = re.compile(r"'grid_type': '(\w+)'")
 _ROLES = {"tl.sum(": "sum", "triton_helpers.max2(": "max", "triton_helpers.min2(": "min"}
+_MUTATED = re.compile(r"'mutated_arg_names': \[\]")
+_ATOMIC = re.compile(r"'atomic_add_found': True")
 _KERNEL = re.compile(r"^(\w+) = async_compile\.triton\(", re.MULTILINE)
 
 
@@ -31,6 +33,7 @@ class RawKernel:
     operators: tuple[str, ...]  # aten operators that it fuses, in order
     sources: dict[int, str]  # line of the function -> the reference's expression that it is a part of
     stored: dict[str, str]  # parameter -> what it takes: an operator's result, "relu", or a part of it, "softmax sum"
+    accumulates: bool  # it reads what it writes: a second run on the same memory gives something else
 
     @property
     def parameters(self) -> list[str]:
@@ -115,6 +118,7 @@ def _kernel(name: str, text: str, comments: str) -> RawKernel:
         operators=_operators(comments, origins),
         sources=_sources(main, origins),
         stored=_stored(main, origins),
+        accumulates=not _MUTATED.search(text) or bool(_ATOMIC.search(text)),
     )
 
 

@@ -44,7 +44,7 @@ def wrapped(line: str, indent: int = 0) -> str:
     pad = margin + " " * (len(line) - len(line.lstrip()))
     if text.startswith("def "):
         return _wrapped_head(text, pad)
-    begins = "el" if text.startswith("elif ") else ""
+    begins = "el" if text.startswith("elif ") else "@" if text.startswith("@") else ""
     code = text.removeprefix(begins)
     try:
         (statement,) = ast.parse(f"{code} pass" if code.endswith(":") else code).body

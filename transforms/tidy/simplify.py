@@ -15,6 +15,7 @@ from . import forms
 from .axes import Axis
 from .expressions import Expressions
 from .functions import call, parsed
+from .passes import without_round_trips
 from .raw import NotTidied, RawKernel
 from .values import Value
 
@@ -28,6 +29,7 @@ class Simplifier(Expressions):
     def __init__(self, kernel: RawKernel, axes: Sequence[Axis], body: Sequence[ast.stmt]) -> None:
         super().__init__(kernel.types, axes, any(ast.unparse(call_.func) == "tl.dot" for call_ in forms.calls(body)))
         self.depth = 0  # of loops
+        body = without_round_trips(body, kernel.types)
         self.assigned = Counter(name for statement in body for name in forms.targets(statement))
         self.body = self.statements(body)
 
@@ -68,8 +70,8 @@ class Simplifier(Expressions):
             if (isinstance(new, ast.Name) and (self.assigned[new.id] <= 1 or not self.depth)) or known.literal:
                 self.copies[name] = new
                 return []
-            if isinstance(new, ast.Call) and ast.unparse(new.func) == "tl.load":
-                self.loads[name] = new
+            if (load := forms.loaded(new)) is not None:
+                self.loads[name] = load
         if not isinstance(new, ast.Name | ast.Constant):
             ast.copy_location(new, value)  # where it comes from, wherever it goes
         return [ast.Assign([ast.Name(name, ast.Store())], new, lineno=0)]

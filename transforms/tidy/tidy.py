@@ -13,14 +13,19 @@ from .raw import NotTidied
 _EVIDENCE = 500  # characters
 
 
-def tidy(lowered: Lowered) -> Outcome[Candidate]:
-    """One self-contained file with the class `ModelNew`, which imports torch and triton only."""
+def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
+    """One self-contained file with the class `ModelNew`, which imports torch and triton only.
+
+    If it is to be `autotuned`, its kernels choose their blocks on the GPU: all but those that read what they write.
+    """
     try:
-        rendered = render_module(lowered)
+        rendered = render_module(lowered, autotuned)
     except NeedsImport as refusal:
         return Dropped(lowered.id, Reason.CONSTRUCTOR_NEEDS_IMPORT, str(refusal)[:_EVIDENCE])
     except NotTidied as refusal:
         return Dropped(lowered.id, Reason.NOT_TIDIED, str(refusal)[:_EVIDENCE])
+    if autotuned and not rendered.is_tuned:
+        return Dropped(lowered.id, Reason.NOTHING_TO_TUNE, "each kernel reads what it writes")
     return Kept(
         Candidate(
             probed=lowered.probed,
@@ -34,5 +39,6 @@ def tidy(lowered: Lowered) -> Outcome[Candidate]:
             guards=lowered.guards,
             training=bool(lowered.backward),
             dtype=lowered.dtype,
+            autotuned=autotuned,
         )
     )

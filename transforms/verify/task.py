@@ -18,8 +18,8 @@ from kernelquarry.pipeline.schema.records import (
     Row,
     StateSpec,
     TrainingPair,
-    Variant,
     Trial,
+    Variant,
     Workload,
 )
 from kernelquarry.transforms.guards import hold

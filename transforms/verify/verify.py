@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from kernelquarry.filters.lint import forbidden
@@ -14,15 +15,17 @@ from kernelquarry.pipeline.schema.records import (
     Candidate,
     Engine,
     Tier,
+    Trial,
     Verdict,
     Verified,
 )
 
+from .configurations import others
 from .counterexample import counter_examples
 from .environment import environment
 from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
 from .interpreting import check_interpreted
-from .reference import Reference
+from .reference import Conclusion, Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
 from .score import score
@@ -56,28 +59,22 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         reference.check_finite()
         tried = reference.check_impostors()
         try:
-            ran = run_candidate(reference, sandbox, settings)
+            engine, shown = _try_out(reference, sandbox, settings)
             break
         except Refused as refused:
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
-    shown = reference.conclude(ran.reply, ran.tensors)
-    if settings.targets:
-        code = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-        job = Job("compile", code | {"targets": list(settings.targets)}, reference.tensors, settings.limits)
-        check_launches_agree(reply_of(sandbox.run(job), Reason.DOES_NOT_COMPILE), settings.targets, shown.launches)
-    if ran.engine is not Engine.INTERPRETER:
-        check_interpreted(reference, sandbox, settings)
+    shown = replace(shown, trials=_try_configurations(reference, shown.trials, sandbox, settings))
     if task.by_model:
         rehearse(reference, sandbox, settings)
-        if ran.engine is Engine.TRACE:
+        if engine is Engine.TRACE:
             run_large(reference, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
     mutants, survivors = score(reference, sandbox, settings)
-    ran_in = Tier.INTERPRETED if ran.engine is Engine.INTERPRETER else Tier.EXECUTED
+    ran_in = Tier.INTERPRETED if engine is Engine.INTERPRETER else Tier.EXECUTED
     return Verdict(
         tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
-        engine=ran.engine,
+        engine=engine,
         targets=settings.targets,
         trials=shown.trials,
         launches=len(shown.launches),
@@ -89,6 +86,42 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         survivors=survivors,
         environment=environment(sandbox),
     )
+
+
+def _try_out(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[Engine, Conclusion]:
+    """What ran the candidate, and what its trials have shown. Raises: Refused, Rejected."""
+    ran = run_candidate(reference, sandbox, settings)
+    shown = reference.conclude(ran.reply, ran.tensors)
+    if settings.targets:
+        code = {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+        request = describe(reference.task, reference.trials) | code | {"targets": list(settings.targets)}
+        report = sandbox.run(Job("compile", request, reference.tensors, settings.limits))
+        check_launches_agree(reply_of(report, Reason.DOES_NOT_COMPILE), settings.targets, shown.launches)
+    if ran.engine is not Engine.INTERPRETER:
+        check_interpreted(reference, sandbox, settings)
+    return ran.engine, shown
+
+
+def _try_configurations(
+    reference: Reference, trials: Sequence[Trial], sandbox: Sandbox, settings: VerifySettings
+) -> tuple[Trial, ...]:
+    """The trials, each as it is with the worst of the configurations of an autotuned candidate that was lowered.
+
+    A model's candidate is verified with its first ones: Triton leaves out those that a GPU has no room for.
+
+    Raises:
+        Rejected: it is wrong with one of them.
+    """
+    worst = tuple(trials)
+    codes = () if reference.task.by_model else others(reference.task.triton_code)
+    for number, code in enumerate(codes, 2):
+        try:
+            _, shown = _try_out(reference.beside(code), sandbox, settings)
+        except Rejected as rejected:
+            found = f"with configuration {number}: {rejected.found}"
+            raise Rejected(rejected.reason, found, rejected.trial, rejected.element) from rejected
+        worst = tuple(max(pair, key=lambda trial: trial.error) for pair in zip(worst, shown.trials, strict=True))
+    return worst
 
 
 def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:

@@ -343,3 +343,43 @@ def test_a_number_has_no_index_and_integers_are_numbers() -> None:
     judge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
     element = judge.worst_element(observed(torch.tensor(9)))
     assert (element.name, element.expected, element.actual) == ("output 0", 7.0, 9.0)
+
+
+def half_yardstick(exact: torch.Tensor, dtype: torch.dtype, terms: int) -> Yardstick:
+    """Of a reference whose run in half precision rounds its result, and one value on the way."""
+    runs = [observed((exact * (1 + sign * 2**-24)).float()) for sign in (1, -1)]
+    rounded = ((exact * 3).to(dtype).double() / 3).to(dtype)
+    return Yardstick(observed(exact), runs, terms, rounded=observed(rounded))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@given(shape=shapes, seed=st.integers(0, 99))
+def test_one_rounding_to_half_precision_passes(dtype: torch.dtype, shape: tuple[int, ...], seed: int) -> None:
+    exact = randn(*shape, seed=seed)
+    measure = half_yardstick(exact, dtype, terms=1).measure([exact.to(dtype)])
+    assert measure.passes and measure.ratio < 0.5
+
+
+@pytest.mark.parametrize("terms", [1, 1 << 20])
+def test_bfloat16_is_no_float16_however_much_is_summed(terms: int) -> None:
+    exact = randn(16, 64)
+    coarser = exact.to(torch.bfloat16).to(torch.float16)
+    assert not half_yardstick(exact, torch.float16, terms).measure([coarser]).passes
+
+
+def test_a_long_sum_is_not_kept_in_float16() -> None:
+    terms = randn(4096, 64).abs().half()
+    exact, kept = terms.double().mean(0), torch.zeros(64, dtype=torch.float16)
+    for term in terms:
+        kept += term
+    ruler = half_yardstick(exact, torch.float16, terms=4096)
+    assert ruler.measure([(terms.float().sum(0) / 4096).half()]).passes
+    assert not ruler.measure([kept / 4096]).passes
+
+
+def test_what_overflows_in_half_precision_alone_is_not_compared() -> None:
+    exact = randn(10, 10)
+    exact[0, 0] = 1e6
+    runs = [observed(exact.float())] * 2
+    ruler = Yardstick(observed(exact), runs, 1, rounded=observed(exact.half()))
+    assert ruler.is_decided and ruler.measure([exact.half()]).passes
