@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Explanation, TermsClass
-from kernelquarry.pipeline.schema.records import Purity, TrainingPair
+from kernelquarry.pipeline.schema.records import Purity, TrainingPair, Variant
 
 EXPLANATION = Explanation(
     instruction="Write it.",
@@ -116,7 +116,9 @@ def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
     pairs = make_pairs(8, ("train", "test"))
     rejected = Rejected((make_rejection(),))
     training = [TrainingPair(**{f.name: getattr(pair, f.name) for f in fields(pair)}) for pair in pairs]
+    halves = [Variant(**{f.name: getattr(pair, f.name) for f in fields(pair)}, dtype="float16") for pair in pairs]
     others = {"multiturn": [make_conversation()], "backward": training, "contaminated": [make_contamination()]}
+    others["variants"] = halves
     write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, others)
     expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, **others}
     for each in (config(name) for name in expected):

@@ -1,4 +1,4 @@
-"""Kernels in half precision, and autotuned ones: right ones are kept, and those that lose precision or a row are not."""
+"""Kernels in half precision, and autotuned ones: right ones are kept, less precise or partly wrong ones are not."""
 
 from __future__ import annotations
 
