@@ -22,6 +22,7 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -128,11 +129,10 @@ def judge(row: Pair, device: torch.device) -> Judged:
     return Judged(row.id, own, own or evaluate(row.python_code, row.triton_code, device))
 
 
-def work(dataset: Path, number: int, results: Path, part: tuple[int, int], device: str, ieee: bool) -> None:
+def work(rows: Sequence[Pair], results: Path, device: str, ieee: bool) -> None:
     """One process's share of what is left, in order; a row that it begins has a line, which its result replaces."""
     torch.backends.cudnn.allow_tf32 = not ieee
-    left, own = todo(dataset, number, results), part[0]
-    for row in left[own :: part[1]]:
+    for row in rows:
         add_line(results, {"id": row.id, "begun": time.time()})
         add_line(results, asdict(judge(row, torch.device(device))))
 
@@ -153,15 +153,10 @@ def todo(dataset: Path, number: int, results: Path) -> list[Pair]:
 
 def measure_accepted(args: argparse.Namespace) -> None:
     context = multiprocessing.get_context("spawn")
-    while left := len(todo(args.dataset, args.number, args.results)):
-        print(f"{left} rows left", flush=True)
-        parts = [
-            context.Process(
-                target=work,
-                args=(args.dataset, args.number, args.results, (n, args.processes), args.device, args.ieee),
-            )
-            for n in range(args.processes)
-        ]
+    while left := todo(args.dataset, args.number, args.results):
+        print(f"{len(left)} rows left", flush=True)
+        shares = [left[n :: args.processes] for n in range(args.processes)]
+        parts = [context.Process(target=work, args=(share, args.results, args.device, args.ieee)) for share in shares]
         for process in parts:
             process.start()
         _watch(parts, args.results)
