@@ -39,6 +39,7 @@ _ENVIRONMENT = {
 # What the warm process of a kind has beside it.
 _INTERPRETED = ("interpret", "mutants", "loose", "called")
 _ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
+_ENVIRONMENTS["lower"] = {"SYMPY_CACHE_SIZE": "None"}  # without a bound: one module has more sizes than it holds
 _WITH_GPU = ("execute", "timing", "loose_on_gpu", "called_on_gpu")
 
 

@@ -18,8 +18,8 @@ from kernelquarry.transforms.guards import parse_guard
 
 TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
 
-MOST_KERNELS = 8  # a file with more is longer than the context that most models are trained with
-MOST_WITH_GRADIENTS = 4 * MOST_KERNELS  # a backward has two to three times as many as its forward
+MOST_KERNELS = 10  # of a file: some 5,500 tokens, so that a row fits a context of 8,192; twelve take 7,000 and more
+MOST_WITH_GRADIENTS = 32  # a backward has two to three times as many as its forward
 
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
@@ -62,12 +62,14 @@ def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str =
     With `training`, a second source gives the gradients of its parameters and floating-point inputs. A half `dtype` is
     what the module is cast to; the workloads of `probed` have it already, see `transforms.variants`.
     """
+    most = MOST_WITH_GRADIENTS if training else MOST_KERNELS
     request = {
         "python_code": probed.python_code,
         "target": TARGET,
         "workloads": [_described(workload) for workload in probed.workloads],
         "training": training,
         "dtype": dtype,
+        "most_kernels": most,
     }
     report = sandbox.run(Job("lower", request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
@@ -84,7 +86,7 @@ def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str =
     kernels = [half.inductor_code.count("async_compile.triton(") for half in halves]
     if not all(kernels):
         return Dropped(probed.id, Reason.NOTHING_TO_LOWER, "no Triton kernel")
-    if sum(kernels) > (MOST_WITH_GRADIENTS if training else MOST_KERNELS):
+    if sum(kernels) > most:
         return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{sum(kernels)} kernels")
     if len(halves) != 1 + training:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {len(halves)} sources")

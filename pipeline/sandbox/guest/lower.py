@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,6 +17,13 @@ from .lowering.inductor import OPTIONS, generate
 from .lowering.joint import Halves, Joint, cut, results
 from .lowering.refusal import Refused
 from .lowering.trace import State, Trace, differing_sizes, placeholders, state_of, trace
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    target: str
+    training: bool = False  # with gradients
+    most_kernels: int = 64  # of one source
 
 
 def warm() -> None:
@@ -31,12 +39,13 @@ def warm() -> None:
         {"tensors": [{"name": "x", "shape": shape, "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
         for shape in shapes
     ]
-    _lower(nn.Sequential(*layers).eval(), workloads, "sm_90", training=False)
+    _lower(nn.Sequential(*layers).eval(), workloads, _Asked("sm_90"))
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Lowers `request["python_code"]`, cast to `request["dtype"]` if that is a half one, for `request["target"]` and
-    `request["workloads"]`, with its gradients if it is for `request["training"]`.
+    `request["workloads"]`, with its gradients if it is for `request["training"]`, unless a source would
+    have more than `request["most_kernels"]`.
 
     Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with `backward`, see `_half`,
     where there are gradients; or with `reason` (the name of a member of `Reason`) and `evidence`.
@@ -47,34 +56,34 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     if request["dtype"] != "float32":
         model = model.to(getattr(torch, request["dtype"]))
     try:
-        return _lower(model, request["workloads"], request["target"], request["training"]), {}
+        asked = _Asked(request["target"], request["training"], request["most_kernels"])
+        return _lower(model, request["workloads"], asked), {}
     except Refused as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
 
 
-def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], target: str, training: bool) -> dict[str, Any]:
+def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], asked: _Asked) -> dict[str, Any]:
     """Lowers for all workloads, and if one source cannot serve all their sizes, for the first."""
     state = state_of(model)
     differing = differing_sizes(workloads)
     if differing is None or not any(map(any, differing)):
-        return _attempt(model, state, workloads[:1], target, training, None, is_general=differing is not None)
+        return _attempt(model, state, workloads[:1], asked, None, is_general=differing is not None)
     try:
-        return _attempt(model, state, workloads, target, training, differing, is_general=True)
+        return _attempt(model, state, workloads, asked, differing, is_general=True)
     except Refused as refusal:
         if refusal.args[0] != "GRAPH_BREAK":
             raise
     except Exception:  # noqa: BLE001 - sizes as symbols are where the compiler is weakest; numbers are tried next
         traceback.print_exc()
-    return _attempt(model, state, workloads[:1], target, training, None, is_general=False)
+    return _attempt(model, state, workloads[:1], asked, None, is_general=False)
 
 
 def _attempt(
     model: nn.Module,
     state: Sequence[State],
     workloads: Sequence[dict[str, Any]],
-    target: str,
-    training: bool,
+    asked: _Asked,
     symbolic: Sequence[Sequence[bool]] | None,
     is_general: bool,
 ) -> dict[str, Any]:
@@ -83,24 +92,28 @@ def _attempt(
     Raises:
         Refused: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
     """
-    traced = trace(model, state, workloads[0], symbolic, training)
+    traced = trace(model, state, workloads[0], symbolic, asked.training)
     reply = {"outputs": traced.outputs, "shape_general": is_general}
-    with pretend_gpu(target):
+    with pretend_gpu(asked.target):
         if traced.joint is None:
-            return reply | _half(traced, traced.graph, _given(traced.graph, state), workloads)
+            return reply | _half(traced, traced.graph, _given(traced.graph, state), workloads, asked)
         halves = cut(traced.graph, traced.inputs, traced.joint)
         from_forward = _from_forward(halves, traced.joint)
-        reply |= _half(traced, halves.forward, _given(halves.forward, state), workloads)
-        backward = _half(traced, halves.backward, from_forward, workloads)
+        reply |= _half(traced, halves.forward, _given(halves.forward, state), workloads, asked)
+        backward = _half(traced, halves.backward, from_forward, workloads, asked)
         guards = dict.fromkeys([*reply["guards"], *backward.pop("guards")])
         return reply | {"backward": backward, "guards": list(guards)}
 
 
 def _half(
-    traced: Trace, graph: GraphModule, bindings: list[list[str]], workloads: Sequence[dict[str, Any]]
+    traced: Trace,
+    graph: GraphModule,
+    bindings: list[list[str]],
+    workloads: Sequence[dict[str, Any]],
+    asked: _Asked,
 ) -> dict[str, Any]:
     """The source of a graph, what its arguments are, and what it assumes; refused if a workload is not so."""
-    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS)
+    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, asked.most_kernels)
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):
         raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")

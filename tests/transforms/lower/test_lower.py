@@ -124,7 +124,7 @@ REFUSED = [
     ("x[:, :3] * torch.tensor([[1.0, 2.0, 3.0]] * 3).sum(0)", "", Reason.UNSUPPORTED_OP, "a constant of shape (3, 3)"),
     ("x.no_such_method()", "", Reason.GRAPH_BREAK, "AttributeError"),
     ("x.t()", "", Reason.NOTHING_TO_LOWER, "views or copies"),
-    ("self.layers(x)", MANY_LAYERS, Reason.TOO_MANY_KERNELS, "12 kernels"),
+    ("self.layers(x)", MANY_LAYERS, Reason.TOO_MANY_KERNELS, "more than 10 kernels"),
     ("x * 2", "raise RuntimeError('not to be made')", Reason.UNSUPPORTED_OP, "not to be made"),
     ("x * 2", "while True: pass", Reason.TIMED_OUT, ""),
     ("x * 2", "__import__('os')._exit(0)", Reason.CRASHED, ""),
@@ -135,7 +135,8 @@ REFUSED = [
 def test_why_there_is_no_kernel(
     forward: str, layers: str, reason: Reason, evidence: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stage, "_GUEST", replace(stage._GUEST, wall_s=2))
+    if reason is Reason.TIMED_OUT:
+        monkeypatch.setattr(stage, "_GUEST", replace(stage._GUEST, wall_s=2))
     probe = replace(probed(source("x"), X), python_code=source(forward, layers))
     outcome = lower(probe, sandbox)
     assert isinstance(outcome, Dropped), outcome

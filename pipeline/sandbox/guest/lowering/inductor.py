@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from unittest import mock
 
@@ -13,12 +13,13 @@ from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config, lowering
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.simd import SIMDScheduling
-from torch._inductor.codegen.triton import TritonOverrides
+from torch._inductor.codegen.triton import TritonOverrides, TritonScheduling
 from torch._inductor.debug import DebugContext
 from torch._inductor.virtualized import V
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 
+from .matching import quick_matching
 from .operators import pure_operators
 from .provenance import sources_of_values, told
 from .refusal import Refused
@@ -92,27 +93,46 @@ def _arc_tangent(x: Any) -> str:
     return f"libdevice.atan({x})"
 
 
+def _at_most(number: int) -> Callable[..., str]:
+    """Inductor's definition of a kernel, for one graph; a kernel that is launched often is defined once.
+
+    Raises:
+        Refused: it has more than `number` kernels; the rest of a deep graph is then not written.
+    """
+    define = TritonScheduling.define_kernel
+
+    def counted(*args: Any, **kwargs: Any) -> str:
+        name = define(*args, **kwargs)
+        if len(V.graph.wrapper_code.src_to_kernel) > number:
+            raise Refused("TOO_MANY_KERNELS", f"more than {number} kernels")
+        return name
+
+    return counted
+
+
 def generate(
-    graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any]
+    graph: GraphModule, inputs: Sequence[Any], options: dict[str, Any], most_kernels: int
 ) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
     """Inductor's source for an inference graph of aten operators, and the sizes that it computes from others.
 
     `inputs` are fake tensors on the pretended GPU; each node knows its value, as `make_fx` leaves it.
 
     Raises:
-        Refused: there is no kernel in it.
+        Refused: there is no kernel in it, or more than `most_kernels`.
     """
     fake_mode = next(value.fake_mode for value in inputs if isinstance(value, FakeTensor))
     known = {name: value for name, value in options.items() if name in config._config}
     with (
         config.patch(known),
         pure_operators(),
+        quick_matching(),
         sources_of_values() as values,
         # Variance in two passes: as exact as Welford's update, and a kernel can be read.
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
         # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
+        mock.patch.object(TritonScheduling, "define_kernel", _at_most(most_kernels)),
         V.set_choices_handler(_Choices()),
         tracing(TracingContext(fake_mode)),
         torch.no_grad(),
