@@ -38,6 +38,9 @@ _NUMERIC_NAME = re.compile(
     r"|num|count|class|vocab|level|order|step|expansion|reduction|^(n|d|c|k|p|r|s|h|w)$|^(n|d|in|out)_"
     r"|(^|_)(n|nf|nc|ch|cin|cout|inp|oup|c1|c2|k|p|inplanes)$"
 )
+_LAYER_NAME = re.compile(
+    r"(encoder|decoder|norm|act|activation|attn|attention|conv|fn)_layers?$|^(layers|blocks|features)$"
+)
 
 
 def is_simple(code: str) -> bool:
@@ -76,7 +79,8 @@ def _required(function: ast.FunctionDef) -> Iterator[ast.arg]:
 def _is_number(argument: ast.arg) -> bool:
     if argument.annotation is not None:
         return _NUMERIC_ANNOTATION.match(ast.unparse(argument.annotation)) is not None
-    return _NUMERIC_NAME.search(argument.arg.lower()) is not None
+    name = argument.arg.lower()
+    return _NUMERIC_NAME.search(name) is not None and _LAYER_NAME.search(name) is None
 
 
 def has_three_workloads(probed: Probed) -> bool:
@@ -130,6 +134,8 @@ def main() -> None:
         tasks = counted.total() - sum(counted[reason] for reason in NO_TASK)
         reasons = ", ".join(f"{number} {reason}" for reason, number in counted.most_common())
         figures.append((f"mine.probe_yield{suffix}", 100 * counted["kept"] / tasks, f"of {counted.total()}: {reasons}"))
+        within = tasks - counted["too_big"]
+        figures.append((f"mine.probe_yield{suffix}.within", 100 * counted["kept"] / within, f"of {within}"))
         figures.append((f"mine.probe_yield{suffix}.mined", 100 * counted["kept"] / counted.total(), ""))
     distinct = sum(count_records(path, Probed) for path in args.run.glob("stages/*-deduplicate/kept-*.parquet"))
     note = f"of {len(modules)} mined, {len(three)} accepted; without copies"

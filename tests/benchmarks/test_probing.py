@@ -22,6 +22,7 @@ CLASS = "class Base:\n    def __init__{make}: ...\n    def forward{call}: ...\nc
         ("(self, depth: int, rate: float, *, flag: bool)", "(self, x, mask=None)", True),
         ("(self)", "(self, x)", True),
         ("(self, config)", "(self, x)", False),
+        ("(self, encoder_layer, num_layers)", "(self, x)", False),
         ("(self, dim: list[int])", "(self, x)", False),
         ("(self, dim, *, norm)", "(self, x)", False),
         ("(self, dim)", "(self)", False),
