@@ -33,7 +33,7 @@ from .configs import Published
 from .contaminated import contaminated, describe
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
-from .graph import ALL, BACKWARD, DISTILL, STAGES, VARIANTS, Stage, before
+from .graph import ALL, BACKWARD, DISTILL, STAGES, VARIANTS, Stage, before, named
 from .manifest import StageManifest, digest, fingerprint
 from .rejected import Rejected, reject
 from .report import write_report
@@ -213,7 +213,11 @@ def counts(run: Run) -> list[StageCounts]:
 
 def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool]:
     """Bring one stage up to date. Returns its manifest, and whether there was anything to do."""
-    inputs, shards, entered = _inputs(run, stage)
+    inputs, shards, entered = _inputs(run, stage, before(stage)) if stage.takes else _of_corpus(run)
+    beside = _beside(run, stage)
+    if beside is not None:
+        others, _, entered = _inputs(run, stage, beside)
+        inputs |= {f"{beside.name}/{name}": found for name, found in others.items()}
     key = fingerprint(stage.code, stage.packages, stage.executes and bool(run.workplace.sandbox.gpus))
     if stage.asks:
         teaching = run.workplace.teaching
@@ -236,11 +240,18 @@ def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool
     return manifest, True
 
 
-def _inputs(run: Run, stage: Stage) -> tuple[dict[str, str], list[Path], int | None]:
-    """Digests of what the stage reads, its shards, and how many records they hold."""
-    if stage.takes is None:
-        return {**run.corpus.digests(), OPT_OUT: run.opt_out.digest}, [], None
-    earlier = before(stage)
+def _of_corpus(run: Run) -> tuple[dict[str, str], list[Path], int | None]:
+    return {**run.corpus.digests(), OPT_OUT: run.opt_out.digest}, [], None
+
+
+def _beside(run: Run, stage: Stage) -> Stage | None:
+    """The stage whose modules are asked about too, where somebody writes kernels that there are none of."""
+    teaching = run.workplace.teaching
+    return named(stage.beside) if teaching is not None and teaching.writes else None
+
+
+def _inputs(run: Run, stage: Stage, earlier: Stage) -> tuple[dict[str, str], list[Path], int | None]:
+    """Digests of what the stage reads of an earlier one, its shards, and how many records they hold."""
     manifest, again = run.manifest(earlier), f"run `kernelquarry {earlier.name} {run.root}` first"
     if manifest is None:
         raise UserError(f"{run.root}: the stage {earlier.name} has not run yet: {again}")
@@ -267,7 +278,11 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
     apply = ApplyStage(stage.work, key, run.workplace) if stage.work is not None else None
     if stage.asks:
         assert stage.wiring is not None
-        return records | stage.wiring(apply if run.workplace.teaching is not None else None)
+        if run.workplace.teaching is None:
+            return records | stage.wiring()
+        beside = _beside(run, stage)
+        modules = read_shards(run.directory(beside).kept, beside.gives) if beside is not None else None
+        return records | stage.wiring(apply, modules)
     if apply is None:
         assert stage.wiring is not None
         return records | (stage.wiring(run.indexes, run.workplace.sandbox) if stage.compares else stage.wiring())

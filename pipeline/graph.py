@@ -56,6 +56,7 @@ class Stage:
     wiring: type[beam.PTransform] | None = None  # for the others
     after: str = ""  # the stage whose shards it reads; "": the one before it
     asks: bool = False  # its work asks models, in runs that name some; `wiring` passes records on in all
+    beside: str = ""  # the stage whose modules models are asked about too
 
 
 def _each(
@@ -143,6 +144,7 @@ DISTILL = Stage(
     work=Work("teach", distill, Lesson, Where.ENDPOINTS),
     wiring=TeachKernels,
     asks=True,
+    beside="decontaminate",
 )
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
@@ -184,4 +186,8 @@ ALL = (*STAGES, BACKWARD, *VARIANTS)
 
 def before(stage: Stage) -> Stage:
     """The one whose shards `stage` reads."""
-    return next((each for each in ALL if each.name == stage.after), ALL[ALL.index(stage) - 1])
+    return named(stage.after) or ALL[ALL.index(stage) - 1]
+
+
+def named(name: str) -> Stage | None:
+    return next((stage for stage in ALL if stage.name == name), None)

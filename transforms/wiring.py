@@ -285,24 +285,36 @@ class TeachKernels(beam.PTransform):
     """Verified kernels -> themselves, with what models say of them, and an outcome for each answer ("distill").
 
     `teach` makes an outcome of each module's lesson, which is counted for itself; None passes all on as they are. A
-    kernel goes on whatever became of its lesson.
+    kernel goes on whatever became of its lesson. `modules` are read beside them: models are asked to write kernels of
+    those that have none.
     """
 
-    def __init__(self, teach: beam.PTransform | None = None) -> None:
+    def __init__(self, teach: beam.PTransform | None = None, modules: beam.PTransform | None = None) -> None:
         super().__init__()
-        self._teach = teach
+        self._teach, self._modules = teach, modules
 
     def expand(self, seeds: beam.PCollection) -> beam.PCollection:
         keyed = seeds | "By module" >> beam.Map(lambda seed: (seed.id, seed))
         if self._teach is None:
             lessons = keyed | "No lessons" >> beam.MapTuple(lambda id, _: (id, _report("teach", _no_lesson(id))[1]))
         else:
-            lessons = seeds | self._teach | "Lessons" >> beam.Map(lambda outcome: (_lesson_id(outcome), outcome))
+            taken = seeds if self._modules is None else (seeds, _bare(self._modules, keyed)) | "All" >> beam.Flatten()
+            lessons = taken | self._teach | "Lessons" >> beam.Map(lambda outcome: (_lesson_id(outcome), outcome))
         joined = {"seeds": keyed, "lessons": lessons} | "Join" >> beam.CoGroupByKey()
-        taught = joined | "Taught" >> beam.FlatMapTuple(lambda _, found: taught_in(*found["seeds"], *found["lessons"]))
+        taught = joined | "Taught" >> beam.FlatMapTuple(lambda _, found: taught_in(found["seeds"], *found["lessons"]))
         return taught | "Report" >> beam.MapTuple(
             lambda line, outcome: (line, outcome) if line == "teach" else _report(line, outcome)
         )
+
+
+def _bare(modules: beam.PTransform, seeds: beam.PCollection) -> beam.PCollection:
+    """The modules without a verified kernel."""
+    keyed = seeds.pipeline | "Modules" >> modules | "Modules by id" >> beam.Map(lambda module: (module.id, module))
+    return (
+        {"module": keyed, "seed": seeds}
+        | "With their kernels" >> beam.CoGroupByKey()
+        | "Without" >> beam.FlatMapTuple(lambda _, found: () if list(found["seed"]) else found["module"])
+    )
 
 
 def _no_lesson(id: str) -> Outcome[Lesson]:
@@ -313,13 +325,13 @@ def _lesson_id(outcome: Outcome[Lesson]) -> str:
     return outcome.record.id if isinstance(outcome, Kept) else outcome.id
 
 
-def taught_in(seed: Verified, lesson: Outcome[Lesson]) -> Iterator[Tagged]:
-    """The lines of the funnel that one module's lesson makes."""
+def taught_in(seeds: Iterable[Verified], lesson: Outcome[Lesson]) -> Iterator[Tagged]:
+    """The lines of the funnel that one module's lesson makes. `seeds` are its verified kernel, or none."""
     yield "teach", lesson
     if not isinstance(lesson, Kept):
-        yield "distill", Kept(seed)
+        yield from (("distill", Kept(seed)) for seed in seeds)
         return
-    yield "distill", Kept(replace(seed, explanations=lesson.record.explanations))
+    yield from (("distill", Kept(replace(seed, explanations=lesson.record.explanations))) for seed in seeds)
     for attempt in lesson.record.attempts:
         yield from (("distill", Kept(verified)) for verified in attempt.verified)
         yield from (("distill", loss.outcome) for loss in attempt.lost)

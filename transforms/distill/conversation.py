@@ -9,7 +9,7 @@ from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CounterExample, Verified
+from kernelquarry.pipeline.schema.records import Candidate, CounterExample
 
 from .cache import Reply
 from .client import Ask
@@ -32,11 +32,11 @@ class Conversation:
     turns: tuple[Turn, ...] = ()
 
     @classmethod
-    def open(cls, teacher: Teacher, route: Route, sample: int, seed: Verified) -> Conversation:
-        system, candidate = _SYSTEMS[route], seed.candidate
-        values = {"python_code": candidate.probed.python_code}
+    def open(cls, teacher: Teacher, route: Route, sample: int, seed: Candidate) -> Conversation:
+        system = _SYSTEMS[route]
+        values = {"python_code": seed.probed.python_code}
         if route != "write":
-            values["triton_code"] = candidate.triton_code
+            values["triton_code"] = seed.triton_code
         messages = (
             Message(role="system", content=render_prompt(system)),
             Message(role="user", content=render_prompt(route, **values)),

@@ -8,9 +8,9 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.lessons import Attempt, Lesson
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
-from kernelquarry.pipeline.schema.provenance import Explanation
+from kernelquarry.pipeline.schema.provenance import Explanation, Generator
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Candidate, Verified
+from kernelquarry.pipeline.schema.records import Candidate, Probed, Purity, Verified
 
 from .cache import Reply
 from .client import Asks
@@ -28,15 +28,17 @@ class School:
     asks: Asks
 
 
-def distill(seed: Verified, sandbox: Sandbox, school: School) -> Outcome[Lesson]:
-    """All answers for one module. Its verified kernel is what is refined and explained.
+def distill(module: Verified | Probed, sandbox: Sandbox, school: School) -> Outcome[Lesson]:
+    """All answers for one module. Its verified kernel is what is refined and explained; one that has none is written.
 
     Raises: Unanswered, BudgetSpent, Postponed: a question has no answer yet. What others were answered is in the cache.
     """
+    seed = module.candidate if isinstance(module, Verified) else _bare(module)
     opened = [
         Conversation.open(teacher, route, sample, seed)
         for teacher in school.teaching.teachers
         for route in teacher.routes
+        if route == "write" or seed.triton_code
         for sample in range(teacher.samples if route != "explain" else 1)
     ]
     explaining = [conversation for conversation in opened if conversation.route == "explain"]
@@ -52,7 +54,13 @@ def distill(seed: Verified, sandbox: Sandbox, school: School) -> Outcome[Lesson]
                 again.append(conversation.told(attempt.lost[0]))
         live = again
     explanations, refused = _explained(_ask(explaining, school), judge)
-    return Kept(Lesson(seed.id, (*attempts, *refused), explanations))
+    return Kept(Lesson(module.id, (*attempts, *refused), explanations))
+
+
+def _bare(probed: Probed) -> Candidate:
+    """In place of the kernel that a module has not: nothing is left to PyTorch by it."""
+    generator = Generator("inductor", "", "", "{}")
+    return Candidate(probed, "", (), Purity.PURE, (), True, generator, "")
 
 
 def _ask(conversations: list[Conversation], school: School) -> list[tuple[Conversation, Reply]]:
@@ -73,7 +81,7 @@ def _explained(
     answered: list[tuple[Conversation, Reply]], judge: Judge
 ) -> tuple[tuple[Explanation, ...], tuple[Attempt, ...]]:
     """Those that the code bears out, and the others as attempts without code."""
-    candidate, explanations, refused = judge.seed.candidate, [], []
+    candidate, explanations, refused = judge.seed, [], []
     for conversation, reply in answered:
         distillation = conversation.distillation(judge.teaching, reply.model, 0.0)
         said, wrong = read_explanation(reply.content, candidate.probed.python_code, candidate.triton_code)

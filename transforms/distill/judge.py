@@ -28,17 +28,17 @@ _EVIDENCE = 500  # characters of a refusal
 class Judge:
     """Of all answers for one module. It remembers them, so that none is verified twice."""
 
-    seed: Verified
+    seed: Candidate  # the module's kernel, of no source if it has none
     teaching: Teaching
     sandbox: Sandbox
-    _form: Form = field(init=False)
+    _form: Form | None = field(init=False)
     _seen: set[str] = field(init=False)
     _asked: Task = field(init=False)
 
     def __post_init__(self) -> None:
-        self._form = form_of(self.seed.candidate.triton_code)
-        self._seen = {self._form.exact}
-        self._asked = replace(Task.of_candidate(self.seed.candidate), shape_general=True)
+        self._form = form_of(self.seed.triton_code) if self.seed.triton_code else None
+        self._seen = {self._form.exact} if self._form else set()
+        self._asked = replace(Task.of_candidate(self.seed), shape_general=True)
 
     def judge(self, conversation: Conversation, reply: Reply) -> Attempt:
         """`conversation` ends with `reply`."""
@@ -54,7 +54,7 @@ class Judge:
         if code in self._seen:
             return self._lost(conversation, reply, Reason.ANSWERED_BEFORE, "as the kernel it was shown, or an answer")
         self._seen.add(code)
-        near = similarity(form, self._form) if form else 0.0
+        near = similarity(form, self._form) if form and self._form else 0.0
         found = judge_code(read.code, self._asked, self.sandbox, VerifySettings())
         extern_ops = self._asked.extern_ops if found.purity is Purity.MIXED else ()
         candidate = self._candidate(conversation, reply, read.code, near)
@@ -77,7 +77,7 @@ class Judge:
     def _candidate(self, conversation: Conversation, reply: Reply, code: str, similarity: float) -> Candidate:
         """What the answer claims to be: for all sizes, as it was asked to, whatever the compiler made of the module."""
         return Candidate(
-            probed=self.seed.candidate.probed,
+            probed=self.seed.probed,
             triton_code=code,
             kernels=launched_kernels(code) if code else (),
             purity=Purity.PURE,

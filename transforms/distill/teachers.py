@@ -112,6 +112,11 @@ class Teaching(_Model):
         return self
 
     @property
+    def writes(self) -> bool:
+        """Whether somebody is asked for kernels that there are none of yet."""
+        return any("write" in teacher.routes for teacher in self.teachers)
+
+    @property
     def digest(self) -> str:
         """Of what decides the results: not of limits, prices, keys and speeds."""
         apart = {"usd_per_million_input", "usd_per_million_output", "batch_price", "key_env", "in_flight", "timeout_s"}

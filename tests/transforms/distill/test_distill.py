@@ -137,6 +137,18 @@ SAID = (
 )
 
 
+def test_a_module_without_a_kernel_is_asked_for_one(sandbox: Sandbox, tmp_path: Path) -> None:
+    with ScriptedEndpoint(lambda request, number: Said(fenced(ONLINE if number else FALLBACK))) as endpoint:
+        settings = make_teaching(make_teacher(endpoint.url, routes=("write", "refine", "explain")))
+        with Client(settings, tmp_path / "answers.sqlite") as client:
+            outcome = distill(SEED.candidate.probed, sandbox, School(settings, client))
+    assert isinstance(outcome, Kept) and outcome.record.id == SEED.id
+    assert reasons(outcome.record) == ["kernel_unused", ""] and outcome.record.explanations == ()
+    (verified,) = outcome.record.attempts[1].verified
+    assert verified.candidate.distillation[0].route == "write" and verified.candidate.distillation[0].similarity == 0
+    assert verified.candidate.purity is Purity.PURE and verified.candidate.probed == SEED.candidate.probed
+
+
 def test_an_explanation_is_kept_if_the_code_bears_it_out(learn: Learn) -> None:
     lesson = learn([SAID], routes=("explain",))
     assert lesson.attempts == ()

@@ -1,0 +1,69 @@
+"""Whom models are asked about: every module with a verified kernel, and beside them those that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
+from corpus import HERE, load_case
+from factories import make_verdict
+
+from kernelquarry.pipeline.schema.lessons import Lesson
+from kernelquarry.pipeline.schema.outcome import Errored, Kept
+from kernelquarry.pipeline.schema.records import Probed, Verified
+from kernelquarry.transforms.wiring import TeachKernels
+
+SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
+PROBED = SEED.candidate.probed
+BARE = replace(PROBED, module=replace(PROBED.module, id="mod_bare"))
+
+Line = tuple[str, str, str]  # of the funnel, with the outcome's kind and id
+
+
+def lesson(module: Any) -> Any:
+    return Kept(Lesson(module.id, (), ()))
+
+
+def fails(module: Any) -> Any:
+    return Errored(module.id, "Unanswered", "nobody is there")
+
+
+def told(line: str, outcome: Any) -> Line:
+    return line, type(outcome).__name__, outcome.record.id if isinstance(outcome, Kept) else outcome.id
+
+
+SEEDS_ALONE = [("teach", "Kept", SEED.id), ("distill", "Kept", SEED.id)]
+
+
+@pytest.mark.parametrize(
+    ("teach", "modules", "expected"),
+    [
+        (None, [], SEEDS_ALONE),
+        (lesson, [], SEEDS_ALONE),
+        (lesson, [PROBED, BARE], [*SEEDS_ALONE, ("teach", "Kept", BARE.id)]),
+        (
+            fails,
+            [PROBED, BARE],
+            [("teach", "Errored", SEED.id), ("teach", "Errored", BARE.id), ("distill", "Kept", SEED.id)],
+        ),
+    ],
+)
+def test_each_module_is_asked_about_once_and_its_kernel_goes_on(
+    teach: Callable[[Any], Any] | None, modules: list[Probed], expected: list[Line]
+) -> None:
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    with beam.Pipeline(options=options) as pipeline:
+        taught = (
+            pipeline
+            | beam.Create([SEED])
+            | TeachKernels(
+                None if teach is None else "Teach" >> beam.Map(teach), beam.Create(modules) if modules else None
+            )
+            | "Tell" >> beam.MapTuple(told)
+        )
+        assert_that(taught, equal_to(expected))
