@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import random
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zlib
 from collections.abc import Callable, Sequence
@@ -45,15 +47,18 @@ class UrlOpener:
     url: str  # with {blob} where the id goes
 
     def __call__(self, blob: str) -> bytes:
-        request = urllib.request.Request(self.url.format(blob=blob))
+        name = urllib.parse.quote(blob, safe="", errors="replace")
+        request = urllib.request.Request(self.url.format(blob=name))
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
                 packed = answer.read(MAX_BYTES + 1)
+                if answer.length and len(packed) <= MAX_BYTES:
+                    raise Throttled("the answer ends in the middle")
         except urllib.error.HTTPError as error:
             if error.code in _REFUSALS:
                 raise Refused(f"HTTP {error.code}") from None
             raise Throttled(f"HTTP {error.code}", _seconds(error.headers.get("Retry-After"))) from None
-        except (OSError, ValueError) as error:  # a connection that is refused, or breaks off
+        except (OSError, ValueError, http.client.HTTPException) as error:  # a connection that is refused, or breaks off
             raise Throttled(str(error)) from None
         return _checked(blob, _unpacked(packed))
 

@@ -47,17 +47,18 @@ def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[
 
 
 def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outcome[SourceFile]:
+    unit = found.id.encode(errors="backslashreplace").decode()  # names of files need not be text
     try:
-        if again or not _is_plain(found.path):
+        if again or unit != found.id or not _is_plain(found.path):
             raise _NotFit(Reason.NOT_PYTHON, "the path stands twice in the source" if again else "unsafe path")
         if found.size > MAX_BYTES:
             raise _NotFit(Reason.TOO_LARGE, f"{found.size} bytes")
         data = found.read()
         text = decode(data, found.encoding)
     except _NotFit as unfit:
-        return Dropped(found.id, unfit.reason, unfit.evidence)
+        return Dropped(unit, unfit.reason, unfit.evidence)
     except OSError as error:
-        return Errored(found.id, type(error).__name__, str(error))
+        return Errored(unit, type(error).__name__, str(error))
     source = SourceRef(corpus, found.package, found.revision, found.path, sha256(data))
     objection = opt_out(source, text)
     if objection is None:
@@ -65,7 +66,7 @@ def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outco
         if not isinstance(licence, Objection):
             return Kept(SourceFile(source, licence, text))
         objection = licence
-    return Dropped(found.id, objection.reason, objection.evidence)
+    return Dropped(unit, objection.reason, objection.evidence)
 
 
 def decode(data: bytes, encoding: str = "") -> str:
@@ -87,4 +88,4 @@ def decode(data: bytes, encoding: str = "") -> str:
 
 def _is_plain(path: str) -> bool:
     """A path that stays below the root of its tree, on any system."""
-    return not (path.startswith("/") or "\\" in path or ":" in path or ".." in PurePosixPath(path).parts)
+    return not (path.startswith("/") or any(c in path for c in "\0\\:") or ".." in PurePosixPath(path).parts)

@@ -28,6 +28,7 @@ from .source import Found
 ROWS_A_BATCH = 256
 ROWS_A_PIECE = 5_000  # small row groups are read together
 _TORCH = b"torch"
+_BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
 Row = tuple[str, Mapping[str, Any]]  # (where it stands, its values)
 
@@ -99,7 +100,7 @@ class TableShard:
                 number = 0
                 wanted = self.columns.needed()
                 for batch in parquet.iter_batches(ROWS_A_BATCH, row_groups=[group], columns=wanted):
-                    rows = _as_bytes(batch, self.columns.content).to_pylist()
+                    rows = _rows(batch, self.columns.content)
                     yield [(f"{group}.{number + i}", row) for i, row in enumerate(rows)]
                     number += batch.num_rows
 
@@ -107,8 +108,11 @@ class TableShard:
         """The Python files of a row; a row of another language is none."""
         elements: Sequence[Any] = [None]
         if self.columns.rows:
-            elements = values.get(self.columns.rows) or []
+            listed = values.get(self.columns.rows)
+            elements = listed if isinstance(listed, list) else []
         for index, element in enumerate(elements):
+            if not isinstance(element, Mapping | None):
+                continue
             place = f"{where}.{index}" if self.columns.rows else where
             entry = _Entry.of(self.columns, values, element, f"{self.file.url}#{place}")
             if entry.path.endswith(".py"):
@@ -169,18 +173,39 @@ class _Entry:
             repository=repository,
             revision=text(columns.revision),
             encoding=text(columns.encoding) if columns.blob else "utf-8",
-            content=content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content or None,
+            content=_encoded(content) or None,
             blob=text(columns.blob),
             claims=claims,
         )
 
 
-def _as_bytes(batch: pa.RecordBatch, column: str) -> pa.RecordBatch:
-    """Text that is not UTF-8 costs its own row, not the table."""
-    index = batch.schema.get_field_index(column)
-    if index < 0 or not (pa.types.is_string(batch.schema.field(index).type)):
-        return batch
-    return batch.set_column(index, column, batch.column(index).cast(pa.binary()))
+def _encoded(content: Any) -> bytes | None:
+    """None for what is no text."""
+    if isinstance(content, str):
+        return content.encode("utf-8", "surrogatepass")
+    return content if isinstance(content, bytes) else None
+
+
+def _rows(batch: pa.RecordBatch, content: str) -> list[dict[str, Any]]:
+    """The content as bytes. Text that is not UTF-8 costs its own row, not the table."""
+    try:
+        return _as_bytes(batch, [content]).to_pylist()
+    except UnicodeDecodeError:
+        rows = _as_bytes(batch, batch.schema.names).to_pylist()
+        return [{name: value if name == content else _printable(value) for name, value in row.items()} for row in rows]
+
+
+def _as_bytes(batch: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
+    for column in columns:
+        index = batch.schema.get_field_index(column)
+        kind = batch.schema.field(index).type if index >= 0 else None
+        if kind in _BINARY:
+            batch = batch.set_column(index, column, batch.column(index).cast(_BINARY[kind]))
+    return batch
+
+
+def _printable(value: Any) -> Any:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
 
 
 def _listed(value: Any) -> list[Any]:

@@ -127,6 +127,19 @@ def test_throttling_is_waited_for(archive: Archive) -> None:
     assert 1 <= waits[1] <= 2 <= waits[2] <= 4
 
 
+def test_an_answer_that_ends_in_the_middle_is_asked_for_again(archive: Archive) -> None:
+    blob = archive.put(b"import torch")
+    archive.faults = [(200, {"Content-Length": "1000"}), (200, {"Transfer-Encoding": "chunked"})]
+    waits: list[float] = []
+    assert fetch([blob], UrlOpener(archive.url), waits.append) == [b"import torch"]
+    assert len(waits) == 2
+
+
+def test_an_id_that_is_none_is_refused(archive: Archive) -> None:
+    (found,) = fetch(["no id\n\udc80"], UrlOpener(archive.url), lambda _: None)
+    assert isinstance(found, Refused)
+
+
 def test_throttling_without_end(archive: Archive) -> None:
     archive.faults = [(429, {})] * 100
     waits: list[float] = []

@@ -105,14 +105,57 @@ def test_a_table_is_cut_and_only_its_needed_columns_are_read(tmp_path: Path, mon
     }
 
 
-def test_text_that_is_none_costs_its_own_row(tmp_path: Path) -> None:
+def garbled(values: list[bytes], large: bool = False) -> pa.Array:
+    """A column of text that is not all UTF-8."""
+    binary, text = (pa.large_binary(), pa.large_string()) if large else (pa.binary(), pa.string())
+    return pa.array(values).cast(binary).view(text)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_text_that_is_none_costs_its_own_row(large: bool, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    content = pa.array([b"\xff torch", NET.encode()]).cast(pa.binary()).view(pa.string())
+    content = garbled([b"\xff torch", NET.encode()], large)
     table = pa.table({"content": content, "path": ["a.py", "b.py"], "license": ["MIT", "MIT"]})
     pq.write_table(table, path)
     outcomes = read(path, tmp_path)
     assert [file.source.path for file in kept(outcomes)] == ["b.py"]
     assert [reason for reason, _ in dropped(outcomes)] == [Reason.UNDECODABLE]
+
+
+def test_a_path_that_is_no_text_costs_its_own_row(tmp_path: Path) -> None:
+    paths = garbled([b"\xff.py", b"b.py"])
+    pq.write_table(pa.table({"content": [NET, NET], "path": paths, "license": ["MIT", "MIT"]}), tmp_path / "a.parquet")
+    outcomes = read(tmp_path / "a.parquet", tmp_path)
+    assert [file.source.path for file in kept(outcomes)] == ["b.py"]
+    assert dropped(outcomes) == [(Reason.NOT_PYTHON, "unsafe path")]
+
+
+def test_values_of_other_kinds_cost_their_own_rows(tmp_path: Path) -> None:
+    fine = {"content": NET, "path": "a.py", "license": "MIT"}
+    odd = [
+        {"content": 5},
+        {"content": [NET]},
+        {"path": "\udc80.py"},
+        {"path": "a\0.py"},
+        {"path": "c.py", "license": {"id": "MIT"}},
+    ]
+    path = write_lines(tmp_path / "a.jsonl", [fine, *({**fine, **other} for other in odd)])
+    outcomes = read(path, tmp_path)
+    assert [file.source.path for file in kept(outcomes)] == ["a.py"]
+    assert [reason for reason, _ in dropped(outcomes)] == [
+        *(Reason.NO_CONTENT, Reason.NO_CONTENT, Reason.NOT_PYTHON, Reason.NOT_PYTHON),
+        Reason.LICENCE_NOT_PERMISSIVE,
+    ]
+    assert all(outcome.id.isascii() for outcome in outcomes if isinstance(outcome, Dropped))  # it can be written down
+
+
+def test_a_list_of_files_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(
+        'files = "a.jsonl"\nlicence = "MIT"\n[columns]\nrows = "files"\ncontent = "files.text"\npath = "files.path"\n'
+    )
+    lists = [[{"text": NET, "path": "a.py"}], 5, "ab", ["a.py"], None]
+    write_lines(tmp_path / "a.jsonl", [{"files": files} for files in lists])
+    assert [file.source.path for file in kept(read(tmp_path / "a.toml", tmp_path))] == ["a.py"]
 
 
 def test_every_shipped_source_can_be_opened(tmp_path: Path) -> None:
