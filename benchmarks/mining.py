@@ -1,10 +1,12 @@
 """Measures how fast files are mined, by CPU time on one core, on the wheels of a corpus.
 
-python benchmarks/mining.py [--corpus default] [--cache out/cache] [--record]
+python benchmarks/mining.py [--corpus default] [--cache out/cache] [--memory] [--record]
 
-Files that mention torch: every tree is mined as a run does. Files that do not: they are put into a table in the form of
-The Stack, copied until it is large, and read as a run does, in a process of its own, whose peak memory is noted; then
-again from a table of eight times as many rows.
+With `--memory`: the peak memory of a process that mines every tree of the corpus, and of one that does so ten times.
+
+Without: files that mention torch are mined as a run does, tree by tree. Files that do not are put into a table in the
+form of The Stack, copied until it is large, and read as a run does, in a process of its own, whose peak memory is
+noted; then again from a table of eight times as many rows.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +32,7 @@ from kernelquarry.transforms.read import open_corpus, read_shard
 TABLE_BYTES = 100_000_000  # of text, in the smaller table
 ROWS_PER_GROUP = 1000
 TIMES = 8
+MINED_TIMES = 10
 
 
 def main() -> None:
@@ -36,9 +40,19 @@ def main() -> None:
     parser.add_argument("--corpus", default="default")
     parser.add_argument("--cache", type=Path, default=Path("out/cache"))
     parser.add_argument("--record", action="store_true", help="write the figures")
+    parser.add_argument("--memory", action="store_true", help="measure memory, not speed")
     given = parser.parse_args()
+    notes = _memory(given.corpus, given.cache) if given.memory else _speed(given.corpus, given.cache)
+    option = " --memory" if given.memory else ""
+    for name, (value, note) in notes.items():
+        print(f"{name:<20} {value:8.2f}   {note}")
+        if given.record:
+            record(name, value, f"python benchmarks/mining.py --corpus {given.corpus}{option} --record", note)
+
+
+def _speed(corpus: str, cache: Path) -> dict[str, tuple[float, str]]:
     mined, seconds, classes, kept, others = 0, 0.0, 0, 0, list[str]()
-    for files in _trees(given.corpus, given.cache):
+    for files in _trees(corpus, cache):
         started = time.process_time()
         result = mine_tree(files)
         seconds += time.process_time() - started
@@ -47,7 +61,7 @@ def main() -> None:
         kept += sum(isinstance(outcome, Kept) for outcome in result.classes)
         others += [file.text for file in files if "torch" not in file.text]
     small, large = (_read_table(others, times) for times in (1, TIMES))
-    notes = {
+    return {
         "mine.speed": (
             mined / 1e6 / seconds,
             f"{mined / 1e6:.1f} MB, {seconds:.1f} CPU s, {classes} classes, {kept} mined: "
@@ -56,10 +70,24 @@ def main() -> None:
         "mine.speed.others": (large[0] / 1e6 / large[1], f"{large[0] / 1e6:.0f} MB, {large[1]:.2f} CPU s"),
         "mine.speed.memory": (100 * large[2] / small[2], f"{small[2]:.0f} and {large[2]:.0f} MB"),
     }
-    for name, (value, note) in notes.items():
-        print(f"{name:<20} {value:8.2f}   {note}")
-        if given.record:
-            record(name, value, f"python benchmarks/mining.py --corpus {given.corpus} --record", note)
+
+
+def _memory(corpus: str, cache: Path) -> dict[str, tuple[float, str]]:
+    peaks = []
+    for times in (1, MINED_TIMES):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            peaks.append(pool.apply(_mine, (corpus, cache, times)))
+    once, often = peaks
+    return {"mine.memory": (100 * often / once, f"{once:.0f} and {often:.0f} MB, {MINED_TIMES} times the corpus")}
+
+
+def _mine(corpus: str, cache: Path, times: int) -> float:
+    """Peak MB of reading and mining every tree so many times, each time as if it were another revision."""
+    for time_ in range(times):
+        for files in _trees(corpus, cache):
+            revision = f"{files[0].source.revision}.{time_}"
+            mine_tree([replace(file, source=replace(file.source, revision=revision)) for file in files])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 def _trees(corpus: str, cache: Path) -> Iterator[list[SourceFile]]:
