@@ -256,6 +256,7 @@ class _Floating:
         honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
         tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
         rounding = self._largest(self._rounding, axis).reshape(-1) / scale
+        rounding = rounding.clamp(min=float(rounding.median()))
         tolerance += ROUNDINGS * rounding
         honest = torch.maximum(honest, rounding)
         return axis, scale, honest, tolerance

@@ -56,7 +56,8 @@ def trace(
         }
         for shape in shapes
     ]
-    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": "sm_90", "workloads": workloads}
+    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
+    request |= {"target": "sm_90", "workloads": workloads}
     return sandbox.run(Job("trace", request))
 
 
@@ -148,7 +149,8 @@ def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
         {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False, "optional": False},
     ]
     code = DESCRIPTORS.replace("SHAPE", shape)
-    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "target": target, "workloads": workloads}
+    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
+    request |= {"target": target, "workloads": workloads}
     return sandbox.run(Job("trace", request))
 
 
@@ -196,7 +198,6 @@ def test_what_cannot_be_told(sandbox: Sandbox, body: str, why: str) -> None:
 
 
 def test_a_source_that_does_not_load(sandbox: Sandbox) -> None:
-    report = sandbox.run(
-        Job("trace", {"code": "1/0", "entry_point": "M", "init_args": "[]", "target": "sm_90", "workloads": []})
-    )
+    request = {"code": "1/0", "entry_point": "M", "init_args": "[]", "dtype": "float32"}
+    report = sandbox.run(Job("trace", request | {"target": "sm_90", "workloads": []}))
     assert report.reply == {"load_error": "ZeroDivisionError: division by zero"}
