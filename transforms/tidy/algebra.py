@@ -102,7 +102,7 @@ def readable(node: ast.expr, is_size: Callable[[str], bool] = lambda atom: False
 def render(value: Polynomial, is_size: Callable[[str], bool] = lambda atom: False) -> ast.expr:
     size = _shared_size(value, is_size)
     if size is None:
-        return _sum(value)
+        return _by_factor(value, is_size)
     inner, outer = {}, {}
     for monomial, factor in value.terms.items():
         if size in monomial:
@@ -115,10 +115,29 @@ def render(value: Polynomial, is_size: Callable[[str], bool] = lambda atom: Fals
     return _plus(product, Polynomial(outer), is_size) if outer else product
 
 
+def _by_factor(value: Polynomial, is_size: Callable[[str], bool]) -> ast.expr:
+    """A sum in which a number that several terms are multiplied with, a stride, is said once."""
+    counts = Counter(abs(factor) for monomial, factor in value.terms.items() if monomial and abs(factor) > 1)
+    factor, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+    shared = {monomial: own // factor for monomial, own in value.terms.items() if abs(own) == factor and monomial}
+    if times < 2 or all(own < 0 for own in shared.values()):
+        return _sum(value, is_size)
+    rest = Polynomial({monomial: own for monomial, own in value.terms.items() if monomial not in shared})
+    product = ast.BinOp(_sum(Polynomial(shared), is_size), ast.Mult(), ast.Constant(factor))
+    return _plus(product, rest, is_size) if rest.terms else product
+
+
 def _plus(left: ast.expr, right: Polynomial, is_size: Callable[[str], bool]) -> ast.expr:
     if all(factor < 0 for factor in right.terms.values()):
         return ast.BinOp(left, ast.Sub(), render(number(-1) * right, is_size))
-    return ast.BinOp(left, ast.Add(), render(right, is_size))
+    return _chained(left, render(right, is_size))
+
+
+def _chained(left: ast.expr, right: ast.expr) -> ast.expr:
+    """`left + right` without parentheses around a sum."""
+    if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Add | ast.Sub):
+        return ast.BinOp(_chained(left, right.left), right.op, right.right)
+    return ast.BinOp(left, ast.Add(), right)
 
 
 def _shared_size(value: Polynomial, is_size: Callable[[str], bool]) -> str | None:
@@ -128,20 +147,25 @@ def _shared_size(value: Polynomial, is_size: Callable[[str], bool]) -> str | Non
     return best[0] if best[1] > 1 else None
 
 
-def _sum(value: Polynomial) -> ast.expr:
+def _sum(value: Polynomial, is_size: Callable[[str], bool]) -> ast.expr:
     if not value.terms:
         return ast.Constant(0)
     ordered = sorted(value.terms.items(), key=lambda term: (-len(term[0]), -abs(term[1]), term[0]))
     ordered.sort(key=lambda term: term[1] < 0)
     result: ast.expr | None = None
     for monomial, factor in ordered:
-        term = _product(monomial, abs(factor))
+        term = _product(_ordered(monomial, is_size), abs(factor))
         if result is None:
             result = term if factor > 0 else ast.UnaryOp(ast.USub(), term)
         else:
             result = ast.BinOp(result, ast.Add() if factor > 0 else ast.Sub(), term)
     assert result is not None
     return result
+
+
+def _ordered(monomial: Monomial, is_size: Callable[[str], bool]) -> list[str]:
+    """An index before the size that it is multiplied with, and what needs parentheses last."""
+    return sorted(monomial, key=lambda atom: (not atom.isidentifier(), is_size(atom), atom))
 
 
 def _product(monomial: Iterable[str], factor: int) -> ast.expr:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
 
+from .algebra import Polynomial
 from .constructor import forward_of
 from .raw import NotTidied
 from .render import tuple_text
@@ -78,6 +79,18 @@ def size_word(lowered: Lowered, argument: str, dim: int) -> str:
     return _DIMS.get(rank, {}).get(dim, default)
 
 
+def axes_word(shape: Sequence[Polynomial], size: Polynomial) -> str:
+    """ "height", "height_width": the axes of an image of this shape whose sizes make `size`; "" if there are none."""
+    words = _DIMS.get(len(shape), {})
+    for first in words:
+        product = shape[first]
+        for last in range(first, len(shape)):
+            product = product if last == first else product * shape[last]
+            if product == size:
+                return "_".join(words[dim] for dim in range(first, last + 1))
+    return ""
+
+
 def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:
     """Tensor index -> the expression of `forward`'s arguments that it is."""
     found: dict[int, str] = {}
@@ -110,7 +123,9 @@ def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:
 
 def short_roles(roles: Sequence[str]) -> list[str]:
     """The shortest endings of qualified names that tell them apart, as identifiers: "weight", "fc1_weight"."""
-    split = [re.findall(r"\w+", role) for role in roles]
+    # "fc.parametrizations.weight.original" is what the constructor called "fc.weight".
+    plain = [re.sub(r"\.parametrizations\.(\w+)\.original$", r".\1", role) for role in roles]
+    split = [re.findall(r"\w+", role) for role in plain]
     for length in range(1, max((len(parts) for parts in split), default=1) + 1):
         names = ["_".join(parts[-length:]) for parts in split]
         if len(set(names)) == len(set(roles)):

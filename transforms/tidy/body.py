@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from kernelquarry.pipeline.schema.records import Lowered, Source
 
 from .algebra import is_contiguous, polynomial, render
-from .arguments import Argument, rank_of, short_roles, size_word
+from .arguments import Argument, axes_word, rank_of, short_roles, size_word
 from .checks import Checks
 from .combine import tidy_combine
 from .comments import comment
 from .functions import LIBRARY
-from .kernel import Kernel, tidy_kernel
+from .kernel import Kernel, same_sizes, tidy_kernel
 from .names import buffer_name, free, kernel_name, operator_names
 from .raw import NotTidied, RawSource
 from .render import tuple_text
@@ -338,9 +338,10 @@ class Body:
         roles = [self._roles.get(argument) or self._names.get(argument, argument) for argument in pointers.values()]
         sizes = {parameter: self._role(value) for parameter, value in given.items() if parameter not in pointers}
         new = kernel_name(raw.operators, self._file.kernel_names)
-        kernel = tidy_kernel(
-            raw, new, dict(zip(pointers, short_roles(roles), strict=True)), sizes, self._file.autotuned
-        )
+        launches = [dict(zip(raw.parameters, step.args, strict=True)) for step in self._launches(name)]
+        same = same_sizes([{size: self._size(launch[size]) for size in sizes} for launch in launches])
+        roles_of = dict(zip(pointers, short_roles(roles), strict=True))
+        kernel = tidy_kernel(raw, new, roles_of, sizes, same, self._file.autotuned)
         for node in ast.walk(kernel.function):
             if isinstance(node, ast.Name) and (found := [h for h in raw.helpers if h.name == node.id]):
                 node.id = self._combine(found[0])
@@ -356,9 +357,14 @@ class Body:
 
     def _role(self, size: ast.expr) -> str:
         """What to call a size in a kernel: as where it is launched, and a product after its factors."""
-        terms = polynomial(self._expanded(size)).terms
-        ((factors, factor),) = terms.items() if len(terms) == 1 else [((), 0)]
-        return "_".join(factors) if factor == 1 and "_".join(factors).isidentifier() else "size"
+        value = polynomial(self._expanded(size))
+        ((factors, factor),) = value.terms.items() if len(value.terms) == 1 else [((), 0)]
+        if factor == 1 and "_".join(factors).isidentifier():
+            return "_".join(factors)
+        for name, buffer in self._buffers.items():
+            if word := axes_word([polynomial(self._expanded(part)) for part in buffer.shape], value):
+                return f"{self._names[name]}_{word}"
+        return "size"
 
 
 def _names(lines: list[str]) -> set[str]:

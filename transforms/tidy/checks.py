@@ -15,6 +15,7 @@ _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,
 }  # fmt: skip
 
+_MESSAGE = 70  # characters of conditions that one message has room for
 _PLAIN = (bool, int, float, str, type(None))
 
 Place = tuple[int, int]  # a tensor of the call, and its axis
@@ -75,8 +76,13 @@ class Checks:
         if not self._guards:
             return []
         conditions = [self._named(guard) for guard in self._guards]
+        needed = " and ".join(map(ast.unparse, conditions))
+        groups = [conditions] if len(needed) <= _MESSAGE else [[condition] for condition in conditions]
+        return [self._needing(group) for group in groups]
+
+    def _needing(self, conditions: Sequence[ast.expr]) -> str:
         broken = " or ".join(ast.unparse(_opposite(condition)) for condition in conditions)
-        return [_raising(broken, f"the kernels need {' and '.join(map(ast.unparse, conditions))}")]
+        return _raising(broken, f"the kernels need {' and '.join(map(ast.unparse, conditions))}")
 
     def _named(self, guard: ast.expr) -> ast.expr:
         name = self._name

@@ -16,9 +16,12 @@ def comment(expressions: Iterable[str]) -> str:
     """One line for these, without those that are parts of others; "" if there is nothing to say."""
     whole = [one for one in dict.fromkeys(expressions) if not one.isidentifier()]
     whole = [one for one in whole if not any(one != other and one in other for other in whole)]
-    while whole and len("; ".join(whole)) > _LONGEST:
-        del whole[0]
-    return f"# {'; '.join(whole)}" if whole else ""
+    fitting = list(whole)
+    while fitting and len("; ".join(fitting)) > _LONGEST:
+        del fitting[0]
+    if not fitting:
+        return ""
+    return f"# {'' if fitting == whole else '...; '}{'; '.join(fitting)}"
 
 
 class Commented:

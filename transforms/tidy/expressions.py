@@ -29,6 +29,7 @@ class Expressions:
         self.types = types
         self.is_matmul = is_matmul
         self.copies: dict[str, ast.expr] = {}  # names that are said in place
+        self.limits: dict[str, str] = {}  # parts of indices -> what they are below
         self.loads: dict[str, ast.Call] = {}
         self.values: dict[str, Value] = self._given()
 
@@ -59,12 +60,15 @@ class Expressions:
                 return self._name(name)
             case ast.BinOp(left=left, op=op, right=right):
                 new, known = self._binary(left, op, right)
-                return (self.index(new) if forms.is_index(new) and known.dtype == "int32" else new), known
+                is_integer = known.dtype in ("int32", "int64")
+                return (self.index(new) if forms.is_index(new) and is_integer else new), known
             case ast.UnaryOp(op=op, operand=operand):
                 new, known = self.expression(operand)
                 return ast.UnaryOp(op, new), known
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 (a, known_a), (b, known_b) = self.expression(left), self.expression(right)
+                if self._is_certain(a, op, b):
+                    return ast.Constant(True), Value(dtype="int1", literal=True)
                 return forms.compared(a, op, b), combined([known_a, known_b], "int1")
             case ast.IfExp(body=body):  # "f(x) if x.dtype is tl.float32 else g(x)"
                 return self._by_dtype(node, body)
@@ -102,6 +106,8 @@ class Expressions:
         known = combined([known_a, known_b])
         if isinstance(op, ast.Div) and not known.is_float:
             return self._ratio(left, right)
+        if isinstance(op, ast.FloorDiv) and isinstance(b, ast.Constant) and b.value == 1:
+            return a, known
         if known.is_float and isinstance(op, ast.Mult) and forms.is_one(a):
             return b, known_b
         if known.is_float and isinstance(op, ast.Mult | ast.Div) and forms.is_one(b):
@@ -215,7 +221,9 @@ class Expressions:
         blocks = [ast.unparse(size) for size in shape.elts]
         over = frozenset(prefix for prefix in self.axes if f"{prefix.upper()}BLOCK" in blocks)
         if not over and literal(filling) is not None:
-            return forms.cast_literal(filling, dtype), Value(dtype=dtype, literal=True)
+            number = forms.cast_literal(filling, dtype)
+            is_single = dtype == "float32" and "*fp64" not in self.types.values()
+            return forms.short_float(number) if is_single else number, Value(dtype=dtype, literal=True)
         sizes: list[ast.expr] = [ast.Name(block, ast.Load()) if block != "1" else ast.Constant(1) for block in blocks]
         listed = ast.Tuple(sizes, ast.Load())
         typed = parsed(f"tl.{dtype}")
@@ -234,6 +242,8 @@ class Expressions:
             test, known_test = self.expression(condition)
             if isinstance(test, ast.Constant):
                 return (a, known_a) if test.value else (b, known_b)
+            if ast.unparse(a) == ast.unparse(b) or self._is_padded(a, b, [ast.unparse(test)]):
+                return a, known_a
             known = combined([known_a, known_b])
             a, b = (forms.plain_float(branch) if known.is_float else branch for branch in (a, b))
             return call("tl.where", test, a, b), Value(known.axes | known_test.axes, known.dtype)
@@ -287,6 +297,20 @@ class Expressions:
         if isinstance(new, ast.Constant) and new.value == 0:
             return base, known, keywords
         return ast.BinOp(base, ast.Add(), new), known, keywords
+
+    def _is_certain(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
+        """Whether a part of an index is within its bounds, as it always is."""
+        match left, op, right:
+            case _, ast.GtE(), ast.Constant(value=0):
+                return forms.is_natural(left) and isinstance(left, ast.Name)
+            case ast.Name(name), ast.Lt(), _:
+                return self.limits.get(name) == ast.unparse(right)
+        return False
+
+    def is_plain_integer(self, node: ast.expr) -> bool:
+        """Whether it is integer arithmetic of what has no more than 32 bits."""
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        return forms.is_index(node) and all(self.values.get(name, Value()).dtype == "int32" for name in names)
 
     def index(self, node: ast.expr) -> ast.expr:
         """An index expression as a readable sum of products."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import struct
 from collections.abc import Sequence
 
 from .algebra import polynomial
@@ -117,6 +118,18 @@ def cast_literal(node: ast.expr, dtype: str) -> ast.expr:
         assert not isinstance(node, ast.Call)
         return parsed(repr(int(ast.literal_eval(node))))
     return parsed(repr(value))
+
+
+def short_float(node: ast.expr) -> ast.expr:
+    """A number of float32 by as few digits as tell it from others: 1e-06 for 9.999999974752427e-07."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, float) or abs(node.value) > 3e38:
+        return node
+    single = struct.Struct("f")
+    packed = single.pack(node.value)
+    if single.unpack(packed)[0] != node.value:
+        return node
+    shorter = (float(f"{node.value:.{digits}g}") for digits in range(1, 10))
+    return ast.Constant(next(value for value in shorter if single.pack(value) == packed))
 
 
 def plain_float(node: ast.expr) -> ast.expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from . import matmul, passes, tuning
 from .axes import Axis, split
@@ -48,9 +49,15 @@ _MATMUL = {"z": ("batch", ""), "y": ("m", "BLOCK_M"), "x": ("n", "BLOCK_N"), "r0
 
 
 def tidy_kernel(
-    raw: RawKernel, name: str, pointers: Mapping[str, str], sizes: Mapping[str, str], autotuned: bool = False
+    raw: RawKernel,
+    name: str,
+    pointers: Mapping[str, str],
+    sizes: Mapping[str, str],
+    same: Mapping[str, str] = MappingProxyType({}),
+    autotuned: bool = False,
 ) -> Kernel:
-    """`pointers` and `sizes` name the parameters by their roles in the first launch."""
+    """`pointers` and `sizes` name the parameters by their roles in the first launch; `same` says which sizes are others
+    in every launch."""
     axes, body = split(raw)
     simple = Simplifier(raw, axes, body)
     body = passes.without_dead_code(simple.body)
@@ -59,15 +66,17 @@ def tidy_kernel(
     body = passes.accumulate(body, simple.loads)
     body = passes.without_dead_code(body)
     assigned = {name: simple.assigned[name] for name in simple.assigned}
-    body = passes.inline(body, lambda other: assigned.get(other, 1))
+    body = passes.absorb(passes.inline(body, lambda other: assigned.get(other, 1)))
+    body = passes.plain_comparisons(body, simple.is_plain_integer)
     words = _MATMUL if simple.is_matmul else _vocabulary(axes)
     launch = choose(raw, axes, words, simple.is_matmul)
     body = _with_loop_indices(body, axes, launch, simple.is_matmul)
     preamble = _preamble(axes, words, launch, simple.is_matmul, passes.uses(body))
     body = [*preamble, *body]
     used = passes.uses(body)
-    parameters = [parameter for parameter in raw.parameters if used[parameter]]
-    names = Names(raw, axes, words, pointers, sizes, simple.values)
+    same = {one: other for one, other in same.items() if used[one] and used[other]}
+    parameters = [parameter for parameter in raw.parameters if used[parameter] and parameter not in same]
+    names = Names(raw, axes, words, pointers, sizes, simple.values, same)
     body = Commented(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
@@ -82,6 +91,15 @@ def tidy_kernel(
         lineno=0,
     )
     return Kernel(function, tuple(parameters), launch, bool(tuned))
+
+
+def same_sizes(launches: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Size -> the first other one that has its value in every launch; how many elements an axis has is said last."""
+    first: dict[tuple[str, ...], str] = {}
+    for size in sorted(launches[0], key=lambda size: size.endswith("numel")):
+        first.setdefault(tuple(launch[size] for launch in launches), size)
+    others = {size: first[tuple(launch[size] for launch in launches)] for size in launches[0]}
+    return {size: other for size, other in others.items() if size != other}
 
 
 def _vocabulary(axes: Sequence[Axis]) -> Mapping[str, tuple[str, str]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .axes import Axis
-from .forms import loaded
+from .forms import conjuncts, loaded
 from .functions import LIBRARY
 from .raw import RawKernel
 from .values import Value
@@ -30,10 +30,15 @@ _SHORT = {
     "embedding_dense_backward": "embedding_backward", "convolution_backward": "conv_backward",
     "max_pool2d_with_indices_backward": "max_pool2d_backward", "_unsafe_index_put": "index_put",
     "hardtanh": "clamp", "upsample_nearest2d": "upsample_nearest", "linalg_vector_norm": "norm",
-    "constant_pad_nd": "pad", "clamp_min": "clamp", "clamp_max": "clamp",
+    "constant_pad_nd": "pad", "_prelu_kernel": "prelu", "clamp_min": "clamp", "clamp_max": "clamp",
 }  # fmt: skip
-# Reductions whose results, or what these are computed from, need no more than the name of what they are.
-_NAMED_BY_ROLE = frozenset("sum mean var var_mean std std_mean amax amin max min".split())
+# Operators of several steps, between which a sum or a maximum may be stored; where it is all that there is to say.
+_IN_STEPS = frozenset("softmax log_softmax safe_softmax logsumexp layer_norm group_norm batch_norm norm".split())
+_NAMED_BY_STEP = frozenset("mean var var_mean std std_mean".split())
+_ARITHMETIC = frozenset("add sub mul div neg pow where clone copy _to_copy cat stack reciprocal index".split())
+# What walks along an axis, by the name of its size.
+_ALONG = {"height": "h", "width": "w", "depth": "d", "length": "position", "channels": "channel"}
+_OF_CHANNELS = re.compile(r"(weight|bias|running_mean|running_var|gamma|beta|scale|shift)_ptr$")
 _MADE_BY = {
     "tl.sum": "total", "nan_max": "peak", "nan_min": "low", "tl.exp": "exp",
     "tl.rsqrt": "inverse_std", "tl.sqrt": "root", "tl.sigmoid": "gate",
@@ -51,12 +56,12 @@ def operator_names(operators: Sequence[str]) -> list[str]:
 
 
 def buffer_name(made: str) -> str:
-    """Of what is stored, see `RawKernel.stored`: "softmax_sum", and "sum" of a mean's."""
+    """Of what is stored, see `RawKernel.stored`: "relu", "softmax_sum", and "sum" of a mean's."""
     operator, _, role = made.partition(" ")
     name = _SHORT.get(operator, operator).strip("_")
-    if not role or name in _NAMED_BY_ROLE:
-        return role or name
-    return f"{name}_{role}"
+    if role and name in _NAMED_BY_STEP:
+        return role
+    return f"{name}_{role}" if role and name in _IN_STEPS else name
 
 
 def kernel_name(operators: Sequence[str], taken: set[str]) -> str:
@@ -82,6 +87,12 @@ def _count(index: str) -> str:
     return index.upper() if len(index) == 1 else f"n_{index}s"
 
 
+def _walking(size: str) -> str:
+    """What walks along the axis that a size is called after, "h" for "height" and "conv_2_height"; "" for others."""
+    *before, last = [part for part in size.split("_") if not part.isdigit()] or [""]
+    return "" if before and before[-1] in _ALONG else _ALONG.get(last, "")
+
+
 class Names:
     """The new names of one kernel."""
 
@@ -93,8 +104,14 @@ class Names:
         pointers: Mapping[str, str],
         sizes: Mapping[str, str],
         values: Mapping[str, Value],
+        same: Mapping[str, str],
     ) -> None:
+        """`same`: size -> another one that it is in every launch, whose name it gets."""
         self._values = values
+        self._operators = {name: origin.operator for name, origin in raw.origins.items()}
+        self._results = set({origin: name for name, origin in raw.origins.items()}.values())
+        self._bounds: dict[str, str] = {}  # value -> the size that it is compared with
+        self._channels: set[str] = set()  # indices that parameters of one axis are loaded by
         self._pointers = {parameter for parameter, kind in raw.types.items() if kind.startswith("*")}
         self._stored: dict[str, str] = {}  # value -> the parameter that it is stored through
         self._taken: set[str] = {"tl", "triton", "torch", "libdevice", "float", "True", "False", "None", "range"}
@@ -113,6 +130,9 @@ class Names:
                 self._name(parameter, f"{pointers.get(parameter, parameter)}_ptr")
             elif parameter not in self._names and kind != "constexpr":
                 self._name(parameter, sizes.get(parameter, parameter))
+        for one, other in same.items():
+            old, new = self._names[one], self._names[other]
+            self._names[one] = self._names[other] = old if re.fullmatch(r"size(_\d+)?", new) else new
 
     def _name(self, old: str, new: str) -> None:
         self._names[old] = free(new, self._taken)
@@ -128,6 +148,11 @@ class Names:
                 ):
                     names = [part.id for part in ast.walk(pointer) if isinstance(part, ast.Name)]
                     self._stored[value] = next(name for name in names if name in self._pointers)
+                case ast.Compare(left=ast.Name(value), ops=[ast.Lt()], comparators=[ast.Name(size)]):
+                    self._bounds[value] = self._names.get(size, "")
+                case ast.Call(args=[ast.BinOp(left=ast.Name(pointer), op=ast.Add(), right=ast.Name(value)), *_]):
+                    if _OF_CHANNELS.search(self._names.get(pointer, "")):
+                        self._channels.add(value)
         for statement in body:
             self._collect(statement)
         return [_Renaming(self._names).visit(statement) for statement in body]
@@ -148,7 +173,8 @@ class Names:
 
     def _proposal(self, old: str, value: ast.expr) -> str:
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
-            return f"{self._names[f'{split[1]}index']}_part" if f"{split[1]}index" in self._names else "part"
+            whole = self._names.get(f"{split[1]}index", "")
+            return self._along(old, value) or (f"{whole}_part" if whole else "part")
         if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"
             value = value.value
         if isinstance(value, ast.Call):
@@ -158,11 +184,23 @@ class Names:
                 return self._names[ast.unparse(pointer)].removesuffix("_ptr")
             if function in ("tl.zeros", "tl.full"):
                 return "acc"
-            if function == "tl.maximum" and ast.unparse(value.args[1]) == "0.0":
+            is_relu = self._operators.get(old, "relu") == "relu"
+            if function == "tl.maximum" and ast.unparse(value.args[1]) == "0.0" and is_relu:
                 return "relu"
             if function in _MADE_BY and function not in _VAGUE:
                 return _MADE_BY[function]
         return self._by_use(old, value)
+
+    def _along(self, old: str, value: ast.expr) -> str:
+        """The name of a part of an index, after the axis that it walks; "" if that is not known."""
+        match value:
+            case ast.BinOp(op=ast.Mod(), right=ast.Name(size)) if word := _walking(self._names.get(size, "")):
+                return word
+            case ast.BinOp(op=ast.FloorDiv(), right=ast.Name(size)) if self._names.get(size, "").startswith(
+                "channels_"
+            ) and isinstance(value.left, ast.Name):
+                return "image"
+        return "channel" if old in self._channels else ""
 
     def _by_use(self, old: str, value: ast.expr) -> str:
         """What a value is called that no function names: after where it is stored, or what it can be used for."""
@@ -171,14 +209,24 @@ class Names:
             return "result" if re.fullmatch(r"out(_\d+)?", role) else role
         dtype = self._values.get(old, Value()).dtype
         if dtype == "int1":
-            return "inside" if ">= 0" in ast.unparse(value) else "test"
+            return "inside" if self._is_within(value) else "test"
         if dtype.startswith("int"):
-            return "index"
+            return _walking(self._bounds.get(old, "")) or "index"
         if re.search(r"tl\.rsqrt\([^()]* \+ ", ast.unparse(value)):  # of a variance and what keeps it from 0
             return "normed"
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Sub) and self._is_mean(value.right):
             return "centred"
+        if old in self._results and (operator := self._operators[old]) and operator not in _ARITHMETIC:
+            return buffer_name(operator)
         return _MADE_BY.get(ast.unparse(value.func), "value") if isinstance(value, ast.Call) else "value"
+
+    def _is_within(self, value: ast.expr) -> bool:
+        """Whether it tests bounds, from below and from above."""
+        parts = [self._names.get(part.id, "") if isinstance(part, ast.Name) else "" for part in conjuncts(value)]
+        if all(part.startswith("inside") for part in parts):
+            return True
+        text = ast.unparse(value)
+        return ">= 0" in text or (">= " in text and "< " in text)
 
     def _is_mean(self, value: ast.expr) -> bool:
         """A mean that was loaded, or a sum divided by how many there are."""

@@ -191,6 +191,47 @@ def inline(body: Sequence[ast.stmt], assigned: Callable[[str], int]) -> list[ast
     return result
 
 
+class _Comparisons(ast.NodeTransformer):
+    """Without casts of integers to int64, which changes no comparison."""
+
+    def __init__(self, is_integer: Callable[[ast.expr], bool]) -> None:
+        self._is_integer = is_integer
+
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        self.generic_visit(node)
+        sides = [self._plain(side) for side in [node.left, *node.comparators]]
+        if all(self._is_integer(side) for side in sides):
+            node.left, *node.comparators = sides
+        return node
+
+    def _plain(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr="to"), args=[dtype]) if ast.unparse(dtype) == "tl.int64":
+                return value
+        return node
+
+
+def plain_comparisons(body: Sequence[ast.stmt], is_integer: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    return [_Comparisons(is_integer).visit(statement) for statement in body]
+
+
+def absorb(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """`t = tl.dot(a, b); acc += t` as `acc += tl.dot(a, b)`, where nothing else reads `t`."""
+    read = uses(body)
+    result: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.For(target=target, iter=steps, body=inner):
+                statement = ast.For(target, steps, absorb(inner), [], lineno=0)
+            case ast.AugAssign(value=ast.Name(name)) if read[name] == 1 and result and _assigns(result[-1], name):
+                value = result[-1].value  # type: ignore[attr-defined]
+                if isinstance(value, ast.Call) and ast.unparse(value.func) == "tl.dot":
+                    statement.value = value
+                    result.pop()
+        result.append(statement)
+    return result
+
+
 def _assigns(statement: ast.stmt, name: str) -> bool:
     return isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name
 

@@ -32,6 +32,7 @@ class RawKernel:
     types: dict[str, str]  # parameter -> "*fp32", "i32", "constexpr"
     operators: tuple[str, ...]  # aten operators that it fuses, in order
     sources: dict[int, str]  # line of the function -> the reference's expression that it is a part of
+    origins: dict[str, Origin]  # of its values, see `sources`
     stored: dict[str, str]  # parameter -> what it takes: an operator's result, "relu", or a part of it, "softmax sum"
     accumulates: bool  # it reads what it writes: a second run on the same memory gives something else
 
@@ -117,6 +118,7 @@ def _kernel(name: str, text: str, comments: str) -> RawKernel:
         types=ast.literal_eval(signature),
         operators=_operators(comments, origins),
         sources=_sources(main, origins),
+        origins=origins,
         stored=_stored(main, origins),
         accumulates=not _MUTATED.search(text) or bool(_ATOMIC.search(text)),
     )

@@ -23,7 +23,7 @@ _PRECEDENCE = (
 
 def function_text(node: ast.stmt, indent: int = 0) -> str:
     """The source of a definition, long lines broken."""
-    text = ast.unparse(ast.fix_missing_locations(node))
+    text = re.sub(r"^(class .*:)\n\n", r"\1\n", ast.unparse(ast.fix_missing_locations(node)))
     return "\n".join(_comment(line, indent) or wrapped(line, indent) for line in text.splitlines())
 
 

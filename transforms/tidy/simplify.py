@@ -66,6 +66,8 @@ class Simplifier(Expressions):
         new, known = self.expression(value)
         self.values[name] = known if name not in self.values or not known.literal else self.values[name]
         # What Inductor calls "x0" or "r0_1" is the same in every loop that says it again.
+        if _INDEX.fullmatch(name) and isinstance(new, ast.BinOp) and isinstance(new.op, ast.Mod):
+            self.limits[name] = ast.unparse(new.right)
         if self.assigned[name] == 1 or _INDEX.fullmatch(name):
             if (isinstance(new, ast.Name) and (self.assigned[new.id] <= 1 or not self.depth)) or known.literal:
                 self.copies[name] = new

@@ -61,7 +61,7 @@ def test_a_launch_is_for_what_its_kernel_computes() -> None:
         (["mul_3"], ""),
         (["f(x)", "g(x)", "f(x)"], "# f(x); g(x)"),
         (["x.exp()", "x.exp() + 1"], "# x.exp() + 1"),
-        (["first(x)" + " + 1" * 20, "last(x)" + " * 2" * 5], "# last(x)" + " * 2" * 5),
+        (["first(x)" + " + 1" * 20, "last(x)" + " * 2" * 5], "# ...; last(x)" + " * 2" * 5),
         (["f(" + "x" * 100 + ")"], ""),
     ],
 )

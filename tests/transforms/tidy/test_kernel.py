@@ -6,6 +6,8 @@ import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
 from kernelquarry.transforms.tidy.blocks import power_of_2
+from kernelquarry.transforms.tidy.kernel import same_sizes
+from kernelquarry.transforms.tidy.names import _walking, buffer_name
 from kernelquarry.transforms.tidy.raw import NotTidied
 
 # body -> the lines after the mask; types of further parameters
@@ -126,6 +128,50 @@ POINTWISE_CASES = {
             "value_2 = power(x, 2.4, tl.float32) + libdevice.tanh(x.to(tl.float64)) + "
             "power(10.0, x.to(tl.float64), tl.float64)",
             "tl.store(out_ptr + offset, value + value_2, mask=mask)",
+        ],
+    ),
+    "bounds that hold for every part of an index": (
+        """
+        x1 = xindex % 24
+        tmp0 = x1
+        tmp1 = tl.full([1], 0, tl.int64)
+        tmp2 = tmp0 >= tmp1
+        tmp3 = tl.full([1], 24, tl.int64)
+        tmp4 = tmp0 < tmp3
+        tmp5 = tmp2 & tmp4
+        tmp6 = tl.load(in_ptr0 + (x1), tmp5 & xmask, other=0.0)
+        tl.store(out_ptr0 + (x0), tmp6, xmask)
+        """,
+        ["x = tl.load(x_ptr + offset % 24, mask=mask, other=0.0)", "tl.store(out_ptr + offset, x, mask=mask)"],
+    ),
+    "a choice that a load has made, and one of two that are the same": (
+        """
+        tmp0 = x0
+        tmp1 = tmp0.to(tl.int64)
+        tmp2 = (ks0).to(tl.int64)
+        tmp3 = tmp1 < tmp2
+        tmp4 = tl.load(in_ptr0 + (x0), tmp3 & xmask, other=0.0)
+        tmp5 = tl.full([1], 0.0, tl.float32)
+        tmp6 = tl.where(tmp3, tmp5, tmp5)
+        tmp7 = tl.where(tmp3, tmp4, tmp6)
+        tl.store(out_ptr0 + (x0), tmp7, xmask)
+        """,
+        [
+            "test = offset < size",
+            "x = tl.load(x_ptr + offset, mask=test & mask, other=0.0)",
+            "tl.store(out_ptr + offset, x, mask=mask)",
+        ],
+    ),
+    "a number of float32 by as few digits as it needs": (
+        """
+        tmp0 = tl.load(in_ptr0 + (x0), xmask)
+        tmp1 = tl.full([1], 9.999999974752427e-07, tl.float32)
+        tmp2 = tl.full([1], 0.3535533905932738, tl.float32)
+        tl.store(out_ptr0 + (x0), (tmp0 + tmp1) * tmp2, xmask)
+        """,
+        [
+            "x = tl.load(x_ptr + offset, mask=mask)",
+            "tl.store(out_ptr + offset, (x + 1e-06) * 0.3535533905932738, mask=mask)",
         ],
     ),
     "functions that Triton has are Triton's": (
@@ -267,7 +313,7 @@ def test_a_row_in_a_loop() -> None:
         "for col_start in range(0, n_cols, BLOCK_COLS):",
         "    col = col_start + tl.arange(0, BLOCK_COLS)[None, :]",
         "    col_mask = col < n_cols",
-        "    x = tl.load(x_ptr + (size * row + col), mask=row_mask & col_mask, other=0.0)",
+        "    x = tl.load(x_ptr + (row * size + col), mask=row_mask & col_mask, other=0.0)",
         "    acc += tl.where(col_mask, x * x, 0.0)",
         "total = tl.sum(acc, 1)[:, None]",
         "tl.store(out_ptr + row, total, mask=row_mask)",
@@ -323,3 +369,25 @@ def test_operators_name_the_kernel_and_what_it_says() -> None:
     raw = raw_kernel(STORE, {}, operators="aten.addmm, aten.view, aten.relu, aten.relu")
     assert raw.operators == ("addmm", "view", "relu")
     assert '"""linear, relu"""' in text(tidied(raw))
+
+
+def test_a_size_that_is_another_in_every_launch_is_passed_once() -> None:
+    launches = [{"ks0": "length", "ks1": "4", "xnumel": "length"}, {"ks0": "8", "ks1": "4", "xnumel": "8"}]
+    assert same_sizes(launches) == {"xnumel": "ks0"}
+    assert same_sizes([{**launches[0], "xnumel": "4"}, launches[1]]) == {}
+
+
+@pytest.mark.parametrize(
+    ("size", "word"),
+    [("height", "h"), ("conv_2_width", "w"), ("out_depth_3", "d"), ("height_width", ""), ("size", ""), ("", "")],
+)
+def test_what_walks_along_an_axis(size: str, word: str) -> None:
+    assert _walking(size) == word
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [("relu", "relu"), ("_softmax max", "softmax_max"), ("mean sum", "sum"), ("convolution sum", "conv"), ("", "")],
+)
+def test_buffers_are_called_after_what_they_take(made: str, name: str) -> None:
+    assert buffer_name(made) == name

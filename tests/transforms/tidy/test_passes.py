@@ -96,3 +96,15 @@ def test_combine_functions() -> None:
     assert made.splitlines()[1] == "def combine(a_0, a_1, b_0, b_1):"
     assert "tl.where(a_0 > b_0, a_1, b_1)" in made and "tl.maximum(a_0, b_0, propagate_nan=" in made
     assert ast.unparse(function) == before, "the same function may be tidied again"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("t = tl.dot(a, b)\nacc += t", "acc += tl.dot(a, b)"),
+        ("t = tl.dot(a, b)\nacc += t\nstore(p, t)", "t = tl.dot(a, b)\nacc += t\nstore(p, t)"),
+        ("t = tl.load(p)\nacc += t", "t = tl.load(p)\nacc += t"),
+    ],
+)
+def test_products_are_added_where_they_are_made(before: str, after: str) -> None:
+    assert text(passes.absorb(body(before))) == after
