@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from kernelquarry.filters import FILTERS
-from kernelquarry.filters.balance import Caps, over_caps
+from kernelquarry.filters.balance import REASONS, Caps, over_caps
 
 from .schema.records import Pair
 
@@ -20,8 +20,8 @@ def objections(rows: Sequence[Pair], caps: Caps) -> dict[str, dict[str, str]]:
     }
     found["NoSpeed"] = {row.id: "no times" for row in rows if not row.timings}
     over = over_caps(rows, caps)
-    for name in ("cluster", "operators", "repository"):
-        found[f"Cap on one {name}"] = {id: why for id, why in over.items() if why.endswith(name)}
+    for name, reason in REASONS.items():
+        found[f"Cap on one {name}"] = {end.id: end.evidence for end in over if end.reason is reason}
     return found
 
 

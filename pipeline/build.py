@@ -2,6 +2,7 @@
 
 out/tiny/run.json                          the corpus that it was started with
          opt-out.txt                       whose code it must not hold, where that was given
+         settings.json                     thresholds and caps, where they were given
          stages/03-probe/kept-*.parquet    records that go on
                          lost.parquet      what was dropped or errored, and why
                          stage.json        manifest, written last
@@ -44,6 +45,7 @@ from .schema.files import replace_file
 from .schema.ids import canonical, sha256
 from .schema.loss import Loss
 from .schema.records import Candidate, Contamination, Pair, Probed, Verified
+from .settings import Settings, remembered
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,11 @@ class Run:
         """Who is left out: the shipped list, with the one that the run was given. Raises: UserError."""
         given = self.root / OPT_OUT
         return read_opt_out(given if given.exists() else None)
+
+    @property
+    def settings(self) -> Settings:
+        """Raises: UserError."""
+        return remembered(self.root)
 
     @property
     def indexes(self) -> tuple[Path, ...]:
@@ -125,7 +132,7 @@ def build(run: Run, watch: Watch, beside: Collection[Stage] = ()) -> Built:
     against = tuple(describe(compared))
     # first: it tells why there are no pairs
     write_report(report, corpus.name, pairs, funnel, lost(run), taught(run), against)
-    made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared)
+    made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared, asdict(run.settings))
     others: dict[str, Sequence[Published]] = {
         "backward": published(run, BACKWARD),
         "variants": [row for stage in VARIANTS for row in published(run, stage)],
@@ -259,8 +266,10 @@ def _inputs(run: Run, stage: Stage, earlier: Stage) -> tuple[dict[str, str], lis
     if changed := directory.changed(manifest):
         raise UserError(f"{changed}: missing or changed since it was written: {again}")
     digests = {name: sha256 for name, sha256 in manifest.outputs.items() if name != LOST}
-    indexes = {path.name: digest(path) for path in run.indexes} if stage.compares else {}
-    return {**digests, **indexes}, [directory.path / name for name in sorted(digests)], manifest.counts[-1].kept
+    others = {path.name: digest(path) for path in run.indexes} if stage.compares else {}
+    if stage.settings:
+        others[stage.settings] = canonical(asdict(getattr(run.settings, stage.settings)))
+    return {**digests, **others}, [directory.path / name for name in sorted(digests)], manifest.counts[-1].kept
 
 
 def _counted(stage: Stage, entered: int | None) -> tuple[Counted, ...]:
@@ -285,5 +294,7 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
         return records | stage.wiring(apply, modules)
     if apply is None:
         assert stage.wiring is not None
-        return records | (stage.wiring(run.indexes, run.workplace.sandbox) if stage.compares else stage.wiring())
+        given = (run.indexes, run.workplace.sandbox) if stage.compares else ()
+        told = (getattr(run.settings, stage.settings),) if stage.settings else ()
+        return records | stage.wiring(*given, *told)
     return records | apply | tag_as(stage.name)

@@ -42,6 +42,7 @@ DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
+SettingsOption = Annotated[Path | None, typer.Option(help="TOML file of thresholds and caps, see docs/settings.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
@@ -68,6 +69,7 @@ def dataset(
     directory: OutOption = None,
     cache: CacheOption = CACHE,
     opt_out: OptOutOption = None,
+    settings: SettingsOption = None,
     backward: BackwardOption = False,
     variants: VariantsOption = False,
     distill: DistillOption = None,
@@ -79,7 +81,7 @@ def dataset(
 ) -> None:
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
-    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
+    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out, settings)
     run = with_teachers(run, distill, batch)
     from .build import build
     from .graph import BACKWARD, VARIANTS
@@ -290,14 +292,20 @@ def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[s
 
 
 def open_run(
-    root: Path | None, corpus: str | None, cache: Path, settings: SandboxSettings, opt_out: Path | None = None
+    root: Path | None,
+    corpus: str | None,
+    cache: Path,
+    sandbox: SandboxSettings,
+    opt_out: Path | None = None,
+    settings: Path | None = None,
 ) -> Run:
-    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as is
-    the list of those who are left out."""
+    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as are
+    the list of those who are left out and the settings."""
     from kernelquarry.transforms.read import full_name, open_corpus
     from kernelquarry.transforms.stage import Workplace
 
     from .build import Run, claim, leave_out
+    from .settings import read_settings, remember
 
     if corpus is not None:  # before a directory is made for it
         name = open_corpus(corpus, cache).name
@@ -307,7 +315,9 @@ def open_run(
     source = claim(root, corpus)
     if opt_out is not None:
         leave_out(root, opt_out)
-    return Run(root, source, cache, Workplace(root / "store", settings))
+    if settings is not None:
+        remember(root, read_settings(settings))
+    return Run(root, source, cache, Workplace(root / "store", sandbox))
 
 
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:

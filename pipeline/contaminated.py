@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kernelquarry.transforms.decontaminate import DEFAULT, Hit, Rung, Thresholds, parse_hits
+from kernelquarry.transforms.decontaminate import DEFAULT, Hit, Rung, parse_hits
 from kernelquarry.transforms.decontaminate.controls import CONTROLS
 from kernelquarry.transforms.split.split import Shares, split_of
 
@@ -35,7 +35,7 @@ def describe(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def render_report(
-    benchmarks: Sequence[Mapping[str, Any]], rows: Iterable[object], thresholds: Thresholds = DEFAULT
+    benchmarks: Sequence[Mapping[str, Any]], rows: Iterable[object], thresholds: Mapping[str, Any] = {}
 ) -> str:
     """What was compared with what, what each rung found, and every row that was taken out: JSON for the dataset."""
     taken_out = [row for row in rows if isinstance(row, Contamination)]
@@ -43,7 +43,7 @@ def render_report(
     every = [hit for found in hits.values() for hit in found]
     report = {
         "benchmarks": list(benchmarks),
-        "thresholds": asdict(thresholds),
+        "thresholds": {**asdict(DEFAULT), **thresholds},
         "planted": {control.name: list(control.must) for control in CONTROLS},
         "removed": len(taken_out),
         "rungs": {rung: _of_rung(rung, every, hits) for rung in Rung},

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,9 @@ class Build:
     sources: Mapping[str, str]  # package or folder -> digest
     opt_out: str = ""  # sha256 of the list that was honoured
     benchmarks: Sequence[Mapping[str, Any]] = ()  # that rows were compared with: `IndexFile`s
+    settings: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # of `settings.Settings`; {}: an earlier release
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,9 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     rejected = Rejected(rejections, release.rejected)
     benchmarks = describe(release.build.benchmarks)
     pages = {
-        REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ())),
+        REPORT: render_report(
+            release.build.benchmarks, rows.get("contaminated", ()), release.build.settings.get("decontaminate", {})
+        ),
         CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks),
         VERIFIER: render_verifier(),
         CROISSANT: render_metadata(summary, configs, files, corpus),

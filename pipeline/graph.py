@@ -26,6 +26,7 @@ from kernelquarry.transforms.time import time
 from kernelquarry.transforms.variants import autotuned, bfloat16, float16
 from kernelquarry.transforms.verify import verify
 from kernelquarry.transforms.wiring import (
+    BalancePairs,
     DecontaminateModules,
     DeduplicateModules,
     MineTrees,
@@ -52,6 +53,7 @@ class Stage:
     packages: tuple[str, ...] = ()  # installed packages whose version decides the result
     executes: bool = False  # it runs kernels: on GPUs, where the run has some
     compares: bool = False  # with benchmarks, whose indexes its wiring is given, and settings for a sandbox
+    settings: str = ""  # section of `settings.Settings` that its wiring is given
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
     after: str = ""  # the stage whose shards it reads; "": the one before it
@@ -117,6 +119,7 @@ DECONTAMINATE = Stage(
     code=("transforms.decontaminate", *ALIKE, "transforms.probe", *PROBING),
     packages=("rensa", "numpy", "torch"),
     compares=True,
+    settings="decontaminate",
     wiring=DecontaminateModules,
 )
 
@@ -146,6 +149,15 @@ DISTILL = Stage(
     asks=True,
     beside="decontaminate",
 )
+BALANCE = Stage(
+    name="balance",
+    takes=Pair,
+    gives=Pair,
+    units=(("balance", "pair"),),
+    code=("filters.balance",),
+    settings="caps",
+    wiring=BalancePairs,
+)
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
 ASKED = ("reference", "interpret", "mutants", "compile")  # to verify a candidate
@@ -161,6 +173,7 @@ STAGES: tuple[Stage, ...] = (
     _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
     DISTILL,  # models add candidates, which are verified there
     _each(Verified, Pair, screen, Where.HERE, ("filters",)),
+    BALANCE,  # what is dropped needs no time on a GPU
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
     _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
 )

@@ -12,16 +12,17 @@ from typing import Any
 
 import apache_beam as beam
 
+from kernelquarry.filters.balance import NAMES, Caps, Keys, cap, keys_of
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.lessons import Lesson
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile, Verified
+from kernelquarry.pipeline.schema.records import Module, Pair, Probed, SourceFile, Verified
 
 from . import compose, progress
 from .cores import OnAllCores
-from .decontaminate import Fingerprint, Hit, Ladder, render_hits
+from .decontaminate import DEFAULT, Fingerprint, Hit, Ladder, Thresholds, render_hits
 from .decontaminate.controls import BENCHMARK, PREFIX, check
 from .decontaminate.fingerprint import fingerprint_all
 from .decontaminate.index import read_all
@@ -226,9 +227,9 @@ class DecontaminateModules(beam.PTransform):
     Planted controls go the same way beside them. *Fails when* a rung overlooks one (`ControlError`).
     """
 
-    def __init__(self, indexes: tuple[Path, ...], sandbox: SandboxSettings) -> None:
+    def __init__(self, indexes: tuple[Path, ...], sandbox: SandboxSettings, thresholds: Thresholds = DEFAULT) -> None:
         super().__init__()
-        self._indexes, self._sandbox = indexes, sandbox
+        self._indexes, self._sandbox, self._thresholds = indexes, sandbox, thresholds
 
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
         controls = modules.pipeline | "Once" >> beam.Create([self._sandbox]) | "Plant" >> beam.Map(_plant)
@@ -238,7 +239,7 @@ class DecontaminateModules(beam.PTransform):
             | "With planted" >> beam.Flatten()
             | "Batch" >> beam.BatchElements(64, 512)
             | "Fingerprint" >> beam.ParDo(OnAllCores(fingerprint_all))
-            | "Climb" >> beam.ParDo(_Climb(self._indexes), beam.pvalue.AsSingleton(controls))
+            | "Climb" >> beam.ParDo(_Climb(self._indexes, self._thresholds), beam.pvalue.AsSingleton(controls))
         )
         _ = (
             climbed
@@ -263,15 +264,15 @@ def _plant(settings: SandboxSettings) -> Controls:
 class _Climb(beam.DoFn):
     """Each module with what the ladder finds; the ladder is built once in each worker."""
 
-    def __init__(self, indexes: tuple[Path, ...]) -> None:
-        self._indexes = indexes
+    def __init__(self, indexes: tuple[Path, ...], thresholds: Thresholds) -> None:
+        self._indexes, self._thresholds = indexes, thresholds
         self._ladder: Ladder | None = None
 
     def process(
         self, found: tuple[Probed, Fingerprint], controls: Controls
     ) -> Iterator[tuple[Probed, tuple[Hit, ...]]]:
         if self._ladder is None:
-            self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems))
+            self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems), self._thresholds)
         module, fingerprint = found
         yield module, self._ladder.climb(fingerprint)
 
@@ -279,6 +280,41 @@ class _Climb(beam.DoFn):
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:
     found = [hit for hit in hits if not hit.problem.startswith(f"{BENCHMARK}/")]
     return Dropped(module.id, Reason.CONTAMINATED, render_hits(found)) if found else Kept(module)
+
+
+class BalancePairs(beam.PTransform):
+    """Pairs -> an outcome for each: kept, or dropped as one too many of what it has in common with others.
+
+    What is grouped, three times, are ids and keys; the pairs wait until their fate is known.
+    """
+
+    def __init__(self, caps: Caps) -> None:
+        super().__init__()
+        self._caps = caps
+
+    def expand(self, pairs: beam.PCollection) -> beam.PCollection:
+        rows, fates = pairs | "Keys" >> beam.Map(keys_of), []
+        for name in NAMES:
+            told = (
+                rows
+                | f"By {name}" >> beam.Map(lambda row, name: (getattr(row, name), row), name)
+                | f"Of one {name}" >> beam.GroupByKey()
+                | f"Cap {name}"
+                >> beam.FlatMap(lambda group, name, most: cap(group[1], name, most), name, getattr(self._caps, name))
+            )
+            rows = told | f"Within {name}" >> beam.Filter(lambda end: isinstance(end, Keys))
+            fates.append(told | f"Over {name}" >> beam.Filter(lambda end: isinstance(end, Dropped)))
+        over = fates | "Fates" >> beam.Flatten() | "By fate" >> beam.Map(lambda end: (end.id, end))
+        outcomes = (
+            {"pairs": pairs | "By id" >> beam.Map(lambda pair: (pair.id, pair)), "over": over}
+            | "With fate" >> beam.CoGroupByKey()
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: _balanced(found["pairs"], found["over"]))
+        )
+        return outcomes | "Report" >> beam.Map(lambda outcome: _report("balance", outcome))
+
+
+def _balanced(pairs: Iterable[Pair], over: Iterable[Dropped]) -> list[Outcome[Pair]]:
+    return [*over] or [Kept(pair) for pair in pairs]
 
 
 class TeachKernels(beam.PTransform):

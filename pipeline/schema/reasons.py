@@ -106,6 +106,15 @@ class Reason(Enum):
     PERSONAL = ("personal", "screen", "the text names a person who can be reached by it")
     SECRET = ("secret", "screen", "the text holds what looks like a credential")
 
+    # balance
+    OVER_CLUSTER = ("over_cluster", "balance", "the dataset has as many rows of its cluster as it may have")
+    OVER_OPERATORS = (
+        "over_operators",
+        "balance",
+        "the dataset has as many rows with the same operators as it may have",
+    )
+    OVER_REPOSITORY = ("over_repository", "balance", "the dataset has as many rows of its package as it may have")
+
     # deduplicate
     DUPLICATE_EXACT = ("duplicate_exact", "deduplicate", "the same code up to formatting and comments as a kept pair")
     DUPLICATE_RENAMED = ("duplicate_renamed", "deduplicate", "the same code up to names as a kept pair")

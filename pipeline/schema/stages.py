@@ -11,6 +11,7 @@ DOES: dict[str, str] = {
     "verify": "run the module and the kernel apart, and compare them",
     "distill": "ask models for further kernels, if a table of teachers is given",
     "screen": "drop what is not worth a row",
+    "balance": "drop what there is too much of: rows of one cluster, with the same operators, of one package",
     "split": "assign clusters to train, validation and test",
     "time": "time kernels beside eager and torch.compile, where there is a GPU",
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from factories import make_pair
 
@@ -112,6 +115,14 @@ def test_caps_keep_the_same_rows_in_any_order() -> None:
     caps = Caps(cluster=4, operators=6, repository=5)
     over = over_caps(rows, caps)
     assert over == over_caps(rows[::-1], caps)
-    assert sorted(over.values()) == [
-        *["more than 4 of one cluster"] * 2, "more than 5 of one repository", "more than 6 of one operators",
-    ]  # fmt: skip
+    assert Counter(end.reason for end in over) == {
+        Reason.OVER_CLUSTER: 2, Reason.OVER_OPERATORS: 1, Reason.OVER_REPOSITORY: 1,
+    }  # fmt: skip
+    assert {end.evidence for end in over if end.reason is Reason.OVER_CLUSTER} == {"6 rows of cluster a, at most 4"}
+
+
+@pytest.mark.parametrize("name", ["cluster", "operators", "repository"])
+def test_as_many_as_a_cap_says_stay(name: str) -> None:
+    rows = [make_pair(python_code=f"x = {i}", cluster="a", operators=("aten.add",)) for i in range(4)]
+    assert not over_caps(rows, replace(Caps(), **{name: 4}))
+    assert len(over_caps(rows, replace(Caps(), **{name: 3}))) == 1

@@ -26,4 +26,4 @@ def test_the_command(tmp_path: Path) -> None:
     write_dataset(tmp_path, make_pairs(8), Rejected(), [], Build("tiny", {}))
     ended = CliRunner().invoke(app, ["ablate", str(tmp_path), "--repository", "1"], env={"COLUMNS": "200"})
     assert ended.exit_code == 0, ended.output
-    assert "NoSpeed" in ended.output and "more than 1 of one repository" in ended.output
+    assert "NoSpeed" in ended.output and "2 rows of repository layers0, at most 1" in ended.output
