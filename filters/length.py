@@ -20,7 +20,11 @@ class Length:
     at_most: int = 48_000
 
     def __call__(self, row: Row) -> Objection | None:
-        python, triton = len(row.python_code), len(row.triton_code)
-        if python + triton <= self.at_most:
+        if (characters := self.measure(row)) <= self.at_most:
             return None
-        return Objection(Reason.TOO_LONG, f"{python + triton} characters ({python} python, {triton} triton)")
+        sides = f"{len(row.python_code)} python, {len(row.triton_code)} triton"
+        return Objection(Reason.TOO_LONG, f"{characters} characters ({sides})")
+
+    def measure(self, row: Row) -> int:
+        """Characters of both sides."""
+        return len(row.python_code) + len(row.triton_code)

@@ -17,6 +17,11 @@ class Noise:
     at_most: float = 0.05
 
     def __call__(self, row: Row) -> Objection | None:
+        if (share := self.measure(row)) <= self.at_most:
+            return None
+        return Objection(Reason.NOISE, f"{share:.1%} of {len(row.python_code)} characters")
+
+    def measure(self, row: Row) -> float:
+        """The share of `python_code` that is not ASCII."""
         text = row.python_code
-        share = sum(not character.isascii() for character in text) / max(1, len(text))
-        return Objection(Reason.NOISE, f"{share:.1%} of {len(text)} characters") if share > self.at_most else None
+        return sum(not character.isascii() for character in text) / max(1, len(text))

@@ -30,3 +30,8 @@ class Personal:
                     line = text.count("\n", 0, match.start()) + 1
                     return Objection(Reason.PERSONAL, f"{name} in {column}, line {line}")
         return None
+
+    def measure(self, row: Row) -> int:
+        """The number of places."""
+        text = f"{row.python_code}\n{row.triton_code}"
+        return sum(len(pattern.findall(text)) for _, pattern in self.patterns)

@@ -33,10 +33,13 @@ class Triviality:
     at_least: int = 1
 
     def __call__(self, row: Row) -> Objection | None:
-        computing = [operator for operator in row.operators if base_name(operator) not in MOVEMENT]
-        if len(computing) >= self.at_least:
+        if (computing := self.measure(row)) >= self.at_least:
             return None
-        return Objection(Reason.TRIVIAL, f"{len(computing)} computing operators of {', '.join(row.operators)}")
+        return Objection(Reason.TRIVIAL, f"{computing} computing operators of {', '.join(row.operators)}")
+
+    def measure(self, row: Row) -> int:
+        """The number of distinct operators that compute."""
+        return sum(base_name(operator) not in MOVEMENT for operator in row.operators)
 
 
 def base_name(operator: str) -> str:

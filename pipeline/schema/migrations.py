@@ -55,5 +55,13 @@ def _to_3(row: Plain, record: str) -> Plain:
     return {**row, **added}
 
 
+def _to_4(row: Plain, record: str) -> Plain:
+    """Version 4 has what the filters measured. It was not kept before."""
+    if record not in ("Pair", "TrainingPair"):
+        return row
+    unknown = {"computing_operators": -1, "characters": -1, "non_ascii": -1.0, "credentials": -1, "personal": -1}
+    return {**row, "measures": unknown}
+
+
 # Version -> a function from a row of it, and the name of its record, to a row of the next.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4}

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -294,6 +294,17 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Measures:
+    """What the filters measured of a row that they let pass, see `docs/stages/screen.md`. -1: it was not measured."""
+
+    computing_operators: int = -1  # distinct ones; making, viewing and copying tensors is no computing
+    characters: int = -1  # of both sides together
+    non_ascii: float = -1.0  # share of the characters of `python_code`
+    credentials: int = -1  # places that look like one
+    personal: int = -1  # e-mail addresses and telephone numbers
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """What the rows of both configs hold. Field for field documented in `docs/schema.md`, as all of them."""
 
@@ -326,6 +337,7 @@ class Pair(Row):
     verdict: Verdict
     timings: tuple[Timing, ...] = ()  # none or one: only a GPU's time is worth a label
     explanations: tuple[Explanation, ...] = ()
+    measures: Measures = Measures()
     marks: tuple[str, ...] = ()  # among the pairs of its module: "fastest", "shortest", "purest"; "near_lowered"
     cluster: str = ""
     split: str = ""

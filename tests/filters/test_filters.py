@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from factories import make_pair
 
-from kernelquarry.filters import FILTERS, Filter
+from kernelquarry.filters import FILTERS, Filter, measure
 from kernelquarry.filters.balance import Caps, over_caps
 from kernelquarry.filters.length import Length
 from kernelquarry.filters.noise import Noise
@@ -16,7 +16,7 @@ from kernelquarry.filters.personal import Personal
 from kernelquarry.filters.secrets import PATTERNS, Secrets
 from kernelquarry.filters.triviality import Triviality, base_name
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Measures, Pair
 
 # In two parts, so that no scanner takes this file for a leak.
 CREDENTIALS = {
@@ -126,3 +126,17 @@ def test_as_many_as_a_cap_says_stay(name: str) -> None:
     rows = [make_pair(python_code=f"x = {i}", cluster="a", operators=("aten.add",)) for i in range(4)]
     assert not over_caps(rows, replace(Caps(), **{name: 4}))
     assert len(over_caps(rows, replace(Caps(), **{name: 3}))) == 1
+
+
+def test_what_is_measured_is_what_is_judged() -> None:
+    pair = make_pair(
+        python_code="ab" * 9 + "\u4e2d\u6587",
+        triton_code=f"# jo{'@'}mail.org\n" + f'key = "{CREDENTIALS["aws-access-key"]}"',
+        inductor_code="",
+        operators=("aten.view.default", "aten.relu.default", "aten.add.Tensor"),
+    )
+    length = len(pair.python_code) + len(pair.triton_code)
+    assert measure(pair) == Measures(2, length, 0.1, credentials=1, personal=1)
+    assert check(Triviality(at_least=2), pair) is None and check(Triviality(at_least=3), pair)
+    assert check(Noise(at_most=0.1), pair) is None and check(Length(at_most=length), pair) is None
+    assert check(Secrets(), pair) and check(Personal(), pair)

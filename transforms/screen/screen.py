@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from kernelquarry.filters import FILTERS, Filter
+from kernelquarry.filters import FILTERS, Filter, measure
 from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.ids import pair_id, rejection_id
 from kernelquarry.pipeline.schema.loss import Loss
@@ -27,7 +28,7 @@ def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[P
     pair = flatten(verified)
     if (objection := first_objection(pair, filters)) is not None:
         return Dropped(verified.id, objection.reason, objection.evidence)
-    return Kept(pair)
+    return Kept(replace(pair, measures=measure(pair)))
 
 
 def first_objection(row: Row, filters: Sequence[Filter] = FILTERS) -> Objection | None:

@@ -14,7 +14,7 @@ from factories import make_pair
 from kernelquarry.pipeline.schema.arrow import SchemaError, to_plain, write_shard
 from kernelquarry.pipeline.schema.chats import Message
 from kernelquarry.pipeline.schema.migrations import MIGRATIONS, read_published
-from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Pair, Purity
+from kernelquarry.pipeline.schema.records import SCHEMA_VERSION, Engine, Measures, Pair, Purity
 
 
 def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
@@ -24,7 +24,7 @@ def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
 
 def version_1(pair: Pair) -> dict[str, Any]:
     row = to_plain(pair)
-    del row["timings"]
+    del row["timings"], row["measures"]
     for name in ("engine", "written", "mutants", "survivors"):
         del row["verdict"][name]
     row["verdict"]["ghost_changed"] = True
@@ -42,9 +42,19 @@ def test_version_1(tmp_path: Path) -> None:
     write(tmp_path / "old.parquet", [version_1(pair) for pair in (pure, mixed, executed)], 1)
     first, second, third = read_published(tmp_path / "old.parquet", Pair)
     verdict = replace(pure.verdict, engine=Engine.INTERPRETER, written=1.0, mutants=0, survivors=())
-    assert first == replace(pure, verdict=verdict, timings=(), schema_version=SCHEMA_VERSION)
+    assert first == replace(pure, verdict=verdict, timings=(), measures=Measures(), schema_version=SCHEMA_VERSION)
     assert second.verdict.written == 0
     assert third.verdict.engine is Engine.GUEST
+
+
+def test_version_3(tmp_path: Path) -> None:
+    """What was not measured is not made up."""
+    row = to_plain(make_pair())
+    del row["measures"]
+    write(tmp_path / "old.parquet", [{**row, "schema_version": 3}], 3)
+    (found,) = read_published(tmp_path / "old.parquet", Pair)
+    assert found == replace(make_pair(), measures=Measures())
+    assert set(to_plain(found)["measures"].values()) == {-1}
 
 
 def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from factories import make_candidate, make_probed, make_verified
 
+from kernelquarry.filters import measure
 from kernelquarry.filters.length import Length
 from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.ids import pair_id
@@ -18,7 +19,7 @@ from kernelquarry.transforms.screen import flatten, screen
 def test_kept_with_the_id_of_its_code() -> None:
     verified = make_verified()
     outcome = screen(verified)
-    assert isinstance(outcome, Kept)
+    assert isinstance(outcome, Kept) and outcome.record.measures == measure(outcome.record)
     assert outcome.record.id == pair_id(verified.candidate.probed.python_code, verified.candidate.triton_code)
 
 
@@ -28,6 +29,7 @@ def test_every_field_of_the_row_comes_from_the_record_of_that_name() -> None:
     pair = flatten(verified)
     renamed = {"module_name": module.name}
     own = {"id", "entry_point", "cluster", "split", "schema_version", "verdict", "timings", "explanations", "marks"}
+    own |= {"measures"}
     for field in fields(Pair):
         if field.name in own:
             continue
