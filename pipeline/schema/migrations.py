@@ -57,7 +57,7 @@ def _to_3(row: Plain, record: str) -> Plain:
 
 def _to_4(row: Plain, record: str) -> Plain:
     """Version 4 has what the filters measured. It was not kept before."""
-    if record not in ("Pair", "TrainingPair"):
+    if record not in ("Pair", "TrainingPair", "Variant"):
         return row
     unknown = {"computing_operators": -1, "characters": -1, "non_ascii": -1.0, "credentials": -1, "personal": -1}
     return {**row, "measures": unknown}
