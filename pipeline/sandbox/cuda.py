@@ -50,10 +50,13 @@ class Fault(Exception):
 
 @contextlib.contextmanager
 def turn(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
-    """Be the only one that measures on a GPU. Its device node is the lock, which all who use it can open."""
-    nodes = sorted(devices.glob("nvidia[0-9]*"))
-    with nodes[ordinal % len(nodes)].open("rb", buffering=0) as node:
-        fcntl.flock(node, fcntl.LOCK_EX)
+    """Be the only one that measures on a GPU. Its device node is the lock, which all who use it can open.
+
+    Where nodes have other numbers, as in some containers, all GPUs share a lock. A guest cannot list them.
+    """
+    node = devices / f"nvidia{ordinal}"
+    with (node if node.exists() else devices / "nvidiactl").open("rb", buffering=0) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

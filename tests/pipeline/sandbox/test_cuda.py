@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from kernelquarry.pipeline.sandbox.cuda import turn
 
 
-def test_one_measures_at_a_time_on_each_gpu(tmp_path: Path) -> None:
-    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+@pytest.mark.parametrize(("nodes", "second"), [(("nvidia0", "nvidia1", "nvidiactl"), 1), (("nvidia5", "nvidiactl"), 5)])
+def test_one_measures_at_a_time_on_each_gpu(nodes: tuple[str, ...], second: int, tmp_path: Path) -> None:
+    for name in nodes:
         (tmp_path / name).touch()
     order, waiting = list[str](), threading.Event()
 
@@ -18,7 +21,7 @@ def test_one_measures_at_a_time_on_each_gpu(tmp_path: Path) -> None:
         with turn(0, tmp_path):
             order.append("the other")
 
-    with turn(0, tmp_path), turn(1, tmp_path):
+    with turn(0, tmp_path), turn(second, tmp_path):
         thread = threading.Thread(target=other)
         thread.start()
         waiting.wait()
