@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy
 import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule
@@ -93,6 +94,7 @@ def _attempt(
         Refused: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
     """
     traced = trace(model, state, workloads[0], symbolic, asked.training)
+    _check_sizes(traced, workloads, {})  # before what takes longest
     reply = {"outputs": traced.outputs, "shape_general": is_general}
     with pretend_gpu(asked.target):
         if traced.joint is None:
@@ -114,12 +116,19 @@ def _half(
 ) -> dict[str, Any]:
     """The source of a graph, what its arguments are, and what it assumes; refused if a workload is not so."""
     code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, asked.most_kernels)
+    guards = traced.guards(_check_sizes(traced, workloads, sizes), sizes)
+    traced.forget(sizes)
+    return {"inductor_code": code, "bindings": bindings, "guards": guards}
+
+
+def _check_sizes(
+    traced: Trace, workloads: Sequence[dict[str, Any]], sizes: Mapping[sympy.Symbol, sympy.Expr]
+) -> list[list[list[int]]]:
+    """The shapes of each workload; refused if what was assumed so far is not true of one."""
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):
         raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
-    guards = traced.guards(calls, sizes)
-    traced.forget(sizes)
-    return {"inductor_code": code, "bindings": bindings, "guards": guards}
+    return calls
 
 
 def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:
