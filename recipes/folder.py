@@ -73,6 +73,7 @@ def save_model(trainer: Any, tokenizer: Any, stage: Path) -> None:
     """The trained model in `stage/model`, adapters merged into it. It appears whole or not at all."""
     model = trainer.accelerator.unwrap_model(trainer.model)
     model = model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
+    model.generation_config.do_sample = True  # or servers would give one answer to every sample
     partial, final = stage / f".model.{os.getpid()}.tmp", stage / "model"
     if trainer.is_fsdp_enabled:
         trainer.save_model(str(partial))

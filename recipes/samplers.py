@@ -15,8 +15,6 @@ from typing import Any, Protocol
 from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.provenance import TermsClass
-from kernelquarry.transforms.distill.client import Ask, Client, Unanswered
-from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
 
 from .config import EvaluationSection, ModelSection
 from .models import load_tokenizer, resolve
@@ -134,6 +132,8 @@ class EndpointModel:
     """By any server of OpenAI's chat completions, asked as teachers are; its key is read from the environment."""
 
     def __init__(self, model: str, endpoint: str, section: EvaluationSection, tries: int = 4) -> None:
+        from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
+
         self._address = endpoint
         self._teacher = Teacher(
             name="endpoint",
@@ -155,6 +155,8 @@ class EndpointModel:
         )
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        from kernelquarry.transforms.distill.client import Ask, Client, Unanswered
+
         with self._telling(), Client(self._asked, None) as client:
             asked = {
                 client.submit(Ask(self._teacher, tuple(chat), seed + index)): index for index, chat in enumerate(chats)
@@ -166,12 +168,16 @@ class EndpointModel:
                 yield Sampled(asked[future], reply.content, reply.completion_tokens, reply.finish == "length")
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        from kernelquarry.transforms.distill.client import Ask, Client
+
         with self._telling(), Client(self._asked, None) as client:
             yield from client.stream(Ask(self._teacher, tuple(chat), 0))
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
         """What an endpoint does wrong becomes a line that says how to go on."""
+        from kernelquarry.transforms.distill.client import Unanswered
+
         try:
             yield
         except Unanswered as error:

@@ -61,6 +61,7 @@ def test_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Path) ->
     changes = ("sft.lora.rank=2", "sft.lora.alpha=4", "sft.steps=1", "sft.packing=false")
     trained = train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
     assert not list(trained.model.glob("adapter*"))
+    assert json.loads((trained.model / "generation_config.json").read_text())["do_sample"]  # for servers
     assert (trained.model / "model.safetensors").is_file()
 
 

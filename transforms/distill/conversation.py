@@ -33,7 +33,7 @@ class Conversation:
 
     @classmethod
     def open(cls, teacher: Teacher, route: Route, sample: int, seed: Candidate) -> Conversation:
-        system = _SYSTEMS[route]
+        system = "system" if teacher.kind == "own" else _SYSTEMS[route]  # ours know what they are asked from training
         values = {"python_code": seed.probed.python_code}
         if route != "write":
             values["triton_code"] = seed.triton_code

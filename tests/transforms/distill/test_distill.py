@@ -11,7 +11,7 @@ from factories import make_verdict
 from scripted_endpoint import Said, ScriptedEndpoint
 from teaching import make_teacher, make_teaching
 
-from kernelquarry.pipeline.prompts import render_prompt
+from kernelquarry.pipeline.prompts import ask, render_prompt
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.lessons import Attempt, Lesson
@@ -128,6 +128,14 @@ def test_writing_shows_no_kernel(learn: Learn) -> None:
     learn([fenced(ONLINE)], routes=("write",))
     assert "def softmax" not in learn.requests[0]["messages"][1]["content"]
     assert "def linear_gelu" in learn.requests[0]["messages"][0]["content"]  # an example
+
+
+def test_a_model_of_ours_is_asked_as_it_was_trained(sandbox: Sandbox, tmp_path: Path) -> None:
+    with ScriptedEndpoint(lambda request, number: Said("no")) as endpoint:
+        settings = make_teaching(make_teacher(endpoint.url, routes=("write",), kind="own"), repairs=0)
+        with Client(settings, tmp_path / "answers.sqlite") as client:
+            distill(SEED, sandbox, School(settings, client))
+    assert endpoint.requests[0]["messages"] == ask(SEED.candidate.probed.python_code)
 
 
 SAID = (

@@ -1,0 +1,51 @@
+"""Says what models made of a run's modules: `distill.acceptance`, of a run that asked them.
+
+transformers serve MODEL --device cpu --dtype float32 &
+kernelquarry dataset examples/modules --out out/taught --distill teachers.toml
+python benchmarks/teaching.py out/taught --note "SmolLM2-135M-Instruct, untrained" --record
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from kernelquarry.pipeline.acceptance import Acceptance, acceptance
+from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.records import Verified
+
+
+def read(run: Path) -> Acceptance:
+    """Raises: SystemExit: the run asked nobody."""
+    kept = [v for shard in sorted(run.glob("stages/*-distill/kept-*.parquet")) for v in read_records(shard, Verified)]
+    losses = [loss for shard in run.glob("stages/*-distill/lost.parquet") for loss in read_records(shard, Loss)]
+    found = acceptance(kept, losses)
+    if found is None:
+        raise SystemExit(f"{run}: no model was asked: run it with --distill")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--where", default="", help="machine that it ran on; this one without a GPU by default")
+    parser.add_argument("--note", default="")
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    found = read(arguments.run)
+    for group in found.groups:
+        print(f"{group.model} {group.route} turn {group.turn}: {group.accepted} of {group.asked}")
+    for reason, number in found.failures:
+        print(f"  {number} {reason}")
+    asked, accepted = sum(group.asked for group in found.groups), sum(group.accepted for group in found.groups)
+    note = "; ".join(filter(None, (f"{accepted} of {asked} answers, {found.tokens:,} tokens", arguments.note)))
+    print(note)
+    if arguments.record:
+        command = f"python benchmarks/teaching.py {arguments.run} --record"
+        record("distill.acceptance", 100 * accepted / asked, command, note, arguments.where)
+
+
+if __name__ == "__main__":
+    main()
