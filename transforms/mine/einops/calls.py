@@ -102,7 +102,7 @@ class Source:
         return _with_arguments(function, parent)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)  # of those lately mined: a tree-sitter tree is large
 def parse_source(code: str, names: tuple[tuple[str, str], ...]) -> Source:
     """The same as `Source`: classes of one file have most of their closures in common."""
     return Source(code, dict(names))
