@@ -144,3 +144,27 @@ def test_checkouts_keep_their_packages_in_many_places(importing: str, path: str)
     files = {"src/tool/net.py": importing + "\n" + NET.format("act(x)"), path: "def act(x):\n    return x.relu()\n"}
     (module,) = kept(mine(files))
     assert "return x.relu()" in module.code
+
+
+def test_what_classes_share_is_written_for_each() -> None:
+    """One definition, called otherwise where a name is taken, and without the part that one of the classes revives."""
+    helper = "def scale(x):\n    return x * {}\n\n"
+    shared = (
+        "from torch import nn\nimport wandb\nfrom other import scale as double\n\n"
+        + helper.format(3)
+        + "class Base(nn.Module):\n    def note(self, x):\n        return wandb.watch(x)\n\n"
+        + "    def forward(self, x):\n        return scale(x)\n\n"
+    )
+    classes = (
+        "class One(nn.Module):\n    def forward(self, x):\n        return scale(x)\n\n"
+        "class Two(nn.Module):\n    def forward(self, x):\n        return scale(double(x))\n\n"
+        "class Three(Base):\n    pass\n\n"
+        "class Four(Base):\n    def forward(self, x):\n        return self.note(x)\n"
+    )
+    result = mine({"net.py": shared + classes, "other.py": helper.format(2)})
+    codes = {module.name: module.code for module in kept(result)}
+    assert codes.keys() == {"Base", "One", "Two", "Three"}
+    assert "return x * 3" in codes["One"] and "_2" not in codes["One"]
+    assert "scale_2(scale(x))" in codes["Two"]
+    assert "wandb" not in codes["Three"]
+    assert [o.reason for o in result.classes if isinstance(o, Dropped)] == [Reason.FORBIDDEN_IMPORT]
