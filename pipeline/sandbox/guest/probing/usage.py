@@ -186,7 +186,7 @@ class Finder(ast.NodeVisitor):
             for operand in node.comparators:
                 for item in operand.elts if isinstance(operand, ast.List | ast.Tuple | ast.Set) else [operand]:
                     match item:
-                        case ast.Constant(str() as text) if text not in self.usage.strings:
+                        case ast.Constant(str() as text) if text and text not in self.usage.strings:
                             self.usage.strings.append(text)
                         case ast.Constant(int() as number) if not isinstance(number, bool) and number > 2:
                             self.usage.bounds.append(number)
