@@ -85,6 +85,8 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
             return [f"{pad}{before}{{", *_items(pairs, pad), f"{pad}}}{after}"]
         case ast.Starred(value=value):
             return _broken(value, pad, f"{before}*", after)
+        case ast.Lambda(args=parameters, body=body):
+            return _broken(body, pad, f"{before}lambda {ast.unparse(parameters)}: ", after)
         case ast.ListComp(elt=element):
             inner = f"{pad}    "
             loops = text[1:-1].removeprefix(ast.unparse(element)).strip()

@@ -23,6 +23,27 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("x = 1", "x = 1"),
         (
+            "a_kernel[lambda meta: (cdiv(rows, meta['ROWS']), batch)](x, out)",
+            """
+            a_kernel[
+                lambda meta: (
+                    cdiv(rows, meta['ROWS']), batch
+                )
+            ](
+                x, out
+            )
+            """,
+        ),
+        (
+            "@triton.autotune(configs=[first, second], key=['n_rows'])",
+            """
+            @triton.autotune(
+                configs=[first, second],
+                key=['n_rows'],
+            )
+            """,
+        ),
+        (
             "value = load(pointer, mask=row_mask & col_mask, other=0.0)",
             """
             value = load(
