@@ -73,4 +73,5 @@ def test_every_reason_of_the_stage_is_tested() -> None:
     assert {reason for reason in Reason if reason.stage == "tidy"} == {
         Reason.NOT_TIDIED,
         Reason.CONSTRUCTOR_NEEDS_IMPORT,
+        Reason.NOTHING_TO_TUNE,  # with the variants
     }

@@ -36,9 +36,10 @@ class Expressions(TorchFunctionMode):
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self._paths = {id(child): name for name, child in module.named_modules()}
-        self._file = str(sys.modules[type(module).__module__].__file__)
+        self._file = getattr(sys.modules.get(type(module).__module__), "__file__", None) or ""
         self._nodes: dict[tuple[int, ...], ast.AST] = {}
-        for node in ast.walk(ast.parse(Path(self._file).read_text(encoding="utf-8"))):
+        source = Path(self._file).read_text(encoding="utf-8") if self._file.endswith(".py") else ""
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.expr | ast.AugAssign):
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
                 self._nodes.setdefault((node.lineno, end[0], node.col_offset, end[1]), node)

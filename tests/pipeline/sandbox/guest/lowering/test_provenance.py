@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -68,6 +69,11 @@ def test_operators_know_their_expressions() -> None:
 
 def test_what_is_not_called_by_the_source_has_no_expression() -> None:
     assert set(sources(nn.Sequential(nn.ReLU())).values()) <= {"", "self[0](...)", "module(input)"}
+
+
+def test_a_source_that_is_nowhere_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scaled, "__module__", "nowhere")
+    assert set(sources(Scaled()).values()) == {""}
 
 
 def test_found_values_are_told_beside_their_kernel() -> None:
