@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelquarry.pipeline.figures import installed, machine, record
-from kernelquarry.pipeline.manifest import fingerprint
+from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
@@ -291,7 +291,7 @@ def main() -> None:
         keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
         todo = [key for key in keys if before[key].fate == Fate.PASSED]
     else:
-        code = fingerprint(_CODE, ("torch", "triton", "numpy"), bool(gpus))[:16]
+        code = Fingerprint.of(_CODE, ("torch", "triton", "numpy"), bool(gpus)).key[:16]
         keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen.values()}
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]

@@ -6,6 +6,7 @@ out/tiny/run.json                          the corpus that it was started with
          stages/03-probe/kept-*.parquet    records that go on
                          lost.parquet      what was dropped or errored, and why
                          stage.json        manifest, written last
+         parts/03-probe.2-of-4/            the same of a part of a stage's records, until parts are merged
          store/                            results of expensive work, by content
          dataset/                          what is published
          report.html
@@ -18,8 +19,9 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 
@@ -35,15 +37,17 @@ from .contaminated import contaminated, describe
 from .dataset import Build, write_dataset
 from .funnel import StageCounts
 from .graph import ALL, BACKWARD, DISTILL, STAGES, VARIANTS, Stage, before, named
-from .manifest import StageManifest, digest, fingerprint
+from .manifest import Fingerprint, StageManifest
 from .rejected import Rejected, reject
 from .report import write_report
-from .run import LOST, MANIFEST, Counted, StageDirectory, execute, read_shards, tag_as
+from .run import LOST, MANIFEST, Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from .runners import DEFAULT, accelerator
 from .schema.arrow import read_records
 from .schema.errors import UserError
-from .schema.files import replace_file
-from .schema.ids import canonical, sha256
+from .schema.files import digest, read_bytes, replace_file
+from .schema.ids import canonical
 from .schema.loss import Loss
+from .schema.parts import Part
 from .schema.records import Candidate, Contamination, Pair, Probed, Verified
 from .settings import Settings, remembered
 
@@ -63,6 +67,7 @@ class Run:
     source: str  # what the corpus is made of: its name, or the path of a folder or file
     cache: Path  # where downloads are kept
     workplace: Workplace
+    options: tuple[str, ...] = DEFAULT  # Beam's, which name the runner
 
     @property
     def corpus(self) -> Corpus:
@@ -87,6 +92,9 @@ class Run:
 
     def directory(self, stage: Stage) -> StageDirectory:
         return StageDirectory(self.root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
+
+    def part(self, stage: Stage, part: Part) -> StageDirectory:
+        return StageDirectory(self.root / "parts" / f"{self.directory(stage).path.name}.{part}")
 
     def manifest(self, stage: Stage) -> StageManifest | None:
         return StageManifest.read(self.directory(stage).path / MANIFEST)
@@ -192,7 +200,7 @@ def claim(root: Path, corpus: str | None) -> str:
     path = root / "run.json"
     if path.exists():
         try:
-            known = str(json.loads(path.read_text())["corpus"])
+            known = str(json.loads(read_bytes(path))["corpus"])
         except (ValueError, KeyError, TypeError):
             raise UserError(f"{path} is damaged: delete it and give the corpus again; no work is lost") from None
         if corpus is not None and corpus != known:
@@ -218,46 +226,69 @@ def counts(run: Run) -> list[StageCounts]:
     return [count for manifest in manifests if manifest is not None for count in manifest.counts]
 
 
-def run_stage(run: Run, stage: Stage, watch: Watch) -> tuple[StageManifest, bool]:
-    """Bring one stage up to date. Returns its manifest, and whether there was anything to do."""
-    inputs, shards, entered = _inputs(run, stage, before(stage)) if stage.takes else _of_corpus(run)
-    beside = _beside(run, stage)
-    if beside is not None:
-        others, _, entered = _inputs(run, stage, beside)
-        inputs |= {f"{beside.name}/{name}": found for name, found in others.items()}
-    key = fingerprint(stage.code, stage.packages, stage.executes and bool(run.workplace.sandbox.gpus))
-    if stage.asks:
-        teaching = run.workplace.teaching
-        key = sha256(canonical([key, teaching.digest if teaching else ""]))
-    directory = run.directory(stage)
-    finished = directory.finished(key, inputs)
+def run_stage(run: Run, stage: Stage, watch: Watch, part: Part | None = None) -> tuple[StageManifest, bool]:
+    """Bring one stage up to date, or a part of it. Returns its manifest, and whether there was anything to do."""
+    if part is not None and stage.divides_by is None:
+        raise UserError(f"{stage.name} looks at all records at once: it has no parts")
+    asked = ask(run, stage)
+    directory = run.directory(stage) if part is None else run.part(stage, part)
+    finished = directory.finished(asked.made_by.key, asked.inputs)
     if finished is not None:
         return finished, False
+    entered = asked.entered if part is None else None
     with watch(stage.name, entered if len(stage.units) == 1 else None):
         manifest = execute(
-            _outcomes(run, stage, shards, key),
+            lambda: _outcomes(run, stage, asked, part),
             stage=stage.name,
             kind=stage.gives,
-            key=key,
+            made_by=asked.made_by,
             directory=directory,
-            inputs=inputs,
+            inputs=asked.inputs,
             counted=_counted(stage, entered),
-            shards=max(1, math.ceil((entered or 1) / RECORDS_PER_SHARD)),
+            shards=max(1, math.ceil((asked.entered or 1) / RECORDS_PER_SHARD)),
+            options=run.options,
         )
     return manifest, True
-
-
-def _of_corpus(run: Run) -> tuple[dict[str, str], list[Path], int | None]:
-    return {**run.corpus.digests(), OPT_OUT: run.opt_out.digest}, [], None
 
 
 def _beside(run: Run, stage: Stage) -> Stage | None:
     """The stage whose modules are asked about too, where somebody writes kernels that there are none of."""
     teaching = run.workplace.teaching
-    return named(stage.beside) if teaching is not None and teaching.writes else None
+    return named(stage.beside) if teaching is not None and teaching.writes and stage.beside else None
 
 
-def _inputs(run: Run, stage: Stage, earlier: Stage) -> tuple[dict[str, str], list[Path], int | None]:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a stage is to do: its results follow from it."""
+
+    made_by: Fingerprint
+    inputs: dict[str, str]  # shard of the stage before, or source -> digest
+    shards: list[Path]  # to read
+    entered: int | None  # how many records the first line of the funnel counts; None for the first stage
+
+
+def ask(run: Run, stage: Stage) -> Asked:
+    """Raises: UserError: the stage before has not run, or its shards are not as it wrote them."""
+    made_by = fingerprint(run, stage)
+    if stage.takes is None:
+        return Asked(made_by, {**run.corpus.digests(), OPT_OUT: run.opt_out.digest}, [], None)
+    inputs, shards, entered = _inputs(run, stage, before(stage))
+    if (beside := _beside(run, stage)) is not None:
+        others, _, entered = _inputs(run, stage, beside)
+        inputs |= {f"{beside.name}/{name}": found for name, found in others.items()}
+    return Asked(made_by, inputs, shards, entered)
+
+
+def fingerprint(run: Run, stage: Stage) -> Fingerprint:
+    """What decides the stage's results, as things are now."""
+    made_by = Fingerprint.of(stage.code, stage.packages, stage.executes and bool(run.workplace.sandbox.gpus))
+    if not stage.asks:
+        return made_by
+    teaching = run.workplace.teaching
+    return replace(made_by, asks=teaching.digest if teaching else "")
+
+
+def _inputs(run: Run, stage: Stage, earlier: Stage) -> tuple[dict[str, str], list[Path], int]:
     """Digests of what the stage reads of an earlier one, its shards, and how many records they hold."""
     manifest, again = run.manifest(earlier), f"run `kernelquarry {earlier.name} {run.root}` first"
     if manifest is None:
@@ -278,19 +309,23 @@ def _counted(stage: Stage, entered: int | None) -> tuple[Counted, ...]:
     return (Counted(*first, entered), *(Counted(*line, None) for line in rest))
 
 
-def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTransform:
+def _outcomes(run: Run, stage: Stage, asked: Asked, part: Part | None) -> beam.PTransform:
     """The transform that makes (counted stage, outcome) pairs of the stage's inputs."""
     if stage.takes is None:
         assert stage.wiring is not None
-        return stage.wiring(run.corpus, run.opt_out, key)
-    records = read_shards(shards, stage.takes)
-    apply = ApplyStage(stage.work, key, run.workplace) if stage.work is not None else None
+        return stage.wiring(run.corpus, run.opt_out, asked.made_by.key, part)
+    records = _of_part(read_shards(asked.shards, stage.takes), stage, part)
+    apply = ApplyStage(stage.work, asked.made_by, run.workplace) if stage.work is not None else None
+    if apply is not None and stage.executes and (hint := accelerator(run.options)):
+        apply = apply.with_resource_hints(accelerator=hint)
     if stage.asks:
         assert stage.wiring is not None
         if run.workplace.teaching is None:
             return records | stage.wiring()
         beside = _beside(run, stage)
-        modules = read_shards(run.directory(beside).kept, beside.gives) if beside is not None else None
+        modules = None
+        if beside is not None:
+            modules = _of_part(read_shards(run.directory(beside).kept, beside.gives), stage, part)
         return records | stage.wiring(apply, modules)
     if apply is None:
         assert stage.wiring is not None
@@ -298,3 +333,11 @@ def _outcomes(run: Run, stage: Stage, shards: list[Path], key: str) -> beam.PTra
         told = (getattr(run.settings, stage.settings),) if stage.settings else ()
         return records | stage.wiring(*given, *told)
     return records | apply | tag_as(stage.name)
+
+
+def _of_part(records: beam.PTransform, stage: Stage, part: Part | None) -> beam.PTransform:
+    return records if part is None else records | "Part" >> beam.Filter(_in_part, part, stage.divides_by)
+
+
+def _in_part(record: Any, part: Part, divides_by: Callable[[Any], str]) -> bool:
+    return part.holds(number_of(divides_by(record)))

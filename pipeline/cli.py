@@ -5,9 +5,7 @@ Beam and torch take seconds to import, so a command imports what it needs when i
 
 from __future__ import annotations
 
-import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +16,15 @@ from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
 from .console import err, out, set_up_logging
+from .fleet import PartOption, RunArgument, RunnerOption, StoreOption
+from .fleet import add_commands as add_fleet_commands
+from .opening import ANSWERS, WORKERS, on_runner, open_run, sandbox_settings, with_teachers
 from .releasing import DATASET, OptOutOption, add_release_commands
+from .schema.files import place
 from .schema.stages import DOES, OPTIONAL
 
 if TYPE_CHECKING:
     from .build import Run
-    from .sandbox import SandboxSettings
 
 app = typer.Typer(
     cls=Commands,
@@ -36,11 +37,10 @@ app = typer.Typer(
 CorpusArgument = Annotated[
     str, typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup and more: see docs/sources.md.")
 ]
-RunArgument = Annotated[Path, typer.Argument(help="Run directory, as `kernelquarry dataset` makes it.")]
 RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
 DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Run directory.  [default: out/CORPUS]")]
+OutOption = Annotated[Path | None, typer.Option("--out", parser=place, help="Run directory.  [default: out/CORPUS]")]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
 SettingsOption = Annotated[Path | None, typer.Option(help="TOML file of thresholds and caps, see docs/settings.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
@@ -58,8 +58,6 @@ BatchOption = Annotated[
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
 
 CACHE = Path("out/cache")
-ANSWERS = "answers.sqlite"  # in the cache: what models answered
-WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
 GPUS = "all"
 
 
@@ -77,12 +75,14 @@ def dataset(
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
+    runner: RunnerOption = None,
+    store: StoreOption = "",
     verbose: VerboseOption = 0,
 ) -> None:
     """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
     set_up_logging(verbose)
     run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out, settings)
-    run = with_teachers(run, distill, batch)
+    run = on_runner(with_teachers(run, distill, batch), runner, store, gpus)
     from .build import build
     from .graph import BACKWARD, VARIANTS
     from .progress import Progress
@@ -103,12 +103,14 @@ def add_stage_command(name: str) -> None:
         workers: WorkersOption = WORKERS,
         gpus: GpusOption = GPUS,
         require: RequireOption = None,
+        part: PartOption = "",
+        runner: RunnerOption = None,
+        store: StoreOption = "",
         verbose: VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        bring_up_to_date(
-            name, open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
-        )
+        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
+        bring_up_to_date(name, on_runner(run, runner, store, gpus), part)
 
     does = {**DOES, **OPTIONAL}[name]
     app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
@@ -128,11 +130,14 @@ def distill(
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
+    part: PartOption = "",
+    runner: RunnerOption = None,
+    store: StoreOption = "",
     verbose: VerboseOption = 0,
 ) -> None:
     set_up_logging(verbose)
     run = open_run(run_directory, None, cache, sandbox_settings(workers, gpus, require))
-    bring_up_to_date("distill", with_teachers(run, teachers, batch))
+    bring_up_to_date("distill", on_runner(with_teachers(run, teachers, batch), runner, store, gpus), part)
 
 
 @app.command()
@@ -283,66 +288,19 @@ def figures() -> None:
 
 add_release_commands(app)
 add_commands(app)
+add_fleet_commands(app)
 
 
-def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[str] | None = None) -> SandboxSettings:
-    from .sandbox.settings import SandboxSettings, choose_gpus
-
-    return SandboxSettings(workers=workers, gpus=choose_gpus(gpus), require=tuple(require or ()))
-
-
-def open_run(
-    root: Path | None,
-    corpus: str | None,
-    cache: Path,
-    sandbox: SandboxSettings,
-    opt_out: Path | None = None,
-    settings: Path | None = None,
-) -> Run:
-    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as are
-    the list of those who are left out and the settings."""
-    from kernelquarry.transforms.read import full_name, open_corpus
-    from kernelquarry.transforms.stage import Workplace
-
-    from .build import Run, claim, leave_out
-    from .settings import read_settings, remember
-
-    if corpus is not None:  # before a directory is made for it
-        name = open_corpus(corpus, cache).name
-        root = root or Path("out") / name
-        corpus = full_name(corpus)
-    assert root is not None
-    source = claim(root, corpus)
-    if opt_out is not None:
-        leave_out(root, opt_out)
-    if settings is not None:
-        remember(root, read_settings(settings))
-    return Run(root, source, cache, Workplace(root / "store", sandbox))
-
-
-def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
-    """The run, asking models if there is a table of them. Raises: UserError."""
-    from kernelquarry.transforms.distill import load_teaching
-
-    from .schema.errors import UserError
-
-    if teachers is None:
-        if batch is not None:
-            raise UserError("--batch needs --distill, which names whom the questions are for")
-        return run
-    place = replace(run.workplace, teaching=load_teaching(teachers), answers=run.cache / ANSWERS, batch=batch)
-    return replace(run, workplace=place)
-
-
-def bring_up_to_date(name: str, run: Run) -> None:
-    """Run one stage, and say what became of what entered it."""
+def bring_up_to_date(name: str, run: Run, part: str = "") -> None:
+    """Run one stage, or a part of it, and say what became of what entered it."""
     from .build import run_stage
     from .graph import ALL
     from .progress import Progress
+    from .schema.parts import Part
 
     (stage,) = (stage for stage in ALL if stage.name == name)
     with Progress(err) as progress:
-        manifest, ran = run_stage(run, stage, progress.watch)
+        manifest, ran = run_stage(run, stage, progress.watch, Part.parse(part) if part else None)
     for count in manifest.counts:
         typer.echo(count.summary())
     if not ran:

@@ -22,11 +22,10 @@ from .card import render_card, render_metadata, render_verifier
 from .configs import CONFIGS, Published, derived
 from .contaminated import REPORT, describe, render_report
 from .funnel import StageCounts
-from .manifest import digest
 from .origin import Origin, origin
 from .rejected import Rejected
 from .schema.errors import UserError
-from .schema.files import replace_file
+from .schema.files import digest, replace_file
 from .schema.records import SCHEMA_VERSION, Pair, Rejection
 from .summary import summarise, tally
 

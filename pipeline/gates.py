@@ -21,10 +21,10 @@ from .cardlint import lint_card
 from .configs import CONFIGS, Published
 from .contaminated import REPORT
 from .dataset import CARD, CROISSANT, MANIFEST, published_files
-from .manifest import digest
 from .rows import read_config
 from .schema.chats import Chat, Conversation, Example, Exercise
 from .schema.errors import UserError
+from .schema.files import digest
 from .schema.ids import chat_id, pair_id, rejection_id, sha256
 from .schema.provenance import Distillation, TermsClass
 from .schema.records import Contamination, Pair, Purity, Rejection, Row, Tier

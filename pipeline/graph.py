@@ -57,6 +57,7 @@ class Stage:
     work: Work | None = None  # for stages that treat records one by one
     wiring: type[beam.PTransform] | None = None  # for the others
     after: str = ""  # the stage whose shards it reads; "": the one before it
+    divides_by: Callable[[Any], str] | None = lambda record: str(record.id)  # what a part has all of; None: no parts
     asks: bool = False  # its work asks models, in runs that name some; `wiring` passes records on in all
     beside: str = ""  # the stage whose modules models are asked about too
 
@@ -99,6 +100,7 @@ MINE = Stage(
     code=("transforms.mine",),
     packages=("tree-sitter", "tree-sitter-python"),
     wiring=MineTrees,
+    divides_by=lambda file: f"{file.source.package}@{file.source.revision}",  # a tree is mined as a whole
 )
 PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees", "widen"))
 ALIKE = ("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection")
@@ -110,6 +112,7 @@ DEDUPLICATE = Stage(
     code=ALIKE,
     packages=("rensa", "numpy"),
     wiring=DeduplicateModules,
+    divides_by=None,
 )
 DECONTAMINATE = Stage(
     name="decontaminate",
@@ -156,6 +159,7 @@ BALANCE = Stage(
     units=(("balance", "pair"),),
     code=("filters.balance",),
     settings="caps",
+    divides_by=None,
     wiring=BalancePairs,
 )
 TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")

@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .funnel import StageCounts
-from .schema.files import replace_file
+from .schema.files import digest, read_bytes, replace_file
 from .schema.ids import canonical, sha256
 from .schema.records import SCHEMA_VERSION
 
 PACKAGE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What decides a stage's results beside its input. A result that was made by another one is made anew."""
+
+    schema: int
+    python: list[int]  # version: `ast` parses and prints as it does
+    code: dict[str, str]  # module or package of kernelquarry -> digest of its source
+    versions: dict[str, str]  # installed package -> version
+    executes: bool  # kernels run on a GPU
+    asks: str | None = None  # digest of the table of teachers, "" for none; None: the stage asks no model
+
+    @classmethod
+    def of(cls, code: Iterable[str], packages: Iterable[str], executes: bool = False) -> Fingerprint:
+        """As things are now. `code` names modules or packages of kernelquarry ("transforms.probe")."""
+        return cls(
+            SCHEMA_VERSION,
+            list(sys.version_info[:2]),
+            {name: _source_digest(name) for name in code},
+            {name: importlib.metadata.version(name) for name in packages},
+            executes,
+        )
+
+    @property
+    def key(self) -> str:
+        """Changes when a result could."""
+        own = {name: value for name, value in asdict(self).items() if name != "asks"}
+        key = sha256(canonical(own))
+        return key if self.asks is None else sha256(canonical([key, self.asks]))
+
+    def here(self) -> Fingerprint:
+        """The same on this machine, as its code and packages are now."""
+        return replace(Fingerprint.of(self.code, self.versions, self.executes), asks=self.asks)
+
+    def differences(self, now: Fingerprint) -> Iterator[str]:
+        """What makes the key of `now` another one, a line each."""
+        if self.schema != now.schema:
+            yield f"schema version {self.schema} is now {now.schema}"
+        if self.python != now.python:
+            yield f"Python {'.'.join(map(str, self.python))} is now {'.'.join(map(str, now.python))}"
+        yield from _changes("code", self.code, now.code, show=False)
+        yield from _changes("package", self.versions, now.versions)
+        if self.executes != now.executes:
+            yield f"setting: kernels are {'now' if now.executes else 'no longer'} executed on GPUs"
+        if self.asks != now.asks:
+            yield "setting: the table of teachers changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +74,8 @@ class StageManifest:
     outputs: dict[str, str]  # shard -> digest
     counts: tuple[StageCounts, ...]
     seconds: float
+    core_s: float = 0.0  # CPU seconds of this process and of those that it started
+    made_by: Fingerprint | None = None  # what `key` is made of
 
     def write(self, path: Path) -> None:
         with replace_file(path) as stream:
@@ -36,34 +85,22 @@ class StageManifest:
     def read(cls, path: Path) -> StageManifest | None:
         """None where there is none, or one that another release or a hand has changed the form of."""
         try:
-            fields = json.loads(path.read_bytes())
-            return cls(**{**fields, "counts": tuple(StageCounts(**counts) for counts in fields["counts"])})
+            fields = json.loads(read_bytes(path))
+            counts = tuple(StageCounts(**counts) for counts in fields["counts"])
+            made_by = Fingerprint(**fields["made_by"]) if fields.get("made_by") else None
+            return cls(**{**fields, "counts": counts, "made_by": made_by})
         except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 
 
-def digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def fingerprint(code: tuple[str, ...], packages: tuple[str, ...], executes: bool = False) -> str:
-    """Changes when a result could: the schema, the source of `code`, the versions of Python and `packages`.
-
-    `code` names modules or packages of kernelquarry ("transforms.probe", "pipeline.sandbox.guest.probe"); `executes`
-    says that kernels run on a GPU.
-    """
-    return sha256(
-        canonical(
-            {
-                "schema": SCHEMA_VERSION,
-                "python": list(sys.version_info[:2]),  # `ast` parses and prints as it does
-                "code": {name: _source_digest(name) for name in code},
-                "versions": {name: importlib.metadata.version(name) for name in packages},
-                "executes": executes,
-            }
-        )
-    )
+def _changes(kind: str, was: Mapping[str, str], now: Mapping[str, str], show: bool = True) -> Iterator[str]:
+    for name in sorted({*was, *now}):
+        if name not in now:
+            yield f"{kind} {name} decides no longer"
+        elif name not in was:
+            yield f"{kind} {name} decides now too"
+        elif was[name] != now[name]:
+            yield f"{kind} {name} {was[name]} is now {now[name]}" if show else f"{kind} {name} changed"
 
 
 def _source_digest(name: str) -> str:

@@ -14,7 +14,8 @@ from kernelquarry.filters import FILTERS
 from kernelquarry.transforms.split import Shares
 from kernelquarry.transforms.verify.task import VerifySettings
 
-from .manifest import PACKAGE, digest
+from .manifest import PACKAGE
+from .schema.files import digest
 from .schema.ids import canonical, sha256
 
 _FOLDERS = ("filters", "pipeline", "transforms")

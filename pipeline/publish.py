@@ -24,8 +24,8 @@ from huggingface_hub.utils import logging as hub_logging
 from huggingface_hub.utils.sha import git_hash
 
 from .dataset import MANIFEST, published_files
-from .manifest import digest
 from .schema.errors import UserError
+from .schema.files import digest
 from .sign import SIGNATURE
 
 log = logging.getLogger(__name__)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-import shutil
+import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics, MetricsFilter
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from .funnel import ConservationError, StageCounts
-from .manifest import StageManifest, digest
+from .manifest import Fingerprint, StageManifest
+from .runners import DEFAULT, WorkerDied, open_pipeline, run_pipeline
 from .schema.arrow import count_records, read_records, write_shard
 from .schema.errors import UserError
+from .schema.files import digest, place, remove_tree
 from .schema.ids import sha256
 from .schema.loss import Loss
 from .schema.outcome import Dropped, Errored, Kept, Outcome
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 NAMESPACE = "kernelquarry"
 LOST = "lost.parquet"
 MANIFEST = "stage.json"
+_ATTEMPTS = 5  # at a stage whose workers die; each goes on from what is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +91,25 @@ class WriteOutcomes(beam.PTransform):
         if not isinstance(outcome, Kept):
             yield LOST, Loss.of(counted, outcome)
         elif counted == self._stage:
-            index = int(sha256(outcome.record.id)[:8], 16) % self._shards
+            index = number_of(outcome.record.id) % self._shards
             yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", outcome.record
 
-    def _write(self, name: str, records: Any) -> None:
-        if name == LOST:
-            losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
-            write_shard(self._directory / name, losses, Loss)
-        else:
-            write_shard(self._directory / name, sorted(records, key=lambda r: r.id), self._kind)
+    def _write(self, name: str, records: Iterable[Any]) -> None:
+        write_sorted(self._directory / name, records, self._kind)
+
+
+def number_of(id: str) -> int:
+    """Evenly spread, and the same everywhere: decides a record's shard."""
+    return int(sha256(id)[:8], 16)
+
+
+def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
+    """A shard of a stage: what it kept, or what it lost."""
+    if path.name == LOST:
+        losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
+        write_shard(path, losses, Loss)
+    else:
+        write_shard(path, sorted(records, key=lambda record: record.id), kind)
 
 
 def _end(outcome: Outcome[Any]) -> tuple[str, ...]:
@@ -120,48 +132,67 @@ class Counted:
 
 
 def execute(
-    outcomes: beam.PTransform,
+    outcomes: Callable[[], beam.PTransform],
     *,
     stage: str,
     kind: type,
-    key: str,
+    made_by: Fingerprint,
     directory: StageDirectory,
     inputs: dict[str, str],
     counted: tuple[Counted, ...],
     shards: int,
+    options: tuple[str, ...] = DEFAULT,
 ) -> StageManifest:
-    """Run one stage and write its shards and manifest. `outcomes` makes (counted stage, outcome) pairs.
+    """Run one stage and write its shards and manifest. `outcomes` makes a transform, of (counted stage, outcome) pairs.
+
+    `options` are Beam's, and name the runner (`runners`). A stage whose worker processes die is run again.
 
     Raises: ConservationError if in = kept + dropped + errored does not hold, or the shards hold another number.
     """
-    shutil.rmtree(directory.path, ignore_errors=True)
-    directory.path.mkdir(parents=True)
-    started = time.monotonic()
-    # Beam's default runner would try to download another one.
-    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
-    pipeline = beam.Pipeline(options=options)
-    _ = pipeline | outcomes | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
-    result = _run(pipeline)
-    counts = _counts(result, counted)
-    _check(stage, kind, directory, counts)
-    outputs = {path.name: digest(path) for path in sorted(directory.path.glob("*.parquet"))}
-    manifest = StageManifest(stage, key, inputs, outputs, counts, round(time.monotonic() - started, 2))
+    started, used = time.monotonic(), core_seconds()
+    for attempt in range(1, _ATTEMPTS + 1):
+        remove_tree(directory.path)
+        directory.path.mkdir(parents=True)
+        pipeline = open_pipeline(options)
+        _ = pipeline | outcomes() | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
+        try:
+            result = _run(pipeline)
+            break
+        except WorkerDied:
+            if attempt == _ATTEMPTS:
+                raise UserError(f"{stage}: worker processes died {attempt} times: look for what kills them") from None
+            log.warning("%s: a worker process died; the stage goes on from what is stored", stage)
+    manifest = StageManifest(
+        stage=stage,
+        key=made_by.key,
+        inputs=inputs,
+        outputs={path.name: digest(path) for path in sorted(directory.path.glob("*.parquet"))},
+        counts=_counts(result, counted),
+        seconds=round(time.monotonic() - started, 2),
+        core_s=round(core_seconds() - used, 2),
+        made_by=made_by,
+    )
+    check(kind, directory, manifest)
     manifest.write(directory.path / MANIFEST)
     return manifest
+
+
+def core_seconds() -> float:
+    """CPU time of this process and of those of its descendants that have ended."""
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
 def _run(pipeline: beam.Pipeline) -> Any:
     """Run to the end. What is wrong outside of the program is raised as it was: Beam makes a RuntimeError of it."""
     try:
-        result = pipeline.run()
-        result.wait_until_finish()
+        return run_pipeline(pipeline)
     except Exception as error:
         chain = list(_chain(error))
         for kind in (KeyboardInterrupt, UserError, OSError):
             if found := [e for e in chain if isinstance(e, kind)]:
                 raise found[-1] from None
         raise
-    return result
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -188,16 +219,17 @@ def _counts(result: Any, counted: tuple[Counted, ...]) -> tuple[StageCounts, ...
     return tuple(rows)
 
 
-def _check(stage: str, kind: type, directory: StageDirectory, counts: tuple[StageCounts, ...]) -> None:
-    for count in counts:
+def check(kind: type, directory: StageDirectory, manifest: StageManifest) -> None:
+    """Raises: ConservationError if a record is unaccounted for."""
+    for count in manifest.counts:
         count.check()
-    (kept,) = (count.kept for count in counts if count.stage == stage)
-    lost = sum(sum(count.dropped.values()) + sum(count.errored.values()) for count in counts)
+    (kept,) = (count.kept for count in manifest.counts if count.stage == manifest.stage)
+    lost = sum(count.total_dropped + count.total_errored for count in manifest.counts)
     in_shards = sum(count_records(path, kind) for path in directory.kept)
     in_lost = count_records(directory.lost, Loss) if directory.lost.exists() else 0
     if (in_shards, in_lost) != (kept, lost):
         raise ConservationError(
-            f"{stage}: counted {kept} kept and {lost} lost, but the shards hold {in_shards} and {in_lost}"
+            f"{manifest.stage}: counted {kept} kept and {lost} lost, but the shards hold {in_shards} and {in_lost}"
         )
 
 
@@ -208,4 +240,4 @@ def tag_as(stage: str) -> beam.PTransform:
 
 def read_shards(paths: list[Path], kind: type) -> beam.PTransform:
     """The records of the shards."""
-    return beam.Create([str(path) for path in paths]) | beam.FlatMap(lambda path: read_records(Path(path), kind))
+    return beam.Create([str(path) for path in paths]) | beam.FlatMap(lambda path: read_records(place(path), kind))

@@ -2,8 +2,8 @@
 
 A result's key is made of the stage's name, a fingerprint of the code and versions that decide it, and
 the whole record that it was made from. Entries are written whole or not at all, so a killed run leaves
-no half result, and several runs may share one store. A stage's `Errored` is not kept: it is our fault
-and is tried again.
+no half result, and several runs may share one store, on this disk or in an object store, at the same time: who
+writes a key writes the same result. A stage's `Errored` is not kept: it is our fault and is tried again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A directory of one-record shards: `<stage>/<aa>/<key>.kept.parquet` or `.lost.parquet`."""
+    """A directory of one-record shards: `<stage>/<aa>/<key>.kept.parquet` or `.lost.parquet`.
+
+    `directory` may be of any file system that `schema.files.place` knows.
+    """
 
     directory: Path
 
@@ -40,6 +43,10 @@ class Store:
                 continue
             return record.outcome if cls is Loss else Kept(record)
         return None
+
+    def holds(self, stage: str, key: str) -> bool:
+        """Whether there is an entry, whole or not."""
+        return any(self._path(stage, key, end).exists() for end in (".kept.parquet", ".lost.parquet"))
 
     def put(self, stage: str, key: str, outcome: Outcome[Any]) -> None:
         match outcome:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.schema import ids
 from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
@@ -273,3 +274,13 @@ def make_pairs(number: int, splits: Sequence[str] = ("train",)) -> list[Pair]:
         )
         for i in range(number)
     ]
+
+
+def make_fingerprint(settings: str = "") -> Fingerprint:
+    """Of no code at all."""
+    return replace(Fingerprint.of((), ()), asks=settings)
+
+
+def make_modules(number: int) -> list[Module]:
+    """Distinct ones; the code of each is its number."""
+    return [replace(make_module(), id=ids.module_id(str(n)), code=str(n)) for n in range(number)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -21,7 +21,9 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
+from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 from kernelquarry.pipeline.store import Store, result_key
 
@@ -29,6 +31,7 @@ from . import progress
 from .boundary import Record, run_guarded
 from .distill import BatchWriter, Client, School, Teaching
 from .processes import start_processes
+from .shared import share
 
 
 class Where(Enum):
@@ -65,7 +68,7 @@ class Work:
 class ApplyStage(beam.PTransform):
     """PCollection of records -> PCollection of outcomes, each computed once whatever is retried."""
 
-    def __init__(self, work: Work, fingerprint: str, workplace: Workplace) -> None:
+    def __init__(self, work: Work, fingerprint: Fingerprint, workplace: Workplace) -> None:
         super().__init__(label=f"Apply {work.stage}")
         self._doer = _Apply(work, fingerprint, workplace)
 
@@ -76,10 +79,13 @@ class ApplyStage(beam.PTransform):
 class _Apply(beam.DoFn):
     """Keeps some records in flight: bundles are static, and a slow record must not hold its bundle up."""
 
-    def __init__(self, work: Work, fingerprint: str, workplace: Workplace) -> None:
+    def __init__(self, work: Work, fingerprint: Fingerprint, workplace: Workplace) -> None:
         self._work, self._fingerprint, self._workplace = work, fingerprint, workplace
+        self._key = fingerprint.key
 
     def setup(self) -> None:
+        if others := list(self._fingerprint.differences(self._fingerprint.here())):
+            raise UserError(f"this worker is not of the code that the run was started with: {'; '.join(others)}")
         self._store = Store(self._workplace.store)
         self._pending: dict[Future[Outcome[Any]], tuple[str, Record]] = {}
         self._services: tuple[Any, ...] = ()
@@ -88,18 +94,22 @@ class _Apply(beam.DoFn):
         workers = self._at_once = self._workplace.sandbox.workers
         match self._work.where:
             case Where.GUESTS:
-                self._services = (self._closing.enter_context(Sandbox(self._workplace.sandbox)),)
+                self._services = (self._closing.enter_context(self._sandbox()),)
                 self._executor: Executor = ThreadPoolExecutor(workers)
             case Where.ENDPOINTS:
                 assert self._workplace.teaching is not None
                 self._at_once = self._workplace.teaching.modules
                 school = self._closing.enter_context(open_school(self._workplace))
-                self._services = (self._closing.enter_context(Sandbox(self._workplace.sandbox)), school)
+                self._services = (self._closing.enter_context(self._sandbox()), school)
                 self._executor = ThreadPoolExecutor(self._at_once)
             case Where.PROCESSES:
                 self._executor = start_processes(workers)
             case Where.HERE:
                 self._executor = ThreadPoolExecutor(1)  # has nothing to do: see `process`
+
+    def _sandbox(self) -> AbstractContextManager[Sandbox]:
+        settings = self._workplace.sandbox
+        return share((self._work.stage, settings), lambda: Sandbox(settings))
 
     def teardown(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -111,7 +121,7 @@ class _Apply(beam.DoFn):
             progress.advance(self._work.stage, record.id, outcome)
             yield outcome
             return
-        key = result_key(self._fingerprint, record)
+        key = result_key(self._key, record)
         stored = self._store.get(self._work.stage, key, self._work.gives)
         if stored is not None:
             progress.advance(self._work.stage, record.id, stored)

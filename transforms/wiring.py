@@ -17,6 +17,7 @@ from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.lessons import Lesson
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Pair, Probed, SourceFile, Verified
 
@@ -47,14 +48,18 @@ class ReadCorpus(beam.PTransform):
     A shard is cut where its reader runs, and its pieces are spread over all workers.
     """
 
-    def __init__(self, corpus: Corpus, opt_out: OptOut, fingerprint: str) -> None:
+    def __init__(self, corpus: Corpus, opt_out: OptOut, fingerprint: str, part: Part | None = None) -> None:
         super().__init__()
         self._corpus, self._opt_out, self._fingerprint = corpus, opt_out, fingerprint
+        self._part = part
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
+        shards = list(self._corpus.shards())
+        if self._part is not None:
+            shards = [shard for number, shard in enumerate(shards) if self._part.holds(number)]
         return (
             begin
-            | "Shards" >> beam.Create(list(self._corpus.shards()))
+            | "Shards" >> beam.Create(shards)
             | "Cut" >> beam.FlatMap(lambda shard: shard.pieces())
             | "Spread" >> beam.Reshuffle()
             | "Read files" >> beam.FlatMap(read_once, self._opt_out, self._fingerprint)

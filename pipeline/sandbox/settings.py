@@ -39,9 +39,17 @@ def choose_gpus(choice: str) -> tuple[int, ...]:
     number = torch.cuda.device_count()
     if choice == "all":
         return tuple(range(number))
+    named = name_gpus(choice)
+    if missing := [ordinal for ordinal in named if ordinal >= number]:
+        raise UserError(f"--gpus {choice}: there is no GPU {missing[0]}; torch {torch.__version__} finds {number} here")
+    return named
+
+
+def name_gpus(choice: str) -> tuple[int, ...]:
+    """As `choose_gpus`, of workers elsewhere: "all" is the first of each, since nobody can look. Raises: UserError."""
+    if choice in ("all", "none"):
+        return (0,) if choice == "all" else ()
     parts = choice.split(",")
     if not all(part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
         raise UserError(f"--gpus {choice}: give all, none, or numbers such as 0,1")
-    if missing := [part for part in parts if int(part) >= number]:
-        raise UserError(f"--gpus {choice}: there is no GPU {missing[0]}; torch {torch.__version__} finds {number} here")
     return tuple(map(int, parts))

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .errors import UserError
-from .files import replace_file
+from .files import is_local, read_bytes, replace_file
 from .records import SCHEMA_VERSION
 
 T = TypeVar("T")
@@ -128,8 +128,9 @@ def check_record(path: Path, cls: type) -> int:
 def count_records(path: Path, cls: type) -> int:
     """How many records a shard holds, read from its footer. Raises as `read_records`."""
     try:
-        metadata = pq.read_metadata(path)
-    except pa.ArrowInvalid as error:
+        metadata = pq.read_metadata(_source(path))
+    except (pa.ArrowInvalid, OSError) as error:
+        _raise_of_disk(error)
         raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
     _check_schema(metadata.schema.to_arrow_schema(), cls, path)
     return metadata.num_rows
@@ -140,9 +141,21 @@ _REMAKE = "Delete it and run the stage that writes it again"
 
 def _open(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, page_checksum_verification=True)
-    except pa.ArrowInvalid as error:
+        return pq.ParquetFile(_source(path), page_checksum_verification=True)
+    except (pa.ArrowInvalid, OSError) as error:
+        _raise_of_disk(error)
         raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
+
+
+def _raise_of_disk(error: Exception) -> None:
+    """Raise an error that the file system gave. Arrow's own, of a damaged footer, is an OSError without a number."""
+    if isinstance(error, OSError) and error.errno is not None:
+        raise error
+
+
+def _source(path: Path) -> Path | pa.BufferReader:
+    """What pyarrow reads a shard from: one of an object store is fetched as a whole."""
+    return path if is_local(path) else pa.BufferReader(read_bytes(path))
 
 
 def _read_plain(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:

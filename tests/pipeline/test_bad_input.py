@@ -35,7 +35,7 @@ from kernelquarry.pipeline.store import Store
 from kernelquarry.transforms.read import download as downloading
 from kernelquarry.transforms.read.wheels import sha256_of
 from kernelquarry.transforms.stage import ApplyStage, Where, Work, Workplace
-from tests.factories import make_module, make_pair
+from tests.factories import make_fingerprint, make_module, make_pair
 from tests.pipeline.command import Built, Ended, dataset_bytes, run
 from tests.pipeline.fragile import fragile
 from tests.transforms.read.wheel import make_wheel
@@ -346,12 +346,12 @@ def test_a_tampered_wheel(
 def test_a_worker_that_dies_costs_one_record(tmp_path: Path) -> None:
     modules = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(6)]
     workplace = Workplace(tmp_path / "store", SandboxSettings(workers=1))
-    apply = ApplyStage(Work("tidy", fragile, Module, Where.PROCESSES), "1", workplace)
+    apply = ApplyStage(Work("tidy", fragile, Module, Where.PROCESSES), make_fingerprint(), workplace)
     manifest = execute(
-        beam.Create(modules) | apply | tag_as("tidy"),
+        lambda: beam.Create(modules) | apply | tag_as("tidy"),
         stage="tidy",
         kind=Module,
-        key="key",
+        made_by=make_fingerprint(),
         directory=StageDirectory(tmp_path / "stage"),
         inputs={},
         counted=(Counted("tidy", "module", len(modules)),),

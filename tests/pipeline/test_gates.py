@@ -15,10 +15,10 @@ from kernelquarry.pipeline.configs import derived
 from kernelquarry.pipeline.dataset import Build, Release, write_dataset, write_release
 from kernelquarry.pipeline.funnel import StageCounts
 from kernelquarry.pipeline.gates import check, demand, read_contents
-from kernelquarry.pipeline.manifest import digest
 from kernelquarry.pipeline.origin import origin
 from kernelquarry.pipeline.rejected import Rejected
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Distillation, TermsClass
 from kernelquarry.pipeline.schema.records import Pair, Purity

@@ -10,7 +10,7 @@ import pytest
 
 from kernelquarry.pipeline import manifest
 from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, Stage, before
-from kernelquarry.pipeline.manifest import fingerprint
+from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.pipeline.schema.stages import DOES, OPTIONAL
 from kernelquarry.transforms.stage import Where
@@ -68,7 +68,7 @@ def test_the_guests_that_a_stage_asks_are_in_its_code(stage: Stage) -> None:
 
 @pytest.mark.parametrize("stage", ALL, ids=by_name)
 def test_a_fingerprint_is_of_code_that_exists(stage: Stage) -> None:
-    assert fingerprint(stage.code, stage.packages) == fingerprint(stage.code, stage.packages)
+    assert Fingerprint.of(stage.code, stage.packages) == Fingerprint.of(stage.code, stage.packages)
 
 
 def test_a_fingerprint_changes_with_the_code_the_versions_and_the_schema(
@@ -83,7 +83,7 @@ def test_a_fingerprint_changes_with_the_code_the_versions_and_the_schema(
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
 
     def key() -> str:
-        return fingerprint(("transforms.a", "pipeline.sandbox.c"), ("torch",))
+        return Fingerprint.of(("transforms.a", "pipeline.sandbox.c"), ("torch",)).key
 
     seen = [key()]
     (tmp_path / "transforms/a/b.py").write_text("x = 2\n")

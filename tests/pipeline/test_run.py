@@ -17,8 +17,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
 from kernelquarry.transforms.stage import ApplyStage, Where, Work, Workplace
-from tests.factories import make_module
+from tests.factories import make_fingerprint, make_module
 
+KEY = make_fingerprint("key").key
 MODULES = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(40)]
 
 
@@ -34,12 +35,12 @@ def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 def run(directory: Path, work=sieve, fingerprint: str = "1", entered: int = len(MODULES)):
     workplace = Workplace(directory / "store", SandboxSettings(workers=2))
-    apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), fingerprint, workplace)
+    apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), make_fingerprint(fingerprint), workplace)
     return execute(
-        beam.Create(MODULES) | apply | tag_as("probe"),
+        lambda: beam.Create(MODULES) | apply | tag_as("probe"),
         stage="probe",
         kind=Module,
-        key="key",
+        made_by=make_fingerprint("key"),
         directory=StageDirectory(directory / "stage"),
         inputs={"shard": "digest"},
         counted=(Counted("probe", "module", entered),),
@@ -88,16 +89,16 @@ def test_a_finished_stage_is_recognised_until_something_changes(tmp_path: Path) 
 
     manifest = run(tmp_path, odd_or_even)
     stage = StageDirectory(tmp_path / "stage")
-    assert stage.finished("key", {"shard": "digest"}) == manifest
+    assert stage.finished(KEY, {"shard": "digest"}) == manifest
     assert stage.finished("other", {"shard": "digest"}) is None
-    assert stage.finished("key", {"shard": "other"}) is None
+    assert stage.finished(KEY, {"shard": "other"}) is None
     stage.kept[0].write_bytes(b"half")
-    assert stage.finished("key", {"shard": "digest"}) is None
+    assert stage.finished(KEY, {"shard": "digest"}) is None
 
 
 def test_a_stage_with_errors_is_not_finished(tmp_path: Path) -> None:
     run(tmp_path)
-    assert StageDirectory(tmp_path / "stage").finished("key", {"shard": "digest"}) is None
+    assert StageDirectory(tmp_path / "stage").finished(KEY, {"shard": "digest"}) is None
 
 
 def test_shards_can_be_read_back_in_beam(tmp_path: Path) -> None:

@@ -1,9 +1,18 @@
 """The store: results survive, damage is a miss, errors are not kept, other work has another key."""
 
 import math
+import pickle
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from kernelquarry.pipeline.schema.files import place
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
@@ -50,3 +59,67 @@ def test_the_key_covers_the_code_and_the_whole_record() -> None:
     assert key == result_key("code 1", replace(module))
     assert key != result_key("code 2", module)
     assert key != result_key("code 1", replace(module, imported_files=("a.py",)))
+
+
+def test_any_flipped_bit_is_a_miss_or_harmless(tmp_path: Path) -> None:
+    store, kept = Store(tmp_path), Kept(make_module())
+    store.put("probe", "aa", kept)
+    (entry,) = tmp_path.rglob("*.parquet")
+    whole = entry.read_bytes()
+    misses = 0
+    for position in range(0, len(whole), 13):
+        entry.write_bytes(whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
+        found = store.get("probe", "aa", Module)
+        assert found in (None, kept), position
+        misses += found is None
+    assert misses
+
+
+def test_an_object_store_is_as_good_as_a_disk() -> None:
+    store = Store(place("memory://one/store"))
+    kept, dropped = Kept(make_module()), Dropped("mod_1", Reason.RANDOM, "differs by 0.3")
+    store.put("probe", "aa", kept)
+    store.put("probe", "bb", dropped)
+    again = pickle.loads(pickle.dumps(store))  # noqa: S301  # as a worker gets it
+    assert again.get("probe", "aa", Module) == kept
+    assert again.get("probe", "bb", Module) == dropped
+    assert again.get("probe", "cc", Module) is None
+    assert again.holds("probe", "bb") and not again.holds("probe", "cc")
+
+
+class Unreliable(MemoryFileSystem):
+    """An object store that fails every request twice."""
+
+    protocol = "unreliable"
+    failures: ClassVar[Counter[str]] = Counter()
+
+    def _fail(self, what: str) -> None:
+        self.failures[what] += 1
+        if self.failures[what] % 3:
+            raise OSError(f"{what}: 503 slow down")
+
+    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        self._fail(f"{mode} {path}")
+        return super()._open(path, mode, **kwargs)
+
+
+def test_requests_that_fail_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec.register_implementation("unreliable", Unreliable, clobber=True)
+    monkeypatch.setattr("kernelquarry.pipeline.schema.files.PAUSES_S", (0.0, 0.0))
+    store, kept = Store(place("unreliable://two/store")), Kept(make_module())
+    store.put("probe", "aa", kept)
+    assert store.get("probe", "aa", Module) == kept
+    assert Unreliable.failures.total() == 6
+
+
+def test_writers_of_one_entry_do_not_disturb_its_readers(tmp_path: Path) -> None:
+    store, kept = Store(tmp_path), Kept(make_module())
+    store.put("probe", "aa", kept)
+
+    def write_and_read(number: int) -> bool:
+        store.put("probe", "aa", kept)
+        return store.get("probe", "aa", Module) == kept
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(write_and_read, range(60)))
+    assert len(list(tmp_path.rglob("*"))) == 3  # its folders, and no temporary file

@@ -1,0 +1,67 @@
+"""Why a stage would run again, and how much of its work the store still has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from .build import Run, ask, fingerprint
+from .graph import ALL, Stage
+from .manifest import StageManifest
+from .schema.arrow import read_records
+from .schema.errors import UserError
+from .store import Store, result_key
+
+
+def explain_cache(run: Run) -> Iterator[str]:
+    """A line a stage that has run, and lines that say what changed since: code, versions, settings, input."""
+    for stage in ALL:
+        manifest = run.manifest(stage)
+        if manifest is None:
+            continue
+        changes = list(_changes(run, stage, manifest))
+        yield f"{stage.name}: {'would run again' if changes else 'up to date'}{_stored(run, stage) if changes else ''}"
+        yield from (f"  {change}" for change in changes)
+
+
+def _changes(run: Run, stage: Stage, manifest: StageManifest) -> Iterator[str]:
+    now = fingerprint(run, stage)
+    if stage.asks and run.workplace.teaching is None and manifest.made_by is not None:
+        now = replace(now, asks=manifest.made_by.asks)  # nobody said which teachers would be asked
+    if manifest.key != now.key:
+        if manifest.made_by is None:
+            yield "code, a version or a setting changed; it was made before their digests were written down"
+        else:
+            yield from manifest.made_by.differences(now)
+    try:
+        inputs = ask(run, stage).inputs
+    except UserError as error:
+        yield f"input: {error}"
+        return
+    for name in sorted({*inputs, *manifest.inputs}):
+        if name not in inputs:
+            yield f"input {name} is gone"
+        elif name not in manifest.inputs:
+            yield f"input {name} is new"
+        elif inputs[name] != manifest.inputs[name]:
+            yield f"input {name} changed"
+    if changed := run.directory(stage).changed(manifest):
+        yield f"output {changed.name} is missing or changed since it was written"
+    if errors := sum(count.total_errored for count in manifest.counts):
+        yield f"{errors} records errored, and are tried again"
+
+
+def _stored(run: Run, stage: Stage) -> str:
+    """How many of its inputs have a result under their present key."""
+    try:
+        asked = ask(run, stage)
+    except UserError:
+        return ""
+    if stage.work is None or stage.takes is None:
+        return ", all of it"
+    store, name = Store(run.workplace.store), stage.work.stage
+    records: Iterator[Any] = chain.from_iterable(read_records(path, stage.takes) for path in asked.shards)
+    keys = [result_key(asked.made_by.key, record) for record in records]
+    return f", {sum(store.holds(name, key) for key in keys):,} of {len(keys):,} results are stored"

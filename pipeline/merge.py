@@ -1,0 +1,178 @@
+"""Brings together what several machines made of one run: finished stages, and parts of stages.
+
+A part's shards are cut as the whole stage's are, so each shard of the whole is made of its namesakes, and has the same
+bytes as if one machine had made it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kernelquarry.transforms.wiring import keep_one
+
+from .build import Asked, Run, ask
+from .funnel import ConservationError, StageCounts
+from .graph import ALL, Stage
+from .manifest import StageManifest
+from .run import LOST, MANIFEST, StageDirectory, check, write_sorted
+from .schema.arrow import read_records
+from .schema.errors import UserError
+from .schema.files import digest, read_bytes, remove_tree, replace_file
+from .schema.loss import Loss
+from .schema.outcome import Dropped, Kept
+
+_MOST = 10_000  # parts of a stage
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A directory of shards and what it says of itself."""
+
+    directory: StageDirectory
+    manifest: StageManifest
+
+
+def merge(run: Run, others: Sequence[Run]) -> tuple[str, ...]:
+    """Take over what other run directories, and the parts of this one, have of stages that are not done here.
+
+    Stage after stage, as far as they reach. Returns the stages that were taken over or merged.
+
+    Raises:
+        UserError: parts of a stage are missing or damaged, or nothing fits.
+    """
+    merged: list[str] = []
+    for stage in ALL:
+        try:
+            asked = ask(run, stage)
+        except UserError:
+            if merged:
+                break
+            raise
+        if run.directory(stage).finished(asked.made_by.key, asked.inputs) is None:
+            if not _bring(run, stage, asked, others):
+                continue
+            merged.append(stage.name)
+    if not merged:
+        raise UserError(
+            f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
+        )
+    return tuple(merged)
+
+
+def _bring(run: Run, stage: Stage, asked: Asked, others: Sequence[Run]) -> bool:
+    for other in others:
+        made = _made(other.directory(stage), asked)
+        if made is not None:
+            _write(run.directory(stage), made.manifest, _copied(made))
+            return True
+    parts = _parts(stage, asked, [run, *others])
+    if not parts:
+        return False
+    _write_merged(run.directory(stage), stage, asked, parts)
+    return True
+
+
+def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
+    """All parts of the stage, in order; none if there is none. Raises: UserError if some are missing."""
+    found: dict[int, dict[int, _Made]] = {}
+    for run in runs:
+        for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
+            number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
+            made = _made(StageDirectory(path), asked)
+            if made is not None and of <= _MOST:
+                found.setdefault(of, {}).setdefault(number, made)
+    for of, parts in sorted(found.items()):
+        if len(parts) == of:
+            return [parts[number] for number in sorted(parts)]
+    if found:
+        of, parts = max(found.items(), key=lambda item: len(item[1]))
+        missing = next(number for number in range(1, of + 1) if number not in parts)
+        raise UserError(
+            f"{stage.name}: {len(parts)} of {of} parts are here and fit: run `kernelquarry {stage.name} "
+            f"--part {missing}/{of}` or name the run directory that has it"
+        )
+    return []
+
+
+def _made(directory: StageDirectory, asked: Asked) -> _Made | None:
+    """What the directory holds, if it is finished and was asked for the same."""
+    manifest = directory.finished(asked.made_by.key, asked.inputs)
+    return None if manifest is None else _Made(directory, manifest)
+
+
+def _copied(made: _Made) -> Iterator[Path]:
+    return (made.directory.path / name for name in made.manifest.outputs)
+
+
+def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path]) -> None:
+    remove_tree(into.path)
+    into.path.mkdir(parents=True)
+    for path in paths:
+        with replace_file(into.path / path.name) as stream:
+            stream.write(read_bytes(path))
+    manifest.write(into.path / MANIFEST)
+
+
+def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> None:
+    """Shard by shard. Raises: ConservationError if the parts are not the whole."""
+    remove_tree(into.path)
+    into.path.mkdir(parents=True)
+    again: list[Loss] = []
+    shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
+    for name in shards:
+        records = chain.from_iterable(_records(part, name, stage.gives) for part in parts)
+        kept, copies = _distinct(stage, records)
+        again += copies
+        write_sorted(into.path / name, kept, stage.gives)
+    losses = [*chain.from_iterable(_records(part, LOST, Loss) for part in parts), *again]
+    if losses:
+        write_sorted(into.path / LOST, losses, Loss)
+    manifests = [part.manifest for part in parts]
+    manifest = StageManifest(
+        stage=stage.name,
+        key=asked.made_by.key,
+        inputs=asked.inputs,
+        outputs={path.name: digest(path) for path in sorted(into.path.glob("*.parquet"))},
+        counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
+        seconds=round(sum(m.seconds for m in manifests), 2),
+        core_s=round(sum(m.core_s for m in manifests), 2),
+        made_by=asked.made_by,
+    )
+    check(stage.gives, into, manifest)
+    if asked.entered not in (None, manifest.counts[0].entered):
+        raise ConservationError(f"{stage.name}: the parts hold {manifest.counts[0].entered} of {asked.entered}")
+    manifest.write(into.path / MANIFEST)
+
+
+def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
+    return read_records(part.directory.path / name, kind) if name in part.manifest.outputs else iter(())
+
+
+def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[Loss]]:
+    """Records as they are, but for modules that several parts mined: one stays, as it would if all were mined at once.
+    Copies have one id, and so one shard."""
+    if stage.name != "mine":
+        return list(records), []
+    by_id: dict[str, list[Any]] = {}
+    for record in records:
+        by_id.setdefault(record.id, []).append(Kept(record))
+    outcomes = [outcome for copies in by_id.values() for outcome in keep_one(copies)]
+    kept = [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
+    return kept, [Loss.of(stage.name, outcome) for outcome in outcomes if isinstance(outcome, Dropped)]
+
+
+def _sum(lines: Sequence[StageCounts], stage: Stage, again: Sequence[Loss]) -> StageCounts:
+    """One line of the funnel, of all parts; `again` are records that each kept, and all together do not."""
+    dropped = sum((Counter(line.dropped) for line in lines), Counter[str]())
+    errored = sum((Counter(line.errored) for line in lines), Counter[str]())
+    entered, kept = sum(line.entered for line in lines), sum(line.kept for line in lines)
+    if lines[0].stage == stage.name:
+        kept -= len(again)
+        dropped.update(loss.reason for loss in again)
+    lost, failed = (dict(sorted(codes.items())) for codes in (dropped, errored))
+    return replace(lines[0], entered=entered, kept=kept, dropped=lost, errored=failed)
