@@ -14,7 +14,7 @@ import rich.progress as bars
 from rich.console import Console
 from rich.text import Text
 
-from kernelquarry.transforms.progress import watching
+from kernelquarry.transforms.progress import gauges, watching
 
 from .schema.outcome import Errored, Kept, Outcome
 
@@ -58,11 +58,11 @@ class Progress:
                 return  # of another unit
             with lock:
                 ends[_end(outcome)] += 1
-                self._bars.update(task, advance=1, ends=_text(ends))
+                self._bars.update(task, advance=1, ends="  ".join(filter(None, (_text(ends), gauges()))))
                 now = time.monotonic()
                 if not self._console.is_terminal and now - printed > _SECONDS_BETWEEN_LINES:
                     printed = now
-                    self._say(_line(name, ends, total, now - started))
+                    self._say("  ".join(filter(None, (_line(name, ends, total, now - started), gauges()))))
 
         with watching(seen):
             yield

@@ -20,6 +20,7 @@ interrupted = threading.Event()  # by Ctrl-C
 
 Watcher = Callable[[str, Outcome[Any]], None]
 _watchers: list[Watcher] = []
+_gauges: list[Callable[[], str]] = []
 
 
 @contextmanager
@@ -30,6 +31,20 @@ def watching(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watchers.remove(watcher)
+
+
+@contextmanager
+def showing(gauge: Callable[[], str]) -> Iterator[None]:
+    """Show what `gauge` says beside the counts until the block ends: how busy something is."""
+    _gauges.append(gauge)
+    try:
+        yield
+    finally:
+        _gauges.remove(gauge)
+
+
+def gauges() -> str:
+    return "  ".join(filter(None, (gauge() for gauge in _gauges)))
 
 
 def interrupt(*_: Any) -> NoReturn:

@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.executor.service import Gpus
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 from kernelquarry.pipeline.store import Store, result_key
@@ -108,8 +110,12 @@ class _Apply(beam.DoFn):
                 self._executor = ThreadPoolExecutor(1)  # has nothing to do: see `process`
 
     def _sandbox(self) -> AbstractContextManager[Sandbox]:
-        settings = self._workplace.sandbox
-        return share((self._work.stage, settings), lambda: Sandbox(settings))
+        return share((self._work.stage, self._workplace.sandbox), self._open_sandbox)
+
+    @contextmanager
+    def _open_sandbox(self) -> Iterator[Sandbox]:
+        with Sandbox(self._workplace.sandbox) as sandbox, progress.showing(partial(_busy, sandbox.gpus)):
+            yield sandbox
 
     def teardown(self) -> None:
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -166,6 +172,11 @@ class _Apply(beam.DoFn):
             return future.result()
         except BrokenProcessPool:
             return _alone(self._work, record)
+
+
+def _busy(gpus: Gpus | None) -> str:
+    usage = gpus.usage() if gpus is not None else {}
+    return "  ".join(f"GPU {ordinal} {share:.0%} busy" for ordinal, share in usage.items())
 
 
 @contextmanager

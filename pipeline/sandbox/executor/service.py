@@ -71,7 +71,7 @@ class Executor:
 
     def __init__(self, ordinal: int, command: Sequence[str] = _COMMAND) -> None:
         """Raises SandboxError: it did not start."""
-        self.usable = True
+        self.usable, self.ordinal = True, ordinal
         self._log = os.memfd_create("log")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -155,6 +155,14 @@ class Gpus:
         self._reserved: set[int] = set()  # for one holder alone, who may still wait for the others to leave
         self._started: set[Executor] = set()
         self._described: Described | None = None
+        self._busy_s = dict.fromkeys(ordinals, 0.0)
+        self._began: float | None = None  # when the first job did
+
+    def usage(self) -> dict[int, float]:
+        """Ordinal -> share of the time since the first job that its executor was busy. Guests' work is not seen."""
+        with self._changed:
+            elapsed = time.monotonic() - self._began if self._began is not None else 0.0
+            return {ordinal: busy_s / elapsed if elapsed else 0.0 for ordinal, busy_s in self._busy_s.items()}
 
     @property
     def described(self) -> Described:
@@ -175,7 +183,10 @@ class Gpus:
         """
         for _ in range(_ATTEMPTS):
             with self._lease() as executor:
+                self._began = self._began or time.monotonic()
                 execution = executor.run(request, tensors, wall_s)
+                with self._changed:
+                    self._busy_s[executor.ordinal] += execution.seconds
             if execution.how != How.DIED:
                 break
         return execution

@@ -77,6 +77,7 @@ def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
         assert (execution.how, service.described.name) == (How.DONE, "a double")
         torch.testing.assert_close(execution.tensors["0.output.0"], 2 * (TENSORS["input.0.0"] + 1))
     assert starts(tmp_path) == 1
+    assert 0 < service.usage()[0] <= 1
 
 
 def test_a_fault_costs_one_job(gpus: Make, tmp_path: Path) -> None:
