@@ -1,0 +1,206 @@
+"""What spreading a build costs and brings on this machine.
+
+    python benchmarks/scale.py memory                      # a worker's memory with 100 times the input; 2 minutes
+    python benchmarks/scale.py speedup                     # mine, probe and lower by 1 and by 2 worker processes
+    python benchmarks/scale.py overhead out/tiny --records 60
+    python benchmarks/scale.py capacity out/tiny out/default   # what a file costs each stage, for docs/scale.md
+
+`overhead` does the work of a finished run's probe, lower and verify again for some of its records. What the stage
+functions themselves take is what their threads on the host and their guests' processes took, less a guest that does
+nothing for each; all other core time of the stage is overhead: Beam, the store, warm processes, forks and messages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from kernelquarry.pipeline.build import Run
+from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.graph import STAGES, Stage
+from kernelquarry.pipeline.manifest import Fingerprint, StageManifest
+from kernelquarry.pipeline.opening import open_run, sandbox_settings
+from kernelquarry.pipeline.run import Counted, StageDirectory, execute, tag_as
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.ids import module_id
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
+from kernelquarry.pipeline.schema.records import Module
+from kernelquarry.transforms import stage as stages
+
+COMMAND = "python benchmarks/scale.py"
+PROCESSES = "--runner=FnApiRunner\n--direct_running_mode=multi_processing\n--direct_num_workers={}\n"
+KEY = Fingerprint.of((), ())
+HEAVY = ("probe", "lower", "verify")
+NOTHING = {"code": "def main(arguments, tensors):\n    return {}, {}\n", "arguments": []}
+FEW, MANY = 100, 10_000  # records
+
+
+def weigh(module: Module, sandbox: Sandbox, folder: str) -> Outcome[Module]:
+    """Keeps the module, and the largest memory of its worker (KiB) in a file named after it."""
+    Path(folder, str(os.getpid())).write_text(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    return Kept(module)
+
+
+def peak(number: int) -> float:
+    """MiB of the largest of two worker processes that treat so many modules of 2 KB."""
+    modules = [_module(n) for n in range(number)]
+    with tempfile.TemporaryDirectory() as name:
+        seen = Path(name, "seen")
+        seen.mkdir()
+        work = stages.Work("weigh", partial(weigh, folder=str(seen)), Module, stages.Where.GUESTS)
+        place = stages.Workplace(Path(name, "store"), sandbox_settings(1))
+        execute(
+            lambda: beam.Create(modules) | stages.ApplyStage(work, KEY, place) | tag_as("weigh"),
+            stage="weigh",
+            kind=Module,
+            made_by=KEY,
+            directory=StageDirectory(Path(name, "stage")),
+            inputs={},
+            counted=(Counted("weigh", "module", number),),
+            shards=max(1, number // 1000),
+            options=tuple(PROCESSES.format(2).split()),
+        )
+        return max(int(path.read_text()) for path in seen.iterdir()) / 1024
+
+
+def _module(number: int) -> Module:
+    code = f"# {number}\n" + "x = 'forty characters of some module'\n" * 50
+    source = SourceRef("none", "none", "1", f"{number}.py", "")
+    return Module(module_id(code), "Model", code, source, Licence("MIT", ""), ())
+
+
+def memory() -> None:
+    few, many = peak(FEW), peak(MANY)
+    note = f"{few:.0f} MiB with {FEW} records, {many:.0f} MiB with {MANY:,}"
+    record("scale.memory", many / few, f"{COMMAND} memory", note)
+
+
+def speedup() -> None:
+    took = {}
+    with tempfile.TemporaryDirectory() as name:
+        for processes in (1, 2):
+            root, options = Path(name, str(processes)), Path(name, f"{processes}.options")
+            options.write_text(PROCESSES.format(processes))
+            for stage in ("read", "mine", "probe", "deduplicate", "decontaminate", "lower"):
+                command = [str(Path(sys.executable).with_name("kernelquarry")), stage, str(root)]
+                command += ["--corpus", "tiny"] if stage == "read" else []
+                command += ["--workers", "1", "--runner", str(options)] if stage in ("mine", "probe", "lower") else []
+                subprocess.run(command, check=True)
+            found = [StageManifest.read(path) for path in root.glob("stages/*/stage.json")]
+            took[processes] = sum(m.seconds for m in found if m is not None and m.stage in ("mine", "probe", "lower"))
+    note = f"{took[1]:.0f} s with one worker process, {took[2]:.0f} s with two"
+    record("scale.speedup", took[1] / took[2], f"{COMMAND} speedup", note)
+
+
+class Clock:
+    """Core seconds of stage functions: of their threads here, and of their guests."""
+
+    def __init__(self) -> None:
+        self._lock, self.here_s, self.guests_s, self.guests = threading.Lock(), 0.0, 0.0, 0
+
+    def guarded(self, guarded: Any, work: Any, given: Any, *services: Any) -> Any:
+        began = time.thread_time()
+        outcome = guarded(work, given, *services)
+        with self._lock:
+            self.here_s += time.thread_time() - began
+        return outcome
+
+    def run(self, run: Any, sandbox: Sandbox, job: Job) -> Report:
+        began = time.thread_time()
+        report: Report = run(sandbox, job)
+        with self._lock:  # sending it and waiting for it is no work of the stage's
+            self.here_s -= time.thread_time() - began
+            self.guests_s += report.cpu_s
+            self.guests += 1
+        return report
+
+
+def overhead(root: Path, number: int) -> None:
+    run = open_run(root, None, Path("out/cache"), sandbox_settings())
+    with Sandbox(run.workplace.sandbox) as sandbox:
+        nothing = [sandbox.run(Job("script", NOTHING)).cpu_s for _ in range(20)]
+    empty_s = sorted(nothing)[len(nothing) // 2]
+    clock, core_s = Clock(), 0.0
+    guarded, started = stages.run_guarded, Sandbox.run
+    stages.run_guarded = partial(clock.guarded, guarded)
+    Sandbox.run = lambda sandbox, job: clock.run(started, sandbox, job)  # type: ignore[method-assign]
+    for stage in STAGES:
+        if stage.name in HEAVY:
+            core_s += _again(run, stage, number)
+    bare_s = clock.here_s + clock.guests_s - clock.guests * empty_s
+    note = f"{number} records a stage: {core_s:.0f} core-seconds, {bare_s:.0f} of them in the stage functions"
+    record("scale.overhead", 100 * (core_s / bare_s - 1), f"{COMMAND} overhead {root} --records {number}", note)
+
+
+def _again(run: Run, stage: Stage, number: int) -> float:
+    """Core seconds of a stage on `number` of its inputs, with an empty store."""
+    assert stage.takes is not None and stage.work is not None
+    work = stage.work
+    before = run.directory(STAGES[STAGES.index(stage) - 1])
+    kept = [each for path in before.kept for each in read_records(path, stage.takes)]
+    given = kept[:: max(1, len(kept) // number)][:number]
+    with tempfile.TemporaryDirectory() as name:
+        place = replace(run.workplace, store=Path(name, "store"))
+        manifest = execute(
+            lambda: beam.Create(given) | stages.ApplyStage(work, KEY, place) | tag_as(stage.name),
+            stage=stage.name,
+            kind=stage.gives,
+            made_by=KEY,
+            directory=StageDirectory(Path(name, "stage")),
+            inputs={},
+            counted=(Counted(stage.name, "module", len(given)),),
+            shards=1,
+        )
+    return manifest.core_s
+
+
+def capacity(roots: list[Path]) -> None:
+    """What each stage of the runs took and gave."""
+    print("| stage | " + " | ".join(f"{root.name}: in | core s | MB out" for root in roots) + " |")
+    runs = [open_run(root, None, Path("out/cache"), sandbox_settings()) for root in roots]
+    for stage in STAGES:
+        cells = []
+        for run in runs:
+            manifest = run.manifest(stage)
+            if manifest is None:
+                cells += ["-"] * 3
+                continue
+            size = sum(path.stat().st_size for path in run.directory(stage).path.glob("*.parquet"))
+            core_s = manifest.core_s or manifest.seconds * (os.cpu_count() or 1)  # older ones: at most this
+            cells += [f"{manifest.counts[0].entered:,}", f"{core_s:,.0f}", f"{size / 1e6:.1f}"]
+        print(f"| {stage.name} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("memory", "speedup", "overhead", "capacity"))
+    parser.add_argument("runs", type=Path, nargs="*")
+    parser.add_argument("--records", type=int, default=60)
+    given = parser.parse_args()
+    match given.what:
+        case "memory":
+            memory()
+        case "speedup":
+            speedup()
+        case "overhead":
+            overhead(given.runs[0], given.records)
+        case _:
+            capacity(given.runs)
+
+
+if __name__ == "__main__":
+    main()
