@@ -131,12 +131,14 @@ def _sources(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[i
 
 
 def _stored(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[str, str]:
-    values = {ast.unparse(n.targets[0]): ast.unparse(n.value) for n in ast.walk(function) if isinstance(n, ast.Assign)}
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    values = {node.targets[0].id: node.value for node in assigned if isinstance(node.targets[0], ast.Name)}
     found: dict[str, str] = {}
     for node in ast.walk(function):
         match node:
             case ast.Call(func=ast.Attribute(attr="store"), args=[pointer, ast.Name(value), *_]) if value in origins:
                 parameter = next(part.id for part in ast.walk(pointer) if isinstance(part, ast.Name))
-                role = next((role for start, role in _ROLES.items() if values.get(value, "").startswith(start)), "")
+                made = ast.unparse(values[value]) if value in values else ""
+                role = next((role for start, role in _ROLES.items() if made.startswith(start)), "")
                 found[parameter] = f"{origins[value].operator} {role}".strip()
     return found
