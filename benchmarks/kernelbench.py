@@ -138,10 +138,18 @@ def work(rows: Sequence[Pair], results: Path, device: str, ieee: bool) -> None:
 
 
 def lines(results: Path) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for line in read_lines(results):
-        found[line.get("id", "")] = line
-    return found
+    """By row; see `about` for those that say where they come from."""
+    return {line["id"]: line for line in read_lines(results) if "id" in line}
+
+
+def begin(results: Path) -> None:
+    """Say where the lines that follow come from: figures may be written elsewhere."""
+    where = machine(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")
+    add_line(results, {"machine": where, "versions": installed()})
+
+
+def about(results: Path) -> dict[str, Any]:
+    return [line for line in read_lines(results) if "machine" in line][-1]
 
 
 def todo(dataset: Path, number: int, results: Path) -> list[Pair]:
@@ -153,6 +161,7 @@ def todo(dataset: Path, number: int, results: Path) -> list[Pair]:
 
 def measure_accepted(args: argparse.Namespace) -> None:
     context = multiprocessing.get_context("spawn")
+    begin(args.results)
     while left := todo(args.dataset, args.number, args.results):
         print(f"{len(left)} rows left", flush=True)
         shares = [left[n :: args.processes] for n in range(args.processes)]
@@ -211,6 +220,7 @@ def measure_speed(args: argparse.Namespace) -> None:
         raise SystemExit("there is no GPU to time on")
     settings = SandboxSettings(workers=args.processes, gpus=gpus[:1])
     left = todo(args.dataset, args.number, args.results)
+    begin(args.results)
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.processes) as threads:
         for place, line in enumerate(threads.map(partial(timed, sandbox=sandbox), left)):
             add_line(args.results, line)
@@ -230,15 +240,15 @@ def speed(results: Path) -> tuple[float, str]:
 
 
 def write(results: Path, ieee: bool) -> None:
-    """The figures of a file of results, measured on this machine."""
-    where = machine(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")
+    """The figures of a file of results."""
+    of = about(results)
     if any("over_compile" in line for line in lines(results).values()):
         value, note = speed(results)
-        record("lower.speed", value, f"{COMMAND} speed", note, where, installed())
+        record("lower.speed", value, f"{COMMAND} speed", note, of["machine"], of["versions"])
     else:
         accepted, counted, note = report(results)
         id = "lower.kernelbench.ieee" if ieee else "lower.kernelbench"
-        record(id, 100 * accepted / max(1, counted), f"{COMMAND} accepted", note, where, installed())
+        record(id, 100 * accepted / max(1, counted), f"{COMMAND} accepted", note, of["machine"], of["versions"])
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from .check import floor_us, read_measured, suspicion
 from .workloads import calls_to_time
 
 _MESSAGE = 500  # characters
-_SLOPES = 3  # by the clock, of which the median counts
+_SLOPES = 5  # by the clock, of which the least counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         inputs = _inputs(request, cuda)
         calls = {"eager": _forward(reference, request, inputs)}
         calls["candidate"] = _candidate(request, tensors, state, cuda)
-        reply: dict[str, Any] = _compared(calls, [*inputs, *state.values()])
+        with turn(request["gpu"]):
+            reply: dict[str, Any] = _compared(calls, [*inputs, *state.values()])
         reply["left_out"] = {}
         try:
             compiled = torch.compile(reference, dynamic=False)
