@@ -52,7 +52,7 @@ PATTERNS: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "value"), PATTERNS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("pattern", "value"), PATTERNS, ids=[str(pattern) for pattern, _ in PATTERNS])
 @pytest.mark.parametrize("index", [*INDEXES, FloorDiv(ModularIndexing(FloorDiv(x, 3), 1, s), 32) + z], ids=str)
 def test_patterns_are_replaced_as_sympy_replaces_them(index: sympy.Expr, pattern: Any, value: Any) -> None:
     expected = index.replace(pattern, value)
