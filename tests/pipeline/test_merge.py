@@ -95,11 +95,11 @@ def test_it_is_explained_why_a_stage_would_run_again(
     monkeypatch.setattr(
         manifest, "_source_digest", lambda name: "other" if name == "transforms.probe" else source_digest(name)
     )
-    (lost,) = root.glob("stages/*-mine/lost.parquet")
-    lost.write_bytes(b"")
+    (shard,) = root.glob("stages/*-tidy/kept-*.parquet")
+    shard.write_bytes(b"")
     lines = invoke("explain-cache", root).out.splitlines()
     probe = lines.index("probe: would run again, 0 of 5 results are stored")
     assert lines[probe + 1] == "  code transforms.probe changed"
-    assert "  output lost.parquet is missing or changed since it was written" in lines
+    assert f"  output {shard.name} is missing or changed since it was written" in lines
     assert "  code transforms.probe changed" in lines[probe + 2 :]  # decontaminate plants controls by it
     assert "lower: up to date" in lines

@@ -116,8 +116,8 @@ LESS_PRECISE = {
     "bfloat16 in place of float16": ("long_sum", "total / 3000.0", "(total / 3000.0).to(tl.bfloat16)"),
     "products in bfloat16": ("linear", "tl.dot(x, weight", "tl.dot(x.to(tl.bfloat16), weight.to(tl.bfloat16)"),
     "products added up in float16": (
-        "linear", "acc += product", "acc = (acc + product).to(tl.float16).to(tl.float32)",
-        "tl.dot(x, weight", "tl.dot(x, weight, out_dtype=tl.float16",
+        "linear", 'acc += tl.dot(x, weight, input_precision="ieee")',
+        "acc = (acc + tl.dot(x, weight, out_dtype=tl.float16)).to(tl.float16).to(tl.float32)",
     ),
 }  # fmt: skip
 

@@ -43,7 +43,7 @@ def workload(*shape: int) -> dict[str, Any]:
 def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
     before = (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active)
     module = nn.Sequential(nn.Linear(8, 20), nn.ReLU()).eval()
-    reply = guest._lower(module, [workload(6, 8), workload(9, 8)], target, training=False)
+    reply = guest._lower(module, [workload(6, 8), workload(9, 8)], guest._Asked(target))
     assert reply["shape_general"]
     assert reply["bindings"] == [
         ["arg0_1", "parameter", "0.weight"],
