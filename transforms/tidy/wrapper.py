@@ -74,10 +74,30 @@ def steps(call: Sequence[ast.stmt]) -> list[Step]:
     """
     found: list[Step] = []
     sizes: dict[str, str] = {}  # "arg0_1_size" -> "arg0_1"
-    for statement in _flat(call):
+    for statement in map(_PlainNumbers().visit, _flat(call)):
         if (step := _step(statement, sizes)) is not None:
             found.append(step)
     return found
+
+
+class _PlainNumbers(ast.NodeTransformer):
+    """Sizes that go through a fraction, in plain Python: the source says `math.trunc(0.5 * torch.sym_float(s))`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(ast.Name("math"), "trunc"), args=[value]):
+                return ast.Call(ast.Name("int"), [value], [])
+            case ast.Call(func=ast.Attribute(ast.Name("torch"), "sym_float"), args=[value]):
+                return ast.Call(ast.Name("float"), [value], [])
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(ast.Constant(float()), ast.Mult(), ast.Call(func=ast.Name("float"), args=[size])):
+                return ast.BinOp(node.left, node.op, size)
+        return node
 
 
 def _flat(body: Sequence[ast.stmt]) -> list[ast.stmt]:

@@ -71,6 +71,7 @@ def test_a_binding_that_is_swapped_is_found_out(sandbox: Sandbox) -> None:
         ("x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (9, 8)})], True),
         ("x.sum(1)", [Call({"x": (6, 8)})], True),
         ("x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (1, 8)})], False),  # a symbol is at least 2
+        ("x.sum(1)", [Call({"x": (1, 8)}), Call({"x": (6, 8)})], False),
         ("x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (6, 8, 3)})], False),
         ("x.sum(1).float()", [Call({"x": (6, 8)}), Call({"x": whole((6, 8), 5)})], False),
         ("x.view(2, -1).sum(1) if x.shape[0] > 6 else x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (8, 5)})], False),

@@ -145,6 +145,7 @@ CASES = [
     Case("scatter_add", "x.scatter_add(1, y, torch.full_like(x[:, :4], 0.5))",
          _xy(((6, 12), whole((6, 4), 12)), ((5, 12), whole((5, 4), 12))), _XY),
     Case("nearest", "F.interpolate(x, scale_factor=2, mode='nearest')", _x(*_IMAGES), kernels=1),
+    Case("nearest, smaller", "F.interpolate(x, scale_factor=0.5, mode='nearest')", _x(*_IMAGES), kernels=1),
     Case("bilinear", "F.interpolate(x, size=(9, 7), mode='bilinear', align_corners=False)", _x(*_IMAGES), kernels=1),
     Case("reflected", "F.pad(x, (1, 2), mode='reflect')", _x((2, 3, 7), (3, 2, 9)), kernels=1),
     Case("pixel_shuffle", "F.pixel_shuffle(x, 2) * 2", _x(*_IMAGES), kernels=1),

@@ -133,6 +133,8 @@ def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] 
 def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbolic: Sequence[bool]) -> Tensor:
     sizes: list[Any] = []
     for dim, (size, free) in enumerate(zip(spec["shape"], symbolic, strict=True)):
+        if free and size < 2:
+            raise Refused("GRAPH_BREAK", "a size is 1 in one workload and more in another")  # no symbol stands for both
         if free:
             source = ConstantSource(f"input{index}_{dim}")
             symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
