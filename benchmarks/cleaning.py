@@ -110,7 +110,8 @@ def duplicates(root: Path) -> None:
         index.insert(id, sketch)
     for id, other in left:
         print(id, other, f"{jaccard(rows[id], rows[other]):.3f}")
-    record("clean.left_duplicates", len(left), f"{COMMAND} duplicates {root}", f"{len(rows)} rows, by datasketch")
+    command = f"{COMMAND} duplicates out/{root.name}"
+    record("clean.left_duplicates", len(left), command, f"{len(rows)} rows, by datasketch")
 
 
 def shingles(code: str) -> set[str]:

@@ -143,7 +143,8 @@ def overhead(root: Path, number: int) -> None:
             core_s += _again(run, stage, number)
     bare_s = clock.here_s + clock.guests_s - clock.guests * empty_s
     note = f"{number} records a stage: {core_s:.0f} core-seconds, {bare_s:.0f} of them in the stage functions"
-    record("scale.overhead", 100 * (core_s / bare_s - 1), f"{COMMAND} overhead {root} --records {number}", note)
+    command = f"{COMMAND} overhead out/{root.name} --records {number}"
+    record("scale.overhead", 100 * (core_s / bare_s - 1), command, note)
 
 
 def _again(run: Run, stage: Stage, number: int) -> float:

@@ -43,7 +43,7 @@ def main() -> None:
     note = "; ".join(filter(None, (f"{accepted} of {asked} answers, {found.tokens:,} tokens", arguments.note)))
     print(note)
     if arguments.record:
-        command = f"python benchmarks/teaching.py {arguments.run} --record"
+        command = f"python benchmarks/teaching.py out/{arguments.run.name} --record"
         record("distill.acceptance", 100 * accepted / asked, command, note, arguments.where)
 
 
