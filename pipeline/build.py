@@ -39,7 +39,7 @@ from .funnel import StageCounts
 from .graph import ALL, BACKWARD, DISTILL, STAGES, VARIANTS, Stage, before, named
 from .manifest import Fingerprint, StageManifest
 from .rejected import Rejected, reject
-from .report import write_report
+from .report import render_report
 from .run import LOST, MANIFEST, Counted, StageDirectory, execute, number_of, read_shards, tag_as
 from .runners import DEFAULT, accelerator
 from .schema.arrow import read_records
@@ -139,7 +139,8 @@ def build(run: Run, watch: Watch, beside: Collection[Stage] = ()) -> Built:
     compared = tuple(asdict(read_index(path)[0]) for path in run.indexes)
     against = tuple(describe(compared))
     # first: it tells why there are no pairs
-    write_report(report, corpus.name, pairs, funnel, lost(run), taught(run), against)
+    with replace_file(report) as stream:
+        stream.write(render_report(corpus.name, pairs, funnel, lost(run), taught(run), against).encode())
     made_of = Build(corpus.name, corpus.digests(), run.opt_out.digest, compared, asdict(run.settings))
     others: dict[str, Sequence[Published]] = {
         "backward": published(run, BACKWARD),

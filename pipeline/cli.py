@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.recipes.commands import add_commands
 from kernelquarry.transforms.progress import interrupt
 
 from .commands import Commands
 from .console import err, out, set_up_logging
-from .fleet import PartOption, RunArgument, RunnerOption, StoreOption
+from .fleet import CACHE, GPUS, CacheOption, GpusOption, PartOption, RunArgument, RunnerOption, StoreOption
 from .fleet import add_commands as add_fleet_commands
 from .opening import ANSWERS, WORKERS, on_runner, open_run, sandbox_settings, with_teachers
 from .releasing import DATASET, OptOutOption, add_release_commands
@@ -41,10 +42,8 @@ RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of o
 DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
 OutOption = Annotated[Path | None, typer.Option("--out", parser=place, help="Run directory.  [default: out/CORPUS]")]
-CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
 SettingsOption = Annotated[Path | None, typer.Option(help="TOML file of thresholds and caps, see docs/settings.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
-GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
 BackwardOption = Annotated[bool, typer.Option("--backward", help="Also make the rows with gradients; takes longer.")]
 VariantsOption = Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned kernels.")]
@@ -56,9 +55,6 @@ BatchOption = Annotated[
     typer.Option("--batch", help="Ask no model: write the questions here, for batch endpoints."),
 ]
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
-
-CACHE = Path("out/cache")
-GPUS = "all"
 
 
 @app.command()
@@ -227,13 +223,11 @@ def reverify(
 @app.command()
 def ablate(
     dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
-    cluster: Annotated[int, typer.Option(min=1, help="Most rows of one cluster.")] = 50,
-    operators: Annotated[int, typer.Option(min=1, help="Most rows with the same operators.")] = 100,
-    repository: Annotated[int, typer.Option(min=1, help="Most rows of one package or repository.")] = 5_000,
+    cluster: Annotated[int, typer.Option(min=1, help="Most rows of one cluster.")] = CAPS.cluster,
+    operators: Annotated[int, typer.Option(min=1, help="Most rows with the same operators.")] = CAPS.operators,
+    repository: Annotated[int, typer.Option(min=1, help="Most rows of one package or repository.")] = CAPS.repository,
 ) -> None:
     """What each filter removes from a dataset, and what it alone removes."""
-    from kernelquarry.filters.balance import Caps
-
     from .ablate import render_ablation
     from .rows import read_rows
 

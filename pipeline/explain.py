@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from .build import Run, ask, fingerprint
+from .build import Asked, Run, ask, fingerprint
 from .graph import ALL, Stage
 from .manifest import StageManifest
 from .schema.arrow import read_records
@@ -21,12 +21,22 @@ def explain_cache(run: Run) -> Iterator[str]:
         manifest = run.manifest(stage)
         if manifest is None:
             continue
-        changes = list(_changes(run, stage, manifest))
-        yield f"{stage.name}: {'would run again' if changes else 'up to date'}{_stored(run, stage) if changes else ''}"
+        asked = _asked(run, stage)
+        changes = list(_changes(run, stage, manifest, asked))
+        stored = _stored(run, stage, asked) if changes and isinstance(asked, Asked) else ""
+        yield f"{stage.name}: {'would run again' if changes else 'up to date'}{stored}"
         yield from (f"  {change}" for change in changes)
 
 
-def _changes(run: Run, stage: Stage, manifest: StageManifest) -> Iterator[str]:
+def _asked(run: Run, stage: Stage) -> Asked | UserError:
+    """What the stage would be asked now, or why it cannot be."""
+    try:
+        return ask(run, stage)
+    except UserError as error:
+        return error
+
+
+def _changes(run: Run, stage: Stage, manifest: StageManifest, asked: Asked | UserError) -> Iterator[str]:
     now = fingerprint(run, stage)
     if stage.asks and run.workplace.teaching is None and manifest.made_by is not None:
         now = replace(now, asks=manifest.made_by.asks)  # nobody said which teachers would be asked
@@ -35,11 +45,10 @@ def _changes(run: Run, stage: Stage, manifest: StageManifest) -> Iterator[str]:
             yield "code, a version or a setting changed; it was made before their digests were written down"
         else:
             yield from manifest.made_by.differences(now)
-    try:
-        inputs = ask(run, stage).inputs
-    except UserError as error:
-        yield f"input: {error}"
+    if isinstance(asked, UserError):
+        yield f"input: {asked}"
         return
+    inputs = asked.inputs
     for name in sorted({*inputs, *manifest.inputs}):
         if name not in inputs:
             yield f"input {name} is gone"
@@ -53,12 +62,8 @@ def _changes(run: Run, stage: Stage, manifest: StageManifest) -> Iterator[str]:
         yield f"{errors} records errored, and are tried again"
 
 
-def _stored(run: Run, stage: Stage) -> str:
+def _stored(run: Run, stage: Stage, asked: Asked) -> str:
     """How many of its inputs have a result under their present key."""
-    try:
-        asked = ask(run, stage)
-    except UserError:
-        return ""
     if stage.work is None or stage.takes is None:
         return ", all of it"
     store, name = Store(run.workplace.store), stage.work.stage

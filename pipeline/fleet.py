@@ -25,7 +25,7 @@ StoreOption = Annotated[
     str, typer.Option(help="Where results are kept, also gs:// and the like.  [default: store in the run directory]")
 ]
 CacheOption = Annotated[Path, typer.Option(help="Where downloads are kept, shared by runs.")]
-GpusOption = Annotated[str, typer.Option(help="GPUs that kernels were executed on: all, none, or numbers such as 0,1.")]
+GpusOption = Annotated[str, typer.Option(help="GPUs that kernels are executed on: all, none, or numbers such as 0,1.")]
 
 CACHE = Path("out/cache")
 GPUS = "all"

@@ -141,10 +141,7 @@ DISTILL = Stage(
     takes=Verified,
     gives=Verified,
     units=(("teach", "module"), ("distill", "candidate")),
-    code=(
-        *("transforms.distill", "pipeline.prompts", "transforms.verify", *VERIFYING),
-        *("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection"),
-    ),
+    code=("transforms.distill", "pipeline.prompts", "transforms.verify", *VERIFYING, *ALIKE),
     packages=("torch", "triton", "numpy"),
     executes=True,
     work=Work("teach", distill, Lesson, Where.ENDPOINTS),

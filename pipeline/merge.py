@@ -22,7 +22,7 @@ from .manifest import StageManifest
 from .run import LOST, MANIFEST, StageDirectory, check, write_sorted
 from .schema.arrow import read_records
 from .schema.errors import UserError
-from .schema.files import digest, read_bytes, remove_tree, replace_file
+from .schema.files import read_bytes, replace_file
 from .schema.loss import Loss
 from .schema.outcome import Dropped, Kept
 
@@ -110,8 +110,7 @@ def _copied(made: _Made) -> Iterator[Path]:
 
 
 def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path]) -> None:
-    remove_tree(into.path)
-    into.path.mkdir(parents=True)
+    into.empty()
     for path in paths:
         with replace_file(into.path / path.name) as stream:
             stream.write(read_bytes(path))
@@ -120,8 +119,7 @@ def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path])
 
 def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> None:
     """Shard by shard. Raises: ConservationError if the parts are not the whole."""
-    remove_tree(into.path)
-    into.path.mkdir(parents=True)
+    into.empty()
     again: list[Loss] = []
     shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
     for name in shards:
@@ -137,7 +135,7 @@ def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[
         stage=stage.name,
         key=asked.made_by.key,
         inputs=asked.inputs,
-        outputs={path.name: digest(path) for path in sorted(into.path.glob("*.parquet"))},
+        outputs=into.digests(),
         counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
         seconds=round(sum(m.seconds for m in manifests), 2),
         core_s=round(sum(m.core_s for m in manifests), 2),

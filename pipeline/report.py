@@ -6,7 +6,6 @@ import importlib.metadata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
@@ -16,7 +15,6 @@ from .acceptance import Acceptance
 from .funnel import StageCounts, explain
 from .highlight import highlight
 from .render import render
-from .schema.files import replace_file
 from .schema.loss import Loss
 from .schema.records import Pair
 from .show import example_line, shapes
@@ -53,20 +51,6 @@ class LossView:
     examples: tuple[Loss, ...]
 
 
-def write_report(
-    path: Path,
-    corpus: str,
-    pairs: Sequence[Pair],
-    funnel: Sequence[StageCounts],
-    losses: Iterable[Loss],
-    taught: Acceptance | None = None,
-    benchmarks: Sequence[str] = (),
-) -> None:
-    """Write the page. The same arguments, in whatever order, give the same bytes."""
-    with replace_file(path) as stream:
-        stream.write(render_report(corpus, pairs, funnel, losses, taught, benchmarks).encode())
-
-
 def render_report(
     corpus: str,
     pairs: Sequence[Pair],
@@ -75,7 +59,7 @@ def render_report(
     taught: Acceptance | None = None,
     benchmarks: Sequence[str] = (),
 ) -> str:
-    """`benchmarks`: those that modules were compared with."""
+    """The page, the same in whatever order its arguments come. `benchmarks`: those that modules were compared with."""
     shown = sample(sorted(pairs, key=lambda pair: pair.id), PAIRS_SHOWN)
     return render(
         "report.html.j2",

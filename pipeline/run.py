@@ -45,6 +45,15 @@ class StageDirectory:
     def lost(self) -> Path:
         return self.path / LOST
 
+    def empty(self) -> None:
+        """Make it, with nothing in it."""
+        remove_tree(self.path)
+        self.path.mkdir(parents=True)
+
+    def digests(self) -> dict[str, str]:
+        """Of its shards, by name."""
+        return {path.name: digest(path) for path in sorted(self.path.glob("*.parquet"))}
+
     def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
         """The manifest, if the same was asked of the same inputs, nothing errored, and every shard is as written."""
         manifest = StageManifest.read(self.path / MANIFEST)
@@ -151,8 +160,7 @@ def execute(
     """
     started, used = time.monotonic(), core_seconds()
     for attempt in range(1, _ATTEMPTS + 1):
-        remove_tree(directory.path)
-        directory.path.mkdir(parents=True)
+        directory.empty()
         pipeline = open_pipeline(options)
         _ = pipeline | outcomes() | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
         try:
@@ -166,7 +174,7 @@ def execute(
         stage=stage,
         key=made_by.key,
         inputs=inputs,
-        outputs={path.name: digest(path) for path in sorted(directory.path.glob("*.parquet"))},
+        outputs=directory.digests(),
         counts=_counts(result, counted),
         seconds=round(time.monotonic() - started, 2),
         core_s=round(core_seconds() - used, 2),

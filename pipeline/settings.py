@@ -22,7 +22,7 @@ from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
 
 from .schema.errors import UserError
-from .schema.files import replace_file
+from .schema.files import read_bytes, replace_file
 
 NAME = "settings.json"  # in the run directory
 S = TypeVar("S", Caps, Thresholds)
@@ -66,7 +66,7 @@ def remembered(root: Path) -> Settings:
     if not path.exists():
         return Settings()
     try:
-        return from_plain(json.loads(path.read_text()), str(path))
+        return from_plain(json.loads(read_bytes(path)), str(path))
     except ValueError:
         raise UserError(f"{path} is damaged: delete it, and give --settings again if there were any") from None
 
