@@ -1,46 +1,33 @@
 """What is code in a model's answer. Models fence it, or not, in one block or several, after thoughts, inside of prose,
-JSON or tags, and stop in the middle: whatever they send, reading it ends and raises nothing.
+JSON, tags or patches, and stop in the middle: whatever they send, reading it ends and raises nothing.
 
-The pieces that could be the file are looked at in turn, and the best wins: one that parses and defines `ModelNew` with
-its kernels, if need be put together from several blocks; of equals the last, which is what a model settled on.
+An answer is read in several ways, the most natural first, until one gives a whole file: one that defines `ModelNew`,
+with its kernels. Of several files in one reading the last counts, which is what a model settled on.
 """
 
 from __future__ import annotations
 
-import html
-import json
+import ast
 import re
-import textwrap
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from enum import IntEnum
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse
+
+from .fences import Block, blocks_of, without_blocks
+from .scan import is_idle, parsed, pieces_of_code
+from .thoughts import first_turn, without_thoughts
+from .wrappings import plain, unwrapped
 
 MOST = 400_000  # characters of an answer that are read
-_FENCES = 40  # that are looked at: behind them an answer is no answer
-_TRIMS = 60  # lines of prose that are taken off the end of code without a fence
-
-_FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`~\n]*)$")
-_OPEN = r"<(?:think|thinking|thought|reasoning|reflection)>|<\|begin_of_thought\|>|\[THINK\]|◁think▷"
-_CLOSE = r"</(?:think|thinking|thought|reasoning|reflection)>|<\|end_of_thought\|>|\[/THINK\]|◁/think▷"
-_TAGS = re.compile(
-    rf"(?P<open>^[ \t]*(?:{_OPEN}))|(?P<close>^[ \t]*(?:{_CLOSE})|(?:{_CLOSE})[ \t]*$)", re.MULTILINE | re.IGNORECASE
-)
-_CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>", re.DOTALL)
-_SPECIAL = re.compile(r"<\|(?:im_end|im_start|eot_id|end|return|endoftext|start_header_id|end_header_id)\|>|</s>")
-_TAG = re.compile(
-    r"^[ \t]*(?:</?(?:answer|code|file|kernel|output|python|solution|triton|triton_code)\b[^>\n]*>|\[/?PYTHON\]|"
-    r"<!\[CDATA\[|\]\]>)[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
-)
-_INVISIBLE = dict.fromkeys([0, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
-_START = re.compile(r"""(?:import|from)\s+\w|@triton|@torch|class\s+\w+\s*[(:]|def\s+\w+\s*\(|\"\"\"|'''|#!""")
-_NUMBERED = re.compile(r"^[ \t]*\d+[ \t]*[|:│][ ]?")
+_WRAPPINGS = 2  # one in the other
+_PARTS = 6  # blocks that are put together
 _PYTHON = frozenset(("", "python", "python3", "py", "triton", "python-triton"))
-_QUOTE = re.compile(r"^[ \t]*> ?")
-_PROMPT = re.compile(r"^(?:>>>|\.\.\.)[ ]?")
+_INVISIBLE = dict.fromkeys([0, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_JIT = re.compile(r"^[ \t]*@(?:\w+\.)*jit\b", re.MULTILINE)
+_IMPORTED = frozenset(("torch", "nn", "F", "triton", "tl"))
+_NAMED_CLASS = re.compile(rf"^class[ \t]+{CANDIDATE_ENTRY_POINT}\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,185 +40,116 @@ class Answer:
     truncated: bool  # it ends inside of a thought or a block of code
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    code: str
-    closed: bool
-    language: str
+class _Rank(IntEnum):
+    """How much of the file that was asked for a piece of code is."""
+
+    NOTHING = 0
+    PARSES = 1
+    KERNELS = 2  # without the class
+    BROKEN = 3  # has the class, but does not parse
+    ENTRY = 4  # has the class
+    FILE = 5  # and its kernels
+    COMPLETE = 6  # and its imports
+
+
+_Found = tuple[_Rank, str]
 
 
 def parse_answer(text: str) -> Answer:
     """Never raises; an answer without code has an empty `code`."""
     text = text[:MOST].translate(_INVISIBLE).replace("\r\n", "\n").replace("\r", "\n")
-    text, thinking, thinks_on = _without_thoughts(_SPECIAL.sub("", _CHANNEL.sub("", text, count=1)))
-    text = _TAG.sub("```", text)
-    blocks = _blocks(text)
-    rank, code = _best(_pieces(text, blocks))
-    if rank < _WHOLE:
-        rank, code = _best(block.code for block in blocks if block.closed and block.language in _PYTHON)
+    text, thinking, thinks_on = without_thoughts(first_turn(text))
+    rank, code = _read(text, _WRAPPINGS)
+    blocks = blocks_of(text)
     cut = thinks_on or bool(blocks and not blocks[-1].closed)
-    return Answer(_ended(code) if rank else "", thinking, _prose(text, blocks), cut and rank < _WHOLE)
+    whole = rank >= _Rank.ENTRY
+    code = code.strip("\n") + "\n" if rank else ""
+    return Answer(code, thinking, without_blocks(text, blocks), cut and not whole)
 
 
-_PARSES, _NAMED, _WHOLE, _COMPLETE = 1, 2, 3, 4  # how much of the file that was asked for a piece is
-
-
-def _rank(code: str) -> int:
-    named = f"class {CANDIDATE_ENTRY_POINT}" in code
-    if not _parses(code):
-        return _NAMED if named else 0
-    if not named:
-        return _PARSES
-    return _COMPLETE if "import triton" in code and re.search(r"^@(?:\w+\.)*jit\b", code, re.MULTILINE) else _WHOLE
-
-
-def _best(pieces: Iterable[str]) -> tuple[int, str]:
-    """Of equals the last."""
-    best = (0, "")
-    for piece in pieces:
-        rank = _rank(piece)
-        best = (rank, piece) if rank >= best[0] else best
+def _read(text: str, wrappings: int) -> _Found:
+    """The best file in `text`, or else the best of its closed blocks of Python."""
+    text = plain(text)
+    blocks = blocks_of(text)
+    best = _best(_files(text, blocks))
+    if best[0] < _Rank.ENTRY:
+        best = _best(_ranked(block.code) for block in blocks if block.closed and block.language in _PYTHON)
+    if best[0] < _Rank.COMPLETE and wrappings and CANDIDATE_ENTRY_POINT in text.replace("\\_", "_"):
+        for inner in unwrapped(text, f"class {CANDIDATE_ENTRY_POINT}"):
+            found = _read(inner, wrappings - 1)
+            best = found if found[0] > best[0] else best
+            if best[0] == _Rank.COMPLETE:
+                break
     return best
 
 
-def _parses(code: str) -> bool:
-    try:
-        return bool(parse(code).body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+def _files(text: str, blocks: list[Block]) -> Iterator[_Found]:
+    """What `text` has of the file, a better one behind a worse."""
+    ranked = [_ranked(block.code) for block in blocks]
+    last = max((at for at, (rank, _) in enumerate(ranked) if rank == _Rank.COMPLETE), default=-1)
+    if last >= 0:
+        yield ranked[last]
+    elif CANDIDATE_ENTRY_POINT in text:
+        scanned = [_ranked(piece) for piece in pieces_of_code(text)]
+        yield from (found for found in (*ranked, *scanned) if found[0] >= _Rank.ENTRY)
+        if any(rank == _Rank.COMPLETE for rank, _ in scanned):
+            return
+        yield from _put_together([code for _, code in scanned])
+    yield from _put_together([code for rank, code in ranked[last + 1 :] if rank])
 
 
-def _pieces(text: str, blocks: list[_Block]) -> Iterator[str]:
-    """What could be the file, the most natural last."""
-    yield from _wrapped(text)
-    if not any(block.closed for block in blocks):
-        yield from _bare(text)
-    yield "\n\n".join(block.code for block in blocks)
-    yield from _spans(text)
-    for first in range(len(blocks) - 1):
-        yield blocks[first].code + "\n\n" + blocks[first + 1].code
-    for block in blocks:
-        yield from _wrapped(block.code)
-        yield _plain(block.code)
-        yield block.code
+def _put_together(codes: list[str]) -> Iterator[_Found]:
+    """Files of several blocks, of as few as it takes for each last one."""
+    for last in range(1, len(codes)):
+        for first in range(last - 1, max(-1, last - _PARTS), -1):
+            code = "\n\n".join(codes[first : last + 1])
+            if CANDIDATE_ENTRY_POINT in code and _JIT.search(code):
+                found = _ranked(code)
+                yield found
+                if found[0] == _Rank.COMPLETE:
+                    break
 
 
-def _wrapped(text: str) -> Iterator[str]:
-    """Code that is a string in JSON, escaped for HTML, or written with escapes in place of new lines."""
-    start, end = text.find("{"), text.rfind("}")
-    if f"class {CANDIDATE_ENTRY_POINT}" not in text:
-        return
-    if 0 <= start < end:
-        with suppress(ValueError, RecursionError):
-            yield from _strings(json.loads(text[start : end + 1], strict=False))
-    if "&gt;" in text or "&lt;" in text or "&quot;" in text:
-        yield html.unescape(text)
-        yield from (block.code for block in _blocks(html.unescape(text)))
-    if "\\n" in text and text.count("\n") <= 2:
-        unescaped = text.replace("\\n", "\n").replace("\\t", "    ").replace('\\"', '"')
-        yield unescaped.strip().strip("\"'")
-        yield from (block.code for block in _blocks(unescaped))
+def _best(found: Iterable[_Found]) -> _Found:
+    """Of equals the last."""
+    best = (_Rank.NOTHING, "")
+    for rank, code in found:
+        best = (rank, code) if rank >= best[0] else best
+    return best
 
 
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-        yield from (block.code for block in _blocks(value))
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
+def _ranked(code: str) -> _Found:
+    tree = parsed(code)
+    if tree is None:
+        return (_Rank.BROKEN if _NAMED_CLASS.search(code) else _Rank.NOTHING), code
+    kernels = bool(_JIT.search(code))
+    if not any(map(_is_entry, tree.body)):
+        return (_Rank.KERNELS if kernels else _Rank.PARSES if tree.body else _Rank.NOTHING), code
+    if not kernels:
+        return _Rank.ENTRY, code
+    complete = _has_its_imports(tree) and not any(map(is_idle, tree.body))
+    return (_Rank.COMPLETE if complete else _Rank.FILE), code
 
 
-def _bare(text: str) -> Iterator[str]:
-    """Code without a fence: from a line that starts code to the last with which it parses."""
-    lines = _plain(text).split("\n")
-    if f"class {CANDIDATE_ENTRY_POINT}" not in text:
-        return
-    starts = [number for number, line in enumerate(lines) if _START.match(line)][:3]
-    for start in reversed(starts):
-        for end in range(len(lines), max(start, len(lines) - _TRIMS), -1):
-            if lines[end - 1].strip() and _parses(piece := "\n".join(lines[start:end])):
-                yield piece
-                break
+def _has_its_imports(tree: ast.Module) -> bool:
+    """Whether it is not only the part of a file behind its imports."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            bound |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    return {node.id for node in names} & _IMPORTED <= bound
 
 
-def _spans(text: str) -> Iterator[str]:
-    """From each fence to each later one, for code that has fences in its own strings."""
-    lines = text.split("\n")
-    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)][:_FENCES]
-    if len(fences) > 2:
-        for place, first in enumerate(fences):
-            for last in fences[place + 2 :]:
-                piece = "\n".join(lines[first + 1 : last])
-                if f"class {CANDIDATE_ENTRY_POINT}" in piece:
-                    yield piece
+def _is_entry(node: ast.stmt) -> bool:
+    """Whether it gives the class, and not as a sketch."""
+    if isinstance(node, ast.ClassDef):
+        return node.name == CANDIDATE_ENTRY_POINT and not all(map(_is_left_out, node.body))
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == CANDIDATE_ENTRY_POINT for target in targets)
 
 
-def _blocks(text: str) -> list[_Block]:
-    blocks: list[_Block] = []
-    mark, indent, language, code = "", "", "", list[str]()
-    for line in text.split("\n"):
-        fence = _FENCE.match(line)
-        if not mark and fence:
-            mark, indent, info = fence["mark"], fence["indent"], fence["info"].strip()
-            starts_code = bool(_START.match(info))
-            language, code = ("", [info]) if starts_code else (info.split(" ")[0].lower(), [])
-        elif mark and fence and fence["mark"].startswith(mark) and (not fence["info"].strip() or mark == "```"):
-            info = fence["info"].strip()
-            blocks.append(_Block(_dedent(code, indent), not info, language))
-            mark, language, code = (mark, info.split(" ")[0].lower(), []) if info else ("", "", [])
-        elif mark and line.rstrip().endswith(mark):
-            blocks.append(_Block(_dedent([*code, line.rstrip()[: -len(mark)]], indent), True, language))
-            mark = ""
-        elif mark:
-            code.append(line)
-        if len(blocks) >= _FENCES:
-            return blocks
-    return [*blocks, _Block(_dedent(code, indent), False, language)] if mark else blocks
-
-
-def _dedent(lines: list[str], indent: str) -> str:
-    """Without the indentation of a list or quote that the fence stands in."""
-    if ">" in indent:
-        lines = [_QUOTE.sub("", line, count=1) for line in lines]
-    return (
-        textwrap.dedent("\n".join(lines))
-        if indent or (lines and lines[0].startswith((" ", "\t")))
-        else "\n".join(lines)
-    )
-
-
-def _plain(code: str) -> str:
-    """Without the numbers or prompts that some models put before every line."""
-    lines = [line for line in code.split("\n") if line.strip()]
-    for pattern in (_NUMBERED, _PROMPT):
-        if lines and sum(bool(pattern.match(line)) for line in lines) > 0.9 * len(lines):
-            return "\n".join(pattern.sub("", line, count=1) for line in code.split("\n"))
-    return code
-
-
-def _without_thoughts(text: str) -> tuple[str, str, bool]:
-    """What is left, the thoughts, and whether the last of them has no end."""
-    left, thoughts, start, inside = list[str](), list[str](), 0, False
-    for tag in _TAGS.finditer(text):
-        if tag["open"] and not inside:
-            left.append(text[start : tag.start()])
-            start, inside = tag.end(), True
-        elif tag["close"] and inside:
-            thoughts.append(text[start : tag.start()])
-            start, inside = tag.end(), False
-        elif tag["close"]:  # a chat template opened the thought itself
-            thoughts.append("".join(left) + text[start : tag.start()])
-            left, start = [], tag.end()
-    (thoughts if inside else left).append(text[start:])
-    return "".join(left), "\n\n".join(filter(None, map(str.strip, thoughts))), inside
-
-
-def _prose(text: str, blocks: list[_Block]) -> str:
-    for block in blocks:
-        text = text.replace(block.code, "", 1) if block.code else text
-    return "\n".join(line for line in text.split("\n") if line.strip() and not _FENCE.match(line)).strip()
-
-
-def _ended(code: str) -> str:
-    return code.strip("\n") + "\n"
+def _is_left_out(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return all(map(_is_left_out, node.body)) or node.name == "__init__"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -1,4 +1,4 @@
-"""Two hundred shapes of answers: what is around the code, times what was thought before it, and answers without any.
+"""Hundreds of shapes of answers: what is around the code, times what was thought before it, and answers without any.
 
 Each shape is a text and the code that is in it, "" if there is none that is whole.
 """
@@ -34,6 +34,14 @@ FENCED_INSIDE = CODE.replace(
     '"""Each program doubles one block."""', '"""Use it so:\n\n```python\ndouble[grid](x, out)\n```\n"""'
 )
 USE = 'model = ModelNew()\nprint(model(torch.rand(4, device="cuda")))\n'
+FIRST, SECOND = IMPORTS + KERNEL, MODEL.strip() + "\n"
+RENAMED = CODE.replace("ModelNew", "Doubler")
+SINGLE = CODE.replace('"""', "'''")
+MODULE = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return 2 * x\n"
+SKETCH = (
+    IMPORTS
+    + "\n@triton.jit\ndef double(x_ptr): ...\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x): ...\n"
+)
 PROSE = "The kernel loads a block, doubles it and stores it. Its mask keeps `index < size`.\n"
 
 
@@ -54,6 +62,19 @@ def indented(text: str, by: str) -> str:
 
 def cut(text: str, share: float) -> str:
     return text[: int(len(text) * share)]
+
+
+def numbered(form: str) -> str:
+    return "".join(form.format(number) + line + "\n" for number, line in enumerate(CODE.splitlines(), 1))
+
+
+def marked(code: str, mark: str) -> str:
+    """As a patch has it."""
+    return "".join(f"{mark}{line}\n" for line in code.splitlines())
+
+
+def call(arguments: object) -> str:
+    return json.dumps({"name": "write_file", "arguments": arguments})
 
 
 BODIES: dict[str, tuple[str, str]] = {
@@ -118,7 +139,104 @@ BODIES: dict[str, tuple[str, str]] = {
     "in a language that it is not": (block(CODE, "cuda"), CODE),
 }
 
+PATCH = "--- a/model.py\n+++ b/model_new.py\n@@ -1,7 +1,20 @@\n"
+CHANGED = PATCH + "".join(
+    f"-{line.replace('128', '256')}\n+{line}\n" if "128" in line else f" {line}\n" for line in CODE.splitlines()
+)
+
+WRAPPED: dict[str, tuple[str, str]] = {
+    "a patch that adds": (block(PATCH + marked(CODE, "+"), "diff"), CODE),
+    "a patch without a header": (block(marked(CODE, "+"), "diff"), CODE),
+    "a patch in place of the module": (block(PATCH + marked(MODULE, "-") + marked(CODE, "+"), "diff"), CODE),
+    "a patch of another version": (block(CHANGED, "diff"), CODE),
+    "a patch without a fence": ("Apply it:\n\n" + CHANGED + "\nThat is all.\n", CODE),
+    "a patch for a tool": (f"*** Begin Patch\n*** Add File: m.py\n{marked(CODE, '+')}*** End Patch\n", CODE),
+    "a patch in json": (json.dumps({"patch": PATCH + marked(CODE, "+")}), CODE),
+    "the file, then a patch": (block(CODE) + block("@@ -1 +1 @@\n-BLOCK=128\n+BLOCK=256\n+x\n", "diff"), CODE),
+    "search and replace": (f"m.py\n<<<<<<< SEARCH\n{MODULE}=======\n{CODE}>>>>>>> REPLACE\n", CODE),
+    "search and replace in a fence": (block(f"<<<<<<< SEARCH\n=======\n{CODE}>>>>>>> REPLACE\n"), CODE),
+    "tool call": (call({"path": "m.py", "content": CODE}), CODE),
+    "tool call with a string": (call(json.dumps({"path": "m.py", "content": CODE})), CODE),
+    "tool call in tags": (f"I write it.\n<tool_call>\n{call({'content': CODE})}\n</tool_call>\n", CODE),
+    "tool call in tags with a string": (f"<tool_call>\n{call(json.dumps({'content': CODE}))}\n</tool_call>", CODE),
+    "tool call behind a mark": (f"[TOOL_CALLS][{call({'content': CODE})}]", CODE),
+    "function tags": (f"<function=write>\n<parameter=content>\n{CODE}</parameter>\n</function>", CODE),
+    "invoke tags": (f'<invoke name="write">\n<parameter name="content">{CODE}</parameter>\n</invoke>', CODE),
+    "json in two": (json.dumps({"thought": "hm"}) + "\n" + json.dumps({"code": CODE}), CODE),
+    "json, then prose": ("So: " + json.dumps({"code": CODE}) + "\nUse {x} as you wish.", CODE),
+    "json, lines": (json.dumps({"lines": CODE.splitlines()}), CODE),
+    "json, two versions": (json.dumps({"draft": OTHER, "final": CODE}), CODE),
+    "json, two files": (json.dumps({"kernel.py": FIRST, "model.py": SECOND}), FIRST + SECOND),
+    "json, broken": ('{"code": ' + json.dumps(CODE) + ",}", CODE),
+    "json, cut off behind the code": (json.dumps({"code": CODE, "note": "x" * 50})[:-30], CODE),
+    "json with three quotes": (f'{{"code": """{CODE}"""}}', CODE),
+    "json in tags": (f"<answer>{json.dumps({'code': CODE})}</answer>", CODE),
+    "json, escaped twice": (json.dumps({"code": CODE.replace("\n", "\\n")}), CODE),
+    "a dictionary of Python": (str({"code": CODE}), CODE),
+    "a string of Python": (block(f"code = '''\n{CODE}'''\nprint(code)\n"), CODE),
+    "a string of TOML": (f'code = """\n{SINGLE}"""\n', SINGLE),
+    "yaml": (block("code: |\n" + indented(CODE, "  ") + "lang: python\n", "yaml"), CODE),
+    "tags on the line of the code": (f"<answer>{CODE.strip()}</answer>", CODE),
+    "tags of the class": (f"<ModelNew>\n{CODE}</ModelNew>", CODE),
+    "tags of the class on the line": (f"<ModelNew>{CODE}</ModelNew>", CODE),
+    "tags around kernel and model": (f"<kernel>\n{FIRST}</kernel>\n<model>\n{SECOND}</model>", FIRST + SECOND),
+    "character data": (f"<answer><![CDATA[{CODE}]]></answer>", CODE),
+    "html page with code": (f'<pre><code class="python">{html.escape(CODE)}</code></pre>', CODE),
+    "html with breaks": (f"<pre>{html.escape(CODE).replace(chr(10), '<br>')}</pre>", CODE),
+    "only & escaped": (block(CODE.replace("&", "&amp;")), CODE),
+    "draft in a thought's tags": (f"<scratchpad>\n{block(OTHER)}</scratchpad>\n{block(FIRST)}{block(SECOND)}", CODE),
+    "a thought on the line of the fence": (f"<think> simple </think> {block(CODE)}", CODE),
+    "a thought with an open fence": (f"<think>\n```python\ndef f(:\n</think>\n{block(CODE)}", CODE),
+    "channels": (f"<|channel|>analysis<|message|>{block(OTHER)}<|end|><|channel|>final<|message|>{block(CODE)}", CODE),
+    "made-up next turn": (f"{block(CODE)}<|im_end|>\n<|im_start|>user\nMore.\n<|im_end|>\n{block(OTHER)}", CODE),
+    "indented, no fence": ("Here:\n\n" + indented(CODE, "    ") + "\nDone.\n", CODE),
+    "indented by tabs, no fence": ("Here:\n\n" + indented(CODE, "\t"), CODE),
+    "indented below a directive": (".. code-block:: python\n\n" + indented(CODE, "    "), CODE),
+    "no fence, long prose after": (CODE + "\n" + (PROSE + "\n") * 99, CODE),
+    "no fence, words after": (CODE + "\nNote: fast\nDone\n", CODE),
+    "no fence, a list after": (CODE + "\n  * fast\n  * right\n", CODE),
+    "no fence, prose like code before": ("import the following, from here:\n\n" + CODE, CODE),
+    "no fence, two versions": (f"Version 1\n{OTHER}\nVersion 2\n{CODE}", CODE),
+    "no fence, prose between": (f"{FIRST}\nNow the module:\n\n{SECOND}", CODE),
+    "only the last fence": ("Sure, here:\n" + CODE + "```\n\nIt doubles.\n", CODE),
+    "fences of three quotes": (f"'''python\n{CODE}'''\n", CODE),
+    "fences of one backtick": (f"`{CODE}`", CODE),
+    "a fence in a fence": (f"```markdown\n# Answer\n{block(CODE)}```\n", CODE),
+    "two fences to open": (f"```\n{block(CODE)}```\n", CODE),
+    "button of a web page": (f"python\nCopy code\n{CODE}", CODE),
+    "cell of a notebook": (block("%%writefile m.py\n" + CODE), CODE),
+    "cell with a shell's line": (block("!pip install triton\n" + CODE), CODE),
+    "document of a shell": (block(f"cat > m.py << 'EOF'\n{CODE}EOF\npython m.py\n", "bash"), CODE),
+    "latex": (f"\\begin{{lstlisting}}[language=Python]\n{CODE}\\end{{lstlisting}}", CODE),
+    "begin and end": (f"BEGIN CODE\n{CODE}END CODE\n", CODE),
+    "spaces that do not break": (block(CODE.replace("    ", "\u00a0" * 4)), CODE),
+    "typographic quotes": (block(CODE.replace('"""', "”””")), CODE),
+    "escapes of Markdown": (block(CODE).replace("_", "\\_"), CODE),
+    "lines numbered by tabs": (block(numbered("{}\t")), CODE),
+    "lines numbered by spaces": (block(numbered("{:4d}  ")), CODE),
+    "lines numbered by arrows": (block(numbered("{:6d}→")), CODE),
+    "lines numbered by L": (block(numbered("L{}: ")), CODE),
+    "numbered list of two blocks": (
+        f"1. **Kernel**\n\n{indented(block(FIRST), '   ')}\n2. **Module**\n\n{indented(block(SECOND), '   ')}",
+        CODE,
+    ),
+    "kernel, shell, model": (block(FIRST) + block("pip install triton\n", "bash") + block(SECOND), CODE),
+    "draft, then two blocks": (block(OTHER) + "In two files:\n" + block(FIRST) + block(SECOND), CODE),
+    "two blocks, then whole": (block(FIRST) + block(SECOND) + "Together:\n" + block(OTHER), OTHER),
+    "the file, then its parts": (block(CODE) + block(KERNEL.strip() + "\n") + block(SECOND), CODE),
+    "the file, then a sketch": (block(CODE) + "In short:\n" + block(SKETCH), CODE),
+    "the file, then another launch": (block(CODE) + block("        double[(9,)](x, out, 9, BLOCK=512)\n"), CODE),
+    "the file, then the module": (block(CODE) + "Instead of:\n" + block(MODULE), CODE),
+    "the file, then a test": (block(CODE) + block("import torch\nfrom m import ModelNew\n\n" + USE), CODE),
+    "the file, then one that is cut off": (block(CODE) + "Better:\n```python\n" + OTHER[:-40], CODE),
+    "another name of the class": (block(RENAMED) + block("model = Doubler()\n"), RENAMED),
+    "another name, then its own": (block(RENAMED + "\nModelNew = Doubler\n"), RENAMED + "\nModelNew = Doubler\n"),
+}
+
 NOTHING: dict[str, str] = {
+    "cut off in forward": "```python\n" + CODE[:-30],
+    "cut off in forward without a fence": CODE[:-30],
+    "cut off in forward in json": json.dumps({"code": CODE})[:-60],
     "empty": "",
     "blank": " \n\n\t\n",
     "refusal": "I'm sorry, but I can't help with that.",
@@ -154,9 +272,9 @@ THOUGHTS: dict[str, Callable[[str], str]] = {
 
 
 def shapes() -> Iterator[Shape]:
-    """Every body after thoughts of three kinds or none, as far as two hundred go, and what holds nothing."""
+    """Every body after thoughts of three kinds or none, and what holds nothing."""
     for thought, think in THOUGHTS.items():
-        for name, (body, code) in BODIES.items():
+        for name, (body, code) in (BODIES | WRAPPED).items():
             if thought != "think with code" or "no fence" not in name:
                 yield Shape(f"{thought}: {name}" if thought else name, think(body), code)
     for name, text in NOTHING.items():

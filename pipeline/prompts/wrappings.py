@@ -1,0 +1,143 @@
+"""What models wrap code in besides fences: strings of JSON, tool calls, tags, patches, numbers before every line."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
+_NUMBERED = re.compile(r"^[ \t]*L?\d+(?:[ \t]*[|:│→][ ]?|\t|[ ]{2}|[ ]*$|\.[ ]?)")
+_PROMPT = re.compile(r"^(?:>>>|\.\.\.)(?:[ ]|$)")
+_STARTS = r"(?=(?:import|from)[ \t]+\w|@triton|#[ \t!])"
+_BEFORE = re.compile(rf"^[^\n]*?(?:<[^<>\n]+>|<!\[CDATA\[|\"\"\"|'''|`){_STARTS}", re.MULTILINE)
+_BEHIND = re.compile(r"(?:</[^<>\n]+>|\]\]>|`)+[ \t]*$", re.MULTILINE)
+_ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|#\d+|#x[0-9a-fA-F]+);")
+_BREAK = re.compile(r"<br[ ]?/?>\n?")
+_ESCAPED = re.compile(r"\\([_*\[\]#<>`~])")
+_TYPOGRAPHY = str.maketrans("\u00a0\u2007\u202f\u3000\u201c\u201d\u201e\u2018\u2019", '    """\'\'')
+_FENCE_LINE = re.compile(r"(^[ \t>]*(?:`{3,}|~{3,})[^\n]*\n?)", re.MULTILINE)
+_HUNK = re.compile(r"^(?:@@ |\*\*\* (?:Begin Patch|Add File|Update File))", re.MULTILINE)
+_HEADER = re.compile(r"^(?:diff |index |--- |\+\+\+ |@@|\*\*\* |new file|\\ No newline)")
+
+
+def plain(text: str) -> str:
+    """Without the escapes of HTML that are valid Python by themselves, and with what patches leave in their place."""
+    if "&lt;" in text or "&gt;" in text or "&amp;" in text:
+        text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return "".join(_patched(part) if _is_patch(part) else part for part in _FENCE_LINE.split(text))
+
+
+def unwrapped(text: str, entry: str) -> Iterator[str]:
+    """What `text` may be a wrapping of, each way that could apply; `entry` is what the code has in it."""
+    for way in (_lines, _entities, _tags, _typography, _markdown, _escapes):
+        if (found := way(text)) != text:
+            yield found
+    for strings in (_values(text), _quoted(text, entry)):
+        if strings:
+            yield "\n".join(string if "```" in string else f"```\n{string}\n```" for string in strings)
+
+
+def _lines(text: str) -> str:
+    """Without the numbers or prompts that some put before every line of the code."""
+    for pattern in (_NUMBERED, _PROMPT):
+        lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+        if sum(bool(pattern.match(line)) for line in lines) > 0.7 * len(lines):
+            text = "\n".join(pattern.sub("", line, count=1) for line in text.split("\n"))
+    return text
+
+
+def _is_patch(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    added = sum(line.startswith("+") for line in lines)
+    return added > 1 and (added > 0.9 * len(lines) or bool(_HUNK.search(text)))
+
+
+def _patched(text: str) -> str:
+    lines = [line for line in text.split("\n") if not line.startswith("-") and not _HEADER.match(line)]
+    return "\n".join(line[1:] if line[:1] in ("+", " ") else line for line in lines)
+
+
+def _entities(text: str) -> str:
+    if _BREAK.search(text) or _ENTITY.search(text):
+        return html.unescape(_BREAK.sub("\n", text)).replace("\u00a0", " ")
+    return text
+
+
+def _tags(text: str) -> str:
+    """Tags, quotes and single backticks that stand in the first and the last line of the code."""
+    return _BEHIND.sub("\n", _BEFORE.sub("\n", text))
+
+
+def _typography(text: str) -> str:
+    return text.translate(_TYPOGRAPHY)
+
+
+def _markdown(text: str) -> str:
+    return _ESCAPED.sub(r"\1", text) if "\\_" in text else text
+
+
+def _escapes(text: str) -> str:
+    if "\\n" not in text or text.count("\n") > 2:
+        return text
+    return text.replace("\\n", "\n").replace("\\t", "    ").replace('\\"', '"').strip().strip("\"'")
+
+
+def _values(text: str) -> list[str]:
+    """The texts of several lines in JSON; a list of single lines is one, too."""
+    for mark, end in ("{}", "[]"):
+        with suppress(ValueError, RecursionError):
+            found = json.loads(text[text.index(mark) : text.rindex(end) + 1], strict=False)
+            return list(_texts(found))
+    return []
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str) and "\n" in value:
+        yield value
+    elif isinstance(value, list) and len(value) > 2 and all(isinstance(item, str) for item in value):
+        yield "\n".join(item.rstrip("\n") for item in value)
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _quoted(text: str, entry: str) -> list[str]:
+    """Strings of JSON and Python in which `entry` is, by the quotes around it: what is around them may be broken."""
+    found: list[str] = []
+    for mark, reader in _READERS:
+        at = text.find(entry)
+        while at >= 0:
+            start, end = _quote(text, mark, at, -1), _quote(text, mark, at, 1)
+            if start < 0 or end < 0:
+                break
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                found.append(str(reader(text[start : end + 1])))
+            at = text.find(entry, end)
+    return found
+
+
+def _json(text: str) -> object:
+    return json.loads(text, strict=False)
+
+
+def _python(text: str) -> object:
+    return ast.literal_eval(parse_expression(text))
+
+
+_READERS: tuple[tuple[str, Callable[[str], object]], ...] = (('"', _json), ("'", _python))
+
+
+def _quote(text: str, mark: str, at: int, step: int) -> int:
+    """The nearest `mark` before or behind `at` that is not escaped, -1 if there is none."""
+    find = text.find if step > 0 else text.rfind
+    while (at := find(mark, at) if step > 0 else find(mark, 0, at)) >= 0:
+        before = text[:at][-20:]
+        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return at
+        at += step > 0
+    return -1
