@@ -42,7 +42,11 @@ def merge(
     if missing := [other for other in others or () if not other.is_dir()]:
         raise UserError(f"{missing[0]}: no such run directory")
     runs = [open_run(other, run.source, cache, settings) for other in others or ()]
-    typer.echo(f"merged {', '.join(bring_together(run, runs))}")
+    merged = bring_together(run, runs)
+    typer.echo(f"merged {', '.join(manifest.stage for manifest in merged)}")
+    for manifest in merged:
+        if manifest.made_by is not None and manifest.made_by.key != manifest.key:
+            typer.echo(f"  {manifest.stage} was made by {manifest.made_by.where}")
 
 
 def explain_cache(

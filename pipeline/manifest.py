@@ -46,6 +46,17 @@ class Fingerprint:
         key = sha256(canonical(own))
         return key if self.asks is None else sha256(canonical([key, self.asks]))
 
+    def agrees(self, other: Fingerprint) -> bool:
+        """Whether the same code was asked for the same; Python, packages and GPUs may be another machine's."""
+        return (self.schema, self.code, self.asks) == (other.schema, other.code, other.asks)
+
+    @property
+    def where(self) -> str:
+        """What it ran on."""
+        versions = ", ".join(f"{name} {version}" for name, version in sorted(self.versions.items()))
+        gpus = ", kernels executed on GPUs" if self.executes else ""
+        return f"Python {'.'.join(map(str, self.python))}, {versions}{gpus}"
+
     def here(self) -> Fingerprint:
         """The same on this machine, as its code and packages are now."""
         return replace(Fingerprint.of(self.code, self.versions, self.executes), asks=self.asks)
@@ -75,7 +86,7 @@ class StageManifest:
     counts: tuple[StageCounts, ...]
     seconds: float
     core_s: float = 0.0  # CPU seconds of this process and of those that it started
-    made_by: Fingerprint | None = None  # what `key` is made of
+    made_by: Fingerprint | None = None  # what `key` is made of, unless another machine made it
 
     def write(self, path: Path) -> None:
         with replace_file(path) as stream:

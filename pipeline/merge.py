@@ -2,6 +2,9 @@
 
 A part's shards are cut as the whole stage's are, so each shard of the whole is made of its namesakes, and has the same
 bytes as if one machine had made it.
+
+The machines have the same code. Their Python and packages may differ, and one may execute kernels where another
+interprets them: a row says where it was verified, and the manifest what made the stage. Here it counts as done.
 """
 
 from __future__ import annotations
@@ -37,15 +40,15 @@ class _Made:
     manifest: StageManifest
 
 
-def merge(run: Run, others: Sequence[Run]) -> tuple[str, ...]:
+def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
     """Take over what other run directories, and the parts of this one, have of stages that are not done here.
 
-    Stage after stage, as far as they reach. Returns the stages that were taken over or merged.
+    Stage after stage, as far as they reach. Returns those that were taken over or merged.
 
     Raises:
         UserError: parts of a stage are missing or damaged, or nothing fits.
     """
-    merged: list[str] = []
+    merged: list[StageManifest] = []
     for stage in ALL:
         try:
             asked = ask(run, stage)
@@ -54,9 +57,9 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[str, ...]:
                 break
             raise
         if run.directory(stage).finished(asked.made_by.key, asked.inputs) is None:
-            if not _bring(run, stage, asked, others):
-                continue
-            merged.append(stage.name)
+            manifest = _bring(run, stage, asked, others)
+            if manifest is not None:
+                merged.append(manifest)
     if not merged:
         raise UserError(
             f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
@@ -64,33 +67,31 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[str, ...]:
     return tuple(merged)
 
 
-def _bring(run: Run, stage: Stage, asked: Asked, others: Sequence[Run]) -> bool:
+def _bring(run: Run, stage: Stage, asked: Asked, others: Sequence[Run]) -> StageManifest | None:
     for other in others:
         made = _made(other.directory(stage), asked)
         if made is not None:
-            _write(run.directory(stage), made.manifest, _copied(made))
-            return True
+            manifest = replace(made.manifest, key=asked.made_by.key)
+            _write(run.directory(stage), manifest, _copied(made))
+            return manifest
     parts = _parts(stage, asked, [run, *others])
-    if not parts:
-        return False
-    _write_merged(run.directory(stage), stage, asked, parts)
-    return True
+    return _write_merged(run.directory(stage), stage, asked, parts) if parts else None
 
 
 def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
     """All parts of the stage, in order; none if there is none. Raises: UserError if some are missing."""
-    found: dict[int, dict[int, _Made]] = {}
+    found: dict[tuple[int, str], dict[int, _Made]] = {}  # by their number, and what made them
     for run in runs:
         for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
             number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
             made = _made(StageDirectory(path), asked)
             if made is not None and of <= _MOST:
-                found.setdefault(of, {}).setdefault(number, made)
-    for of, parts in sorted(found.items()):
+                found.setdefault((of, made.manifest.key), {}).setdefault(number, made)
+    for (of, _), parts in sorted(found.items()):
         if len(parts) == of:
             return [parts[number] for number in sorted(parts)]
     if found:
-        of, parts = max(found.items(), key=lambda item: len(item[1]))
+        (of, _), parts = max(found.items(), key=lambda item: len(item[1]))
         missing = next(number for number in range(1, of + 1) if number not in parts)
         raise UserError(
             f"{stage.name}: {len(parts)} of {of} parts are here and fit: run `kernelquarry {stage.name} "
@@ -100,8 +101,11 @@ def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
 
 
 def _made(directory: StageDirectory, asked: Asked) -> _Made | None:
-    """What the directory holds, if it is finished and was asked for the same."""
-    manifest = directory.finished(asked.made_by.key, asked.inputs)
+    """What the directory holds, if it is finished and the same code made it of the same input."""
+    manifest = StageManifest.read(directory.path / MANIFEST)
+    if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(asked.made_by):
+        return None
+    manifest = directory.finished(manifest.key, asked.inputs)
     return None if manifest is None else _Made(directory, manifest)
 
 
@@ -117,7 +121,7 @@ def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path])
     manifest.write(into.path / MANIFEST)
 
 
-def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> None:
+def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> StageManifest:
     """Shard by shard. Raises: ConservationError if the parts are not the whole."""
     into.empty()
     again: list[Loss] = []
@@ -139,12 +143,13 @@ def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[
         counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
         seconds=round(sum(m.seconds for m in manifests), 2),
         core_s=round(sum(m.core_s for m in manifests), 2),
-        made_by=asked.made_by,
+        made_by=manifests[0].made_by,
     )
     check(stage.gives, into, manifest)
     if asked.entered not in (None, manifest.counts[0].entered):
         raise ConservationError(f"{stage.name}: the parts hold {manifest.counts[0].entered} of {asked.entered}")
     manifest.write(into.path / MANIFEST)
+    return manifest
 
 
 def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,32 @@ def test_a_part_that_was_made_of_something_else_does_not_fit(corpus: Path, tmp_p
     assert ended.status == 1
     assert "missing or changed since it was written" in ended.err
     assert "read: 1 of 2 parts are here and fit" in ended.err
+
+
+def test_a_machine_with_other_versions_may_have_made_it(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert invoke("read", there, "--corpus", corpus).status == 0
+    assert invoke("read", here, "--corpus", corpus, "--part", "1/2").status == 0
+    (path,) = there.glob("stages/*-read/stage.json")
+    manifest = json.loads(path.read_text())
+    made_by = manifest["made_by"] | {"python": [3, 99]}
+    path.write_text(json.dumps(manifest | {"made_by": made_by, "key": "another machine's"}))
+    merged = invoke("merge", here, there).out.splitlines()
+    assert merged[0] == "merged read"
+    assert merged[1].startswith("  read was made by Python 3.99, ")
+    assert invoke("read", here).out.endswith("read: nothing to do\n")
+    assert shards(here, "read") == shards(there, "read")
+
+
+def test_a_machine_with_other_code_may_not(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert invoke("read", there, "--corpus", corpus).status == 0
+    assert invoke("read", here, "--corpus", corpus, "--part", "1/2").status == 0
+    (path,) = there.glob("stages/*-read/stage.json")
+    manifest = json.loads(path.read_text())
+    made_by = manifest["made_by"] | {"code": {**manifest["made_by"]["code"], "transforms.read": "other"}}
+    path.write_text(json.dumps(manifest | {"made_by": made_by}))
+    assert "read: 1 of 2 parts are here and fit" in said(invoke("merge", here, there))
 
 
 def test_what_looks_at_all_records_has_no_parts(built: Built, tmp_path: Path, invoke: Invoke) -> None:
