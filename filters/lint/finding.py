@@ -31,6 +31,7 @@ class Rule(Enum):
     NO_ENTRY = ("no_entry", "there is no class ModelNew with a forward")
     NO_KERNEL = ("no_kernel", "there is no triton.jit kernel")
     NOT_LAUNCHED = ("not_launched", "a kernel is defined and nothing launches it")
+    STORES_NOTHING = ("stores_nothing", "a kernel is launched that stores nothing")
     TORCH_COMPUTE = ("torch_compute", "PyTorch computes outside of the kernels")
     VALUES_LEAVE = ("values_leave", "values leave the tensors for Python")
     DEFERRED = ("deferred", "a hook, or a result of a class of its own, could compute when forward is over")

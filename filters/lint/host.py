@@ -13,6 +13,7 @@ from .source import Source, root
 
 Function = ast.FunctionDef
 
+_STEPS = 3  # from name to name that a tensor is followed
 _CALLED = frozenset({"forward", "__call__"})
 _UNASKED = frozenset("__init__ reset_parameters init_weights extra_repr backward".split())  # not part of a forward
 
@@ -27,11 +28,14 @@ class Host:
         self._functions = self._reached(host)
         self._skipped = {id(node) for node in functions} - {id(node) for node in self._functions}
         self.nodes = list(self._walk(source.tree))
-        named = {node.id for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-        self.launched = source.kernels.keys() & named
+        launches = [node for node in self.nodes if isinstance(node, ast.Name) and self._launches(node)]
+        self.launched = {node.id for node in launches}
+        self.launched_on_grids = {node.id for node in launches if isinstance(source.parents[node], ast.Subscript)}
         self.helpers = self._named_in_kernels()
-        self.layers, self._state = self._attributes()
+        self.layers, self.stacks, self._state = self._attributes()
         self._tensors: dict[int, set[str]] = {id(node): self._tensors_of(node) for node in self._functions}
+        for _ in range(_STEPS):
+            self._pass_on()
 
     def is_tensor(self, node: ast.AST) -> bool:
         """Whether the source itself shows that `node` is a tensor."""
@@ -39,7 +43,7 @@ class Host:
             return node.id in self._tensors.get(self.function(node), ())
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id == "self":
-                return node.attr in self._state
+                return f"self.{node.attr}" in self._state
             return node.attr in VIEWING and self.is_tensor(node.value)
         if isinstance(node, ast.Subscript):
             return self.is_tensor(node.value)
@@ -47,8 +51,28 @@ class Host:
             return node.func.attr in VIEWING and self.is_tensor(node.func.value)
         return False
 
+    def _pass_on(self) -> None:
+        """Names that tensors are given to, and arguments of functions of the file that they are passed to."""
+        functions = {node.name: node for node in self._functions if isinstance(self._source.parents[node], ast.Module)}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and self.is_tensor(node.value):
+                names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+                self._tensors.get(self.function(node), set()).update(names)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
+                called = functions[node.func.id]
+                passed = zip((*called.args.posonlyargs, *called.args.args), node.args, strict=False)
+                self._tensors[id(called)] |= {argument.arg for argument, value in passed if self.is_tensor(value)}
+
+    def _launches(self, node: ast.Name) -> bool:
+        """Whether the kernel of this name could run: not on a grid that is written down as empty."""
+        parent = self._source.parents[node]
+        grid = parent.slice if isinstance(parent, ast.Subscript) and parent.value is node else None
+        sides = grid.elts if isinstance(grid, ast.Tuple) else [grid]
+        empty = any(isinstance(side, ast.Constant) and side.value == 0 for side in sides)
+        return isinstance(node.ctx, ast.Load) and node.id in self._source.kernels and not empty
+
     def _walk(self, node: ast.AST) -> Iterator[ast.AST]:
-        for child in ast.iter_child_nodes(node):
+        for child in _live(node):
             if id(child) not in self._skipped and child not in getattr(node, "decorator_list", ()):
                 yield child
                 yield from self._walk(child)
@@ -111,25 +135,38 @@ class Host:
             named |= {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)} - {kernel.name}
         return named
 
-    def _attributes(self) -> tuple[dict[str, str], set[str]]:
-        """Attributes of `self` that hold layers of torch.nn, with their classes; those that hold its state."""
+    def _attributes(self) -> tuple[dict[str, str], dict[str, str], set[str]]:
+        """Names and attributes of `self` that hold a layer of torch.nn, with its class; those that hold several; the
+        attributes that hold state."""
         layers: dict[str, str] = {}
+        stacks: dict[str, str] = {}
         state: set[str] = set()
         for node in self._source.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                path = self._source.path(node.value.func)
-                name = path.rsplit(".", 1)[-1]
-                for target in node.targets:
-                    if isinstance(target, ast.Attribute) and root(target) == "self" and path.startswith("torch.nn."):
-                        if name in ("Parameter", "Buffer"):
-                            state.add(target.attr)
-                        elif name[:1].isupper() and name not in TYPES:
-                            layers[target.attr] = name
+                name = self._layer(node.value)
+                for held in filter(None, map(_held, node.targets)):
+                    if name in ("Parameter", "Buffer"):
+                        state.add(held)
+                    elif name in ("ModuleList", "Sequential") and (inner := self._stacked(node.value)):
+                        stacks[held] = inner
+                    elif name[:1].isupper() and name not in TYPES:
+                        layers[held] = name
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
                 name, first = node.func.attr, node.args[0]
                 if name in ("register_buffer", "register_parameter") and isinstance(first, ast.Constant):
-                    state.add(str(first.value))
-        return layers, state
+                    state.add("self." + str(first.value))
+        return layers, stacks, state
+
+    def _layer(self, node: ast.Call) -> str:
+        """The class of torch.nn whose instance the call makes, "" if it makes none."""
+        path = self._source.path(node.func)
+        return path.rsplit(".", 1)[-1] if path.startswith("torch.nn.") else ""
+
+    def _stacked(self, node: ast.Call) -> str:
+        """A class of torch.nn that computes, of the layers in a container that has none of a class of the file."""
+        made = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call) and inner is not node]
+        names = [self._layer(inner) for inner in made if _name_of(inner.func)[:1].isupper()]
+        return next((name for name in names if name not in TYPES), "") if all(names) else ""
 
     def _tensors_of(self, function: Function) -> set[str]:
         """Arguments that are used as tensors, and names that hold fresh ones."""
@@ -144,6 +181,24 @@ class Host:
                 if path.startswith(("torch.empty", "torch.zeros", "torch.ones", "torch.full")):
                     found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         return found - {"self", "ctx"}
+
+
+def _live(node: ast.AST) -> Iterator[ast.AST]:
+    """The children of a node that could run: not what stands behind a return, or under a constant that says no."""
+    left_out: list[ast.AST] = []
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Constant):
+        left_out += node.orelse if node.test.value else node.body
+    for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+        if isinstance(body, list):
+            ends = next((at for at, child in enumerate(body) if isinstance(child, (ast.Return, ast.Raise))), len(body))
+            left_out += body[ends + 1 :]
+    yield from (child for child in ast.iter_child_nodes(node) if child not in left_out)
+
+
+def _held(target: ast.AST) -> str:
+    """`self.layer`, or the name of a variable."""
+    own = isinstance(target, ast.Attribute) and root(target) == "self"
+    return ast.unparse(target) if own or isinstance(target, ast.Name) else ""
 
 
 def _name_of(node: ast.AST) -> str:

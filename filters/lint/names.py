@@ -40,3 +40,11 @@ FAMILIES = (  # names under which one operator of aten is called
     frozenset("convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split())
     | frozenset("convtranspose1d convtranspose2d convtranspose3d".split()),
 )
+# Names that other objects have too: they compute on what is known to be a tensor.
+COMPUTING_TENSORS = COMPUTING | frozenset(
+    "add all any bitwise_and bitwise_not bitwise_or bitwise_xor count_nonzero cross eq float_power ge gt le lt max min "
+    "ne neg negative nonzero round sort unique".split()
+)
+COMPUTING_BUILTINS = frozenset("abs all any divmod max min pow round sorted sum".split())
+# Functions of torch that compute and are no methods of a tensor.
+FUNCTIONS = COMPUTING | PRODUCTS | frozenset("cat concat concatenate hstack stack vstack tensordot".split())

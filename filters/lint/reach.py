@@ -37,10 +37,11 @@ _WITHHELD = {
         "profiler save serialization set_default_device set_default_dtype set_default_tensor_type storage testing "
         "to_dlpack TypedStorage UntypedStorage utils vmap".split()
     ),
+    "operator": frozenset("attrgetter methodcaller".split()),
     "triton": frozenset("backends compile compiler JITFunction knobs runtime testing tools".split()),
     "": frozenset[str](),
 }
-_METHODS = frozenset("apply_ map_ map2_ storage untyped_storage".split())  # of a tensor: its values, unseen
+_METHODS = frozenset("apply_ map_ map2_ set_ storage untyped_storage".split())  # of a tensor: its values, unseen
 _BUILTINS = frozenset("__import__ breakpoint compile delattr dir eval exec globals locals memoryview open vars".split())
 _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
@@ -128,8 +129,10 @@ class _Reader:
             yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(node)}"
 
     def _may_set(self, node: ast.Attribute) -> bool:
-        """On `self`, or on an object that was made here."""
+        """On `self`, or on an object that was made here: not what a tensor's values are, or what is called forward."""
         owner = root(node)
+        if node.attr == "forward" or (node.attr == "data" and isinstance(node.value, ast.Name)):
+            return False
         return owner in ("self", "ctx") or (owner in self._made and owner not in self._shared)
 
     def _name(self, node: ast.Name) -> Iterator[tuple[Rule, str]]:

@@ -19,7 +19,8 @@ class Source:
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         self.imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
-        self.kernels = {node.name: node for node in self.nodes if isinstance(node, ast.FunctionDef) and is_jit(node)}
+        functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
+        self.kernels = {node.name: node for node in functions if any(map(self._is_jit, node.decorator_list))}
 
     @cached_property
     def imported(self) -> dict[str, str]:
@@ -44,9 +45,10 @@ class Source:
         start = self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
         return ".".join((start, *reversed(parts))) if start else ""
 
-
-def is_jit(node: ast.FunctionDef) -> bool:
-    return any(ast.unparse(decorator).partition("(")[0].split(".")[-1] == "jit" for decorator in node.decorator_list)
+    def _is_jit(self, decorator: ast.expr) -> bool:
+        """Triton's, and no other of the name."""
+        path = self.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        return path.startswith("triton") and path.endswith(".jit")
 
 
 def root(node: ast.AST) -> str:

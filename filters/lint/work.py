@@ -14,10 +14,12 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .finding import Rule
 from .host import Function, Host
-from .names import COMPUTING, FAMILIES, HARMLESS, PRODUCTS, TYPES
+from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, FAMILIES, FUNCTIONS, HARMLESS, PRODUCTS, TYPES
 from .reach import Found
 from .source import Source, root
 
+_GUARDS = frozenset("contextlib.suppress contextlib.ExitStack contextlib.AsyncExitStack".split())
+_FAMILIES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "torch.masked.", "torch.nested.")
 _LEAVING = frozenset("item numpy tolist".split())
 
 
@@ -37,6 +39,9 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
     for name in sorted(source.kernels.keys() - host.launched):
         if name not in host.helpers:
             yield source.kernels[name], Rule.NOT_LAUNCHED, f"{name} is never launched"
+    for name in sorted(host.launched_on_grids):
+        if _stores_nothing(source.kernels[name]):
+            yield source.kernels[name], Rule.STORES_NOTHING, f"{name} stores nothing"
     yield from _deferred(source)
     declared = {name.split(".")[1] if "." in name else name for name in extern_ops}
     for node in host.nodes:
@@ -44,11 +49,63 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
             yield node, Rule.GUARDED, "try"
         elif isinstance(node, ast.Call):
             yield from _call(node, source, host, declared)
-        elif isinstance(node, ast.BinOp) and (isinstance(node.op, ast.MatMult) or _on_tensors(node, host)):
-            if not (isinstance(node.op, ast.MatMult) and declared & PRODUCTS):
-                yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
-        elif isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not) and host.is_tensor(node.operand):
+        elif isinstance(node, ast.For):
+            yield from _layers_in_turn(node, host, declared)
+        elif isinstance(node, (ast.Attribute, ast.Name)):
+            yield from _passed_on(node, source, host, declared)
+        elif _computes(node, host) and not (_is_product(node) and declared & PRODUCTS):
             yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
+
+
+def _computes(node: ast.AST, host: Host) -> bool:
+    """Whether an operator works on a tensor."""
+    if isinstance(node, ast.BinOp):
+        return _is_product(node) or host.is_tensor(node.left) or host.is_tensor(node.right)
+    if isinstance(node, ast.AugAssign):
+        return _is_product(node) or host.is_tensor(node.target)
+    if isinstance(node, ast.Compare):
+        ordered = all(isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)) for op in node.ops)
+        return ordered and any(map(host.is_tensor, (node.left, *node.comparators)))
+    return isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not) and host.is_tensor(node.operand)
+
+
+def _is_product(node: ast.AST) -> bool:
+    return isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult)
+
+
+def _stores_nothing(kernel: Function) -> bool:
+    """Whether a kernel neither stores nor calls what may."""
+    called = [node.func for node in ast.walk(kernel) if isinstance(node, ast.Call)]
+    methods = [ast.unparse(function) for function in called if not isinstance(function, ast.Name)]
+    helpers = [function.id for function in called if isinstance(function, ast.Name) and function.id != "range"]
+    return not helpers and not any(word in method for method in methods for word in ("store", "atomic", "asm", "copy"))
+
+
+def _passed_on(
+    node: ast.Attribute | ast.Name, source: Source, host: Host, declared: Collection[str]
+) -> Iterator[Found]:
+    """A function of PyTorch that is given a name, or to what calls it."""
+    parent = source.parents[node]
+    if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node):
+        return
+    path = source.path(node)
+    name = path.rsplit(".", 1)[-1]
+    functions = ("torch." + name, "torch.Tensor." + name, "torch.nn.functional." + name)
+    of_torch = path in functions and (name in FUNCTIONS or path == functions[2]) and name[:1].islower()
+    bound = isinstance(node, ast.Attribute) and node.attr in COMPUTING_TENSORS and host.is_tensor(node.value)
+    if (of_torch or bound) and not _is_declared(name or ast.unparse(node), declared):
+        yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
+
+
+def _layers_in_turn(node: ast.For, host: Host, declared: Collection[str]) -> Iterator[Found]:
+    """`for layer in self.layers: x = layer(x)`, of layers of torch.nn."""
+    stacks = {name for inner in ast.walk(node.iter) if (name := host.stacks.get(ast.unparse(inner)))}
+    names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+    calls = [inner for body in node.body for inner in ast.walk(body) if isinstance(inner, ast.Call)]
+    if stacks and not any(_is_declared(name, declared) for name in stacks):
+        for call in calls:
+            if isinstance(call.func, ast.Name) and call.func.id in names:
+                yield call, Rule.TORCH_COMPUTE, f"{ast.unparse(call.func)}, a layer of torch.nn"
 
 
 def _has_entry(source: Source) -> bool:
@@ -81,29 +138,64 @@ def _call(node: ast.Call, source: Source, host: Host, declared: set[str]) -> Ite
     path = source.path(node.func)
     name = path.rsplit(".", 1)[-1]
     text = ast.unparse(node.func)
-    if path == "contextlib.suppress":
+    held = node.func.value if isinstance(node.func, (ast.Attribute, ast.Subscript)) and not path else node.func
+    if isinstance(node.func, ast.Attribute) and node.func.attr != "forward":
+        held = node.func
+    layer = host.layers.get(ast.unparse(held)) or host.stacks.get(ast.unparse(held))
+    if layer:
+        if not _is_declared(layer, declared):
+            yield node, Rule.TORCH_COMPUTE, f"{text}, a layer of torch.nn"
+    elif path in _GUARDS:
         yield node, Rule.GUARDED, text
     elif path.startswith("torch."):
-        layer = path.startswith("torch.nn.") and name[:1].isupper() and name not in TYPES
-        function = path.startswith("torch.nn.functional.") or (path.count(".") == 1 and name not in HARMLESS)
-        linear = path.startswith(("torch.linalg.", "torch.special.", "torch.fft."))
-        layer = layer and host.function(node) != 0  # a constructor's shorthand at the top of the file is no work
-        if (layer or linear or (function and name[:1].islower())) and not _is_declared(name, declared):
+        if _is_compute(path, host.function(node) != 0) and not _is_declared(name, declared):
             yield node, Rule.TORCH_COMPUTE, text
     elif isinstance(node.func, ast.Attribute) and not path:
         yield from _method(node, node.func, host, declared)
+    else:
+        yield from _builtin(node, path, host)
+
+
+def _is_compute(path: str, in_function: bool) -> bool:
+    """Whether a call of this function or class of torch computes; a constructor's shorthand at the top of the file is
+    no work."""
+    name = path.rsplit(".", 1)[-1]
+    if path.startswith("torch.nn.") and name[:1].isupper():
+        return in_function and name not in TYPES
+    if path.startswith("torch.Tensor."):
+        return name.removesuffix("_") in COMPUTING_TENSORS or name.startswith("__")
+    if path.startswith(_FAMILIES) or (path.startswith("torch.nn.") and name == "forward"):
+        return True
+    function = path.startswith("torch.nn.functional.") or (path.count(".") == 1 and name not in HARMLESS)
+    return function and name[:1].islower()
+
+
+def _builtin(node: ast.Call, path: str, host: Host) -> Iterator[Found]:
+    """What Python computes of tensors without a method's name."""
+    text = ast.unparse(node.func)
+    given = [
+        inner for value in node.args for inner in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
+    ]
+    on_tensors = any(map(host.is_tensor, given))
+    if path == "operator.matmul" or (on_tensors and (path.startswith("operator.") or text in COMPUTING_BUILTINS)):
+        yield node, Rule.TORCH_COMPUTE, text
+    elif text in ("bool", "float", "int") and on_tensors:
+        yield node, Rule.VALUES_LEAVE, text
+    elif text == "getattr" and any(isinstance(value, ast.Constant) and value.value in COMPUTING for value in node.args):
+        yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
 def _method(node: ast.Call, method: ast.Attribute, host: Host, declared: set[str]) -> Iterator[Found]:
     name, text = method.attr, ast.unparse(method)
     if isinstance(method.value, ast.Name) and method.value.id == "self":
-        if name in host.layers and not _is_declared(host.layers[name], declared):
-            yield node, Rule.TORCH_COMPUTE, f"{text}, a layer of torch.nn"
-    elif name == "as_subclass":
+        return
+    if name == "as_subclass":
         yield node, Rule.DEFERRED, text
     elif name in _LEAVING:
         yield node, Rule.VALUES_LEAVE, text
-    elif name.removesuffix("_") in COMPUTING and not _is_declared(name.removesuffix("_"), declared):
+    elif _is_declared(name.removesuffix("_"), declared):
+        return
+    elif name.removesuffix("_") in (COMPUTING_TENSORS if host.is_tensor(method.value) else COMPUTING):
         yield node, Rule.TORCH_COMPUTE, text
 
 
@@ -111,7 +203,3 @@ def _is_declared(name: str, declared: Collection[str]) -> bool:
     """A mixed candidate may call an operator by any of its names: `linear` is `addmm`, `Conv2d` is `convolution`."""
     name = name.lower()
     return name in declared or any(name in family and family & set(declared) for family in FAMILIES)
-
-
-def _on_tensors(node: ast.BinOp, host: Host) -> bool:
-    return host.is_tensor(node.left) or host.is_tensor(node.right)

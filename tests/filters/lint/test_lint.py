@@ -22,12 +22,26 @@ def double(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + index, 2 * tl.load(x_ptr + index, mask=index < size), mask=index < size)
 """
+HELPERS = """
+import contextlib
+import operator
+
+ACTIVATION = nn.ReLU()
+TABLE = {"relu": torch.relu}
+relu = lambda values: torch.relu(values)
+
+
+def scaled(values):
+    return 2 * values
+"""
 MODEL = """
 class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(3) * 2)
         self.linear = nn.Linear(3, 3)
+        self.layers = nn.ModuleList([nn.ReLU()])
+        self.steps = nn.Sequential(nn.ReLU())
 
     def forward(self, x):
         out = torch.empty_like(x)
@@ -62,6 +76,10 @@ def test_a_hack_that_the_source_shows_is_found(case: Case) -> None:
         "weight = self.linear.weight.t()",
         "extra = torch.zeros((2, x.shape[0] + 1), device=x.device)",
         "assert x.is_contiguous(), 'contiguous'",
+        "weights = [layer.weight for layer in self.layers]",
+        "rows = 1 if x.shape[0] > 4 else 2",
+        "count = functools.reduce(operator.mul, x.shape)",
+        "block = max(16, min(128, size))",
     ],
 )
 def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
@@ -81,12 +99,54 @@ def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
         ("out = 2 * self.weight", Rule.TORCH_COMPUTE),
         ("out = torch.linalg.norm(out)", Rule.TORCH_COMPUTE),
         ("scale = x.mean()", Rule.TORCH_COMPUTE),
+        ("out = self.linear.forward(out)", Rule.TORCH_COMPUTE),
+        ("out = nn.Linear.forward(self.linear, out)", Rule.TORCH_COMPUTE),
+        ("out = self.steps(out)", Rule.TORCH_COMPUTE),
+        ("out = self.layers[0](out)", Rule.TORCH_COMPUTE),
+        ("for layer in self.layers: out = layer(out)", Rule.TORCH_COMPUTE),
+        ("out = ACTIVATION(out)", Rule.TORCH_COMPUTE),
+        ("out = relu(out)", Rule.TORCH_COMPUTE),
+        ("out = TABLE['relu'](out)", Rule.TORCH_COMPUTE),
+        ("product = torch.matmul", Rule.TORCH_COMPUTE),
+        ("rectify = out.relu", Rule.TORCH_COMPUTE),
+        ("out = torch.Tensor.relu(out)", Rule.TORCH_COMPUTE),
+        ("out = torch.sparse.mm(out, out)", Rule.TORCH_COMPUTE),
+        ("out = getattr(out, 'relu')()", Rule.TORCH_COMPUTE),
+        ("out = operator.mul(out, out)", Rule.TORCH_COMPUTE),
+        ("out = sum([out, out])", Rule.TORCH_COMPUTE),
+        ("out += 1", Rule.TORCH_COMPUTE),
+        ("out @= self.weight", Rule.TORCH_COMPUTE),
+        ("out[out < 0] = 0", Rule.TORCH_COMPUTE),
+        ("flat = x.view(-1)\n        out = flat + flat", Rule.TORCH_COMPUTE),
+        ("out = scaled(out)", Rule.TORCH_COMPUTE),
         ("scale = x.view(-1)[0].item()", Rule.VALUES_LEAVE),
+        ("scale = float(x[0])", Rule.VALUES_LEAVE),
+        ("out = operator.methodcaller('relu')(out)", Rule.HIDDEN_NAME),
+        ("out.data = x", Rule.SETS_SHARED),
+        ("out.set_(x)", Rule.HIDDEN_NAME),
+        ("stack = contextlib.ExitStack()", Rule.GUARDED),
         ("self.register_forward_hook(print)", Rule.DEFERRED),
     ],
 )
 def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
-    assert rule in rules(KERNEL + MODEL.format(body=body))
+    assert rule in rules(KERNEL + HELPERS + MODEL.format(body=body))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("double[(triton", "if False: double[(triton", Rule.NOT_LAUNCHED),
+        ("out = torch.empty_like(x)", "return x\n        out = torch.empty_like(x)", Rule.NOT_LAUNCHED),
+        ("(triton.cdiv(size, 128),)", "(0,)", Rule.NOT_LAUNCHED),
+        ("tl.store(out_ptr + index, ", "tl.where(index < size, ", Rule.STORES_NOTHING),
+        ("@triton.jit", "@jit", Rule.NO_KERNEL),
+        ("self.weight = ", "self.forward = ", Rule.SETS_SHARED),
+    ],
+)
+def test_a_kernel_that_does_nothing_is_found(old: str, new: str, rule: Rule) -> None:
+    code = KERNEL + "def jit(function): return function\n" + MODEL.format(body="pass")
+    assert rules(code) == set()
+    assert rule in rules(code.replace(old, new, 1))
 
 
 def test_a_mixed_candidate_may_use_what_it_declares() -> None:
