@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import select
@@ -23,6 +24,7 @@ from ..exchange import SandboxError, memfd
 from ..protocol import Tensors
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 _START_S = 120.0  # for importing torch and making a context
 _END_S = 10.0
@@ -66,11 +68,15 @@ class Execution:
     seconds: float  # that a GPU was busy with it
 
 
+class NotStarted(SandboxError):
+    """An executor did not start: its GPU is not there, or not any more."""
+
+
 class Executor:
     """One process with one GPU. Not thread-safe."""
 
     def __init__(self, ordinal: int, command: Sequence[str] = _COMMAND) -> None:
-        """Raises SandboxError: it did not start."""
+        """Raises: NotStarted."""
         self.usable, self.ordinal = True, ordinal
         self._log = os.memfd_create("log")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -84,9 +90,12 @@ class Executor:
                 start_new_session=True,
             )
         try:
-            message = self._receive(_START_S)
+            try:
+                message = self._receive(_START_S)
+            except TimeoutError:
+                message = b""
             if not message:
-                raise SandboxError(f"no executor for GPU {ordinal}: {self._said()}")
+                raise NotStarted(f"no executor for GPU {ordinal}: {self._said()}")
             self.described = Described(**json.loads(message)["ready"])
         except BaseException:
             self.close()
@@ -154,8 +163,10 @@ class Gpus:
         self._guests = dict.fromkeys(ordinals, 0)  # guests on each
         self._reserved: set[int] = set()  # for one holder alone, who may still wait for the others to leave
         self._started: set[Executor] = set()
+        self._lost: set[int] = set()  # whose executors do not start any more, while another's does
         self._described: Described | None = None
         self._busy_s = dict.fromkeys(ordinals, 0.0)
+        self._told_s = dict(self._busy_s)  # of it, by `spent`
         self._began: float | None = None  # when the first job did
 
     def usage(self) -> dict[int, float]:
@@ -163,6 +174,13 @@ class Gpus:
         with self._changed:
             elapsed = time.monotonic() - self._began if self._began is not None else 0.0
             return {ordinal: busy_s / elapsed if elapsed else 0.0 for ordinal, busy_s in self._busy_s.items()}
+
+    def spent(self) -> dict[int, float]:
+        """Ordinal -> seconds that its executor was busy since this was asked before."""
+        with self._changed:
+            spent = {ordinal: busy_s - self._told_s[ordinal] for ordinal, busy_s in self._busy_s.items()}
+            self._told_s = dict(self._busy_s)
+            return spent
 
     @property
     def described(self) -> Described:
@@ -176,7 +194,8 @@ class Gpus:
     def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
         """Execute on the next GPU that is free; a new executor takes the place of one that ended.
 
-        A job whose executor died under it runs once more on a new one; if that dies too, the job is the cause.
+        A job whose executor died under it runs once more on a new one; if that dies too, the job is the cause. A GPU
+        whose executor does not start again is left out from then on, while there is another.
 
         Raises:
             SandboxError: no executor can be started, or this is closed.
@@ -211,7 +230,7 @@ class Gpus:
         Raises SandboxError: this is closed.
         """
         with self._changed:
-            ordinal = self._wait_for(lambda: next((n for n in self._guests if n not in self._reserved), None))
+            ordinal = self._wait_for(lambda: next(filter(self._is_open, self._guests), None))
             self._reserved.add(ordinal)
         try:
             with self._changed:
@@ -224,11 +243,43 @@ class Gpus:
 
     @contextlib.contextmanager
     def _lease(self) -> Iterator[Executor]:
-        with self._changed:
-            ordinal = self._wait_for(lambda: next((n for n in self._idle if n not in self._reserved), None))
-            held = self._idle.pop(ordinal)
-        with self._held(ordinal, held) as executor:
+        while True:
+            with self._changed:
+                ordinal = self._wait_for(lambda: next(filter(self._is_open, self._idle), None))
+                executor = self._idle.pop(ordinal)
+            try:
+                executor = executor or self._start(ordinal)
+                break
+            except NotStarted as error:
+                if not self._give_up(ordinal):
+                    raise
+                log.error("%s: this GPU is left out from now on", error)
+            finally:
+                if executor is None:
+                    self._give_back(ordinal, None)
+        try:
             yield executor
+        finally:
+            if self._closed.is_set() or not executor.usable:
+                self._end(executor)
+                executor = None
+            self._give_back(ordinal, executor)
+
+    def _give_up(self, ordinal: int) -> bool:
+        """Leave a GPU out, if it is not the last."""
+        with self._changed:
+            if not set(self._guests) - self._lost - {ordinal}:
+                return False
+            self._lost.add(ordinal)
+            return True
+
+    def _give_back(self, ordinal: int, executor: Executor | None) -> None:
+        with self._changed:
+            self._idle[ordinal] = executor
+            self._changed.notify_all()
+
+    def _is_open(self, ordinal: int) -> bool:
+        return ordinal not in self._reserved and ordinal not in self._lost
 
     def _wait_for(self, find: Callable[[], T | None]) -> T:
         """What `find` finds, when it does. Raises: SandboxError: this is closed."""
@@ -240,22 +291,8 @@ class Gpus:
             self._changed.wait()
 
     def _with_place(self) -> int | None:
-        open_ones = [n for n, guests in self._guests.items() if n not in self._reserved and guests < _GUESTS]
+        open_ones = [n for n, guests in self._guests.items() if self._is_open(n) and guests < _GUESTS]
         return min(open_ones, key=self._guests.__getitem__, default=None)
-
-    @contextlib.contextmanager
-    def _held(self, ordinal: int, executor: Executor | None) -> Iterator[Executor]:
-        """The executor of a GPU that was idle, started if there is none; what is left of it is idle again."""
-        try:
-            executor = executor or self._start(ordinal)
-            yield executor
-        finally:
-            if executor is not None and (self._closed.is_set() or not executor.usable):
-                self._end(executor)
-                executor = None
-            with self._changed:
-                self._idle[ordinal] = executor
-                self._changed.notify_all()
 
     def _start(self, ordinal: int) -> Executor:
         executor = Executor(ordinal, self._command)

@@ -46,7 +46,7 @@ TENSORS = {
     "binary.hash of scale": torch.zeros(1, dtype=torch.uint8),
 }
 RIGHT = "floats(out, count)[:] = floats(x, count) * factor"
-Make = Callable[[str], Gpus]
+Make = Callable[..., Gpus]
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def gpus(tmp_path: Path) -> Iterator[Make]:
     """Two GPUs whose second kernel does what it is told."""
     made: list[Gpus] = []
 
-    def make(body: str) -> Gpus:
+    def make(body: str, ordinals: tuple[int, ...] = (0,)) -> Gpus:
         script = tmp_path / "double.py"
         text = START.replace("PATH", repr(sys.path)).replace("    BODY", textwrap.indent(textwrap.dedent(body), "    "))
         script.write_text(text)
-        made.append(Gpus([0], (sys.executable, str(script))))
+        made.append(Gpus(ordinals, (sys.executable, str(script))))
         return made[-1]
 
     yield make
@@ -115,6 +115,38 @@ def test_a_job_is_not_blamed_for_an_executor_that_was_dead_before(gpus: Make, tm
     service = gpus(f"if not Path({str(once)!r}).exists(): Path({str(once)!r}).touch(); os._exit(3)\n{RIGHT}")
     assert service.run(REQUEST, TENSORS, 60).how == How.DONE
     assert starts(tmp_path) == 2
+
+
+def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
+    """The second dies under its first job and never starts again: no job is lost, and none asks for it any more."""
+    fallen = tmp_path / "fallen"
+    body = f"""
+        fallen = Path({str(fallen)!r})
+        if sys.argv[2] == "1":
+            fallen.touch()
+            os._exit(3)
+        {RIGHT}
+    """
+    service = gpus(body, (0, 1))
+    script = tmp_path / "double.py"
+    gone = (
+        f"import sys; from pathlib import Path; sys.argv[2] == '1' and Path({str(fallen)!r}).exists() and sys.exit(4)"
+    )
+    script.write_text(f"{gone}\n{script.read_text()}")
+    with ThreadPoolExecutor(4) as threads:
+        ended = list(threads.map(lambda _: service.run(REQUEST, TENSORS, 60), range(12)))
+    assert {execution.how for execution in ended} == {How.DONE} and fallen.exists()
+    before = starts(tmp_path)
+    with service.share() as ordinal:
+        assert ordinal == 0
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and starts(tmp_path) == before
+
+
+def test_the_time_of_each_gpu_is_told_once(gpus: Make) -> None:
+    service = gpus(RIGHT)
+    service.run(REQUEST, TENSORS, 60)
+    assert service.spent()[0] > 0
+    assert service.spent() == {0: 0.0}
 
 
 def test_a_malformed_program(gpus: Make) -> None:
