@@ -1,121 +1,123 @@
 """Builds a small corpus again and again while things go wrong, and compares the shards with an undisturbed build's.
 
-    python benchmarks/chaos.py                       # 50 rounds; records scale.chaos
+    python benchmarks/chaos.py                       # 50 rounds; records scale.chaos when all have ended
     python benchmarks/chaos.py --rounds 3 --until probe --dry
 
-A round meets up to three faults, drawn by its seed, and then runs undisturbed to its end:
+A round meets up to three faults, drawn by its number, and then runs undisturbed to its end:
 
-    kill        the command is killed at some moment (SIGKILL)
-    kill guest  one of the processes that it started is
-    full        files cannot grow past some size, as on a full disk
-    read only   the run directory cannot be written
-    damage      files of the store and of finished stages lose their end, or have a flipped bit
-    requests    the store is an object store that fails one request in three
+    kill            the command is killed at some moment (SIGKILL)
+    kill at N       the same, when it has written its n-th file or folder
+    kill guest      one of the processes that it started is killed
+    stall           one of them stands still for seconds
+    full            files cannot grow past some size, as on a full disk
+    read only       the run directory cannot be written
+    damage          files of the store and of finished stages lose their end, or have a flipped bit
+    requests        the store is an object store that fails one request in three
+    models          the endpoint of a model fails one request in two
+    gpu             one of two GPUs is lost under a job and comes back; the other is lost for good
+    clock           the clock is days off, and files have times of the future
+
+Rounds are written down as they end: stopped and started again, it goes on, as long as the code gives the same shards.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import multiprocessing
 import os
 import random
-import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
-import fsspec
 import psutil
-from fsspec.implementations.local import LocalFileSystem
+from chaos_build import FLUSHES, WORKERS, Attempt
 
-from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.graph import STAGES
 
 COMMAND = "python benchmarks/chaos.py"
-FAULTS = ("kill", "kill guest", "full", "read only", "damage", "requests")
-WORKERS = 2
+FAULTS = ("kill", "kill at", "kill guest", "stall", "full", "read only", "damage", "requests", "models", "gpu", "clock")
+LOSES_RESULTS = ("damage", "gpu", "models")  # work is rightly done again after them
 AT_ONCE = 2 * WORKERS  # records that a worker holds
-NOBODY = 65534
-LICENCE = "Permission is hereby granted, free of charge, under the MIT License. SPDX-License-Identifier: MIT\n"
-MODULE = """
-
-class Layer{n}(nn.Module):
-    def __init__(self, width: int):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return torch.{function}(x * self.weight) + {n}.0
-"""
-FUNCTIONS = "relu sigmoid tanh exp sin cos abs square".split()
-
-
-class Unreliable(LocalFileSystem):
-    """Fails one request in three."""
-
-    protocol = "unreliable"
-
-    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
-        if random.random() < 1 / 3:
-            raise OSError(f"{path}: 503, slow down")
-        return super()._open(path, mode, **kwargs)
+FORK = multiprocessing.get_context("fork")  # each attempt finds all modules imported
+LAYERS = Path(__file__).with_name("chaos_layers.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One run of the command, in a process of its own."""
+class Round:
+    """How a round ended. A line of the file of results."""
 
-    root: Path
-    corpus: Path
-    until: str
-
-    def start(self, fault: str, seed: random.Random) -> subprocess.Popen[bytes]:
-        store = f"unreliable://{self.root}/store" if fault == "requests" else str(self.root / "store")
-        command = [sys.executable, __file__, "--child", self.root, self.corpus, self.until, store]
-        limit = seed.choice((500, 5_000, 50_000))
-
-        def prepare() -> None:
-            if fault == "full":
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-        user = NOBODY if fault == "read only" and os.getuid() == 0 else None
-        return subprocess.Popen(
-            list(map(str, command)), preexec_fn=prepare, user=user, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-
-    def run(self, fault: str, seed: random.Random, seconds: float) -> int:
-        """Exit status. `seconds` is what the undisturbed run took."""
-        if fault == "damage":
-            damage(self.root, seed)
-        process = self.start(fault, seed)
-        if fault in ("kill", "kill guest"):
-            try:
-                return process.wait(seed.uniform(0.0, seconds))
-            except subprocess.TimeoutExpired:
-                kill(process, fault, seed)
-        return process.wait(10 * seconds + 60)
+    number: int
+    expected: str  # digest of the undisturbed build's shards
+    same: bool
+    faults: tuple[str, ...]  # that it met
+    redone: int  # most records that were begun again after a kill
 
 
-def kill(process: subprocess.Popen[bytes], fault: str, seed: random.Random) -> None:
+def disturb(attempt: Attempt, fault: str, seed: random.Random, seconds: float) -> tuple[str, int]:
+    """Run once. Returns the fault, "" if the run had ended before it came, and the exit status.
+
+    `seconds` is what the undisturbed run took.
+    """
+    if fault == "damage":
+        damage(attempt.root, seed)
+    process = FORK.Process(target=_alone, args=(attempt, fault, seed.randrange(1 << 30)))
+    process.start()
+    if fault in ("kill", "kill guest", "stall"):
+        done = len(list(attempt.root.glob("stages/*/stage.json"))) / (len(STAGES) + 1)
+        process.join(seed.uniform(0.0, (1 - done) * seconds))
+        if process.exitcode is None:
+            strike(process, fault, seed)
+        else:
+            fault = ""
+    process.join(10 * seconds + 60)
+    if process.exitcode is None:
+        process.kill()
+        raise SystemExit(f"{attempt.root.name}: {fault or 'the undisturbed end'} never ended")
+    if fault.startswith("kill at") and process.exitcode != -signal.SIGKILL:
+        fault = ""
+    return fault, process.exitcode
+
+
+def _alone(attempt: Attempt, fault: str, seed: int) -> None:
+    os.setsid()
+    sys.modules["__main__"] = ModuleType("__main__")  # processes that it starts import this file otherwise
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    with attempt.root.with_suffix(".log").open("a") as log:
+        os.dup2(log.fileno(), 2)
+    attempt.run(fault, seed)
+
+
+def strike(process: BaseProcess, fault: str, seed: random.Random) -> None:
+    assert process.pid is not None
     target = process.pid
-    if fault == "kill guest":
-        others = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
-        if not others:
-            return
-        target = seed.choice(sorted(others))
-    with suppress(ProcessLookupError):  # it ended just now
-        os.kill(target, signal.SIGKILL)
+    with suppress(ProcessLookupError, psutil.NoSuchProcess):  # it ended just now
+        if fault != "kill":
+            others = [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
+            if not others:
+                return
+            target = seed.choice(sorted(others))
+        if fault == "stall":
+            os.kill(target, signal.SIGSTOP)
+            time.sleep(seed.uniform(1.0, 3.0))
+        os.kill(target, signal.SIGCONT if fault == "stall" else signal.SIGKILL)
 
 
 def damage(root: Path, seed: random.Random) -> None:
     files = sorted(path for path in root.rglob("*") if path.suffix in (".parquet", ".json") and path.stat().st_size)
+    files = [path for path in files if path.name != "run.json"]  # says by itself that it is damaged, and the remedy
     for path in seed.sample(files, min(3, len(files))):
         data = path.read_bytes()
         at = seed.randrange(len(data))
@@ -123,97 +125,120 @@ def damage(root: Path, seed: random.Random) -> None:
         path.write_bytes(cut if seed.random() < 0.5 else flipped)
 
 
-def child(root: Path, corpus: str, until: str, store: str) -> None:
-    """All stages up to `until`; each record whose work begins becomes a line of `began`."""
-    from kernelquarry.pipeline.build import run_stage
-    from kernelquarry.pipeline.graph import STAGES
-    from kernelquarry.pipeline.opening import on_runner, open_run, sandbox_settings
-    from kernelquarry.pipeline.schema.errors import UserError
-    from kernelquarry.transforms import stage as stages
-
-    fsspec.register_implementation("unreliable", Unreliable)
-    guarded = stages.run_guarded
-
-    def counted(work: Any, given: Any, *services: Any) -> Any:
-        with root.with_suffix(".began").open("a") as stream:
-            stream.write(json.dumps([work.__name__, given.id]) + "\n")
-        return guarded(work, given, *services)
-
-    try:
-        run = open_run(root, corpus, root.parent, sandbox_settings(WORKERS))
-        run = on_runner(run, None, store, "none")
-        for stage in STAGES:
-            if stage.work is not None and stage.work.where is stages.Where.GUESTS:
-                stages.run_guarded = counted
-            run_stage(run, stage, lambda *_: nullcontext())
-            stages.run_guarded = guarded
-            if stage.name == until:
-                return
-    except (UserError, OSError) as error:
-        sys.exit(f"chaos: {error}")
+def shards(root: Path) -> dict[str, str]:
+    paths = sorted(root.glob("stages/*/*.parquet"))
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
-def shards(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.glob("stages/*/*.parquet"))}
+def drawn(number: int, seed: random.Random) -> list[str]:
+    """Each kind comes first in as many rounds."""
+    kinds = [FAULTS[number % len(FAULTS)], *seed.choices(FAULTS, k=seed.choice((0, 0, 1, 2)))]
+    return [f"{kind} {seed.randint(1, FLUSHES)}" if kind == "kill at" else kind for kind in kinds]
 
 
-def repeated(began: Path, lines_before: int) -> int:
-    """Records whose work began again after the first `lines_before`."""
-    lines = began.read_text().splitlines() if began.exists() else []
-    return len(set(lines[:lines_before]) & set(lines[lines_before:]))
+def play(attempt: Attempt, number: int, faults: list[str], seconds: float, expected: dict[str, str]) -> Round:
+    seed = random.Random(number)
+    met, ends = list[str](), list[int]()  # faults, and how many records had been begun at the end of each
+    for fault in [*(faults or drawn(number, seed)), ""]:
+        struck, status = disturb(attempt, fault, seed, seconds)
+        met.append(struck)
+        ends.append(len(attempt.lines()))
+    if status:
+        raise SystemExit(f"round {number}: the undisturbed end failed: {attempt.root.with_suffix('.log').read_text()}")
+    found = shards(attempt.root)
+    if found == expected:
+        shutil.rmtree(attempt.root)
+    came = tuple(fault for fault in met if fault)
+    return Round(number, key(expected), found == expected, came, redone(met, ends, attempt.lines()))
 
 
-def round_of(number: int, folder: Path, corpus: Path, until: str, seconds: float) -> tuple[Path, Counter[str], int]:
-    """The finished run directory, the faults that it met, and the most records that were begun again after a kill."""
-    seed, root = random.Random(number), folder / f"round{number}"
-    began, attempt, faults, worst = root.with_suffix(".began"), Attempt(root, corpus, until), Counter[str](), 0
-    before = 0
-    for fault in [*seed.choices(FAULTS, k=seed.randint(1, 3)), ""]:
-        status = attempt.run(fault, seed, seconds)
-        now = len(began.read_text().splitlines()) if began.exists() else 0
-        if faults and next(reversed(faults)) == "kill" and fault != "damage":
-            worst = max(worst, repeated(began, before))
-        faults[fault or "none"] += 1
-        before = now
-        if not fault and status:
-            raise SystemExit(f"round {number}: the undisturbed end failed with status {status}")
-    return root, faults, worst
+def redone(met: list[str], ends: list[int], began: list[str]) -> int:
+    """The most records that were begun before a kill and again after it, up to a fault that loses results."""
+    worst = 0
+    for index, fault in enumerate(met):
+        if fault.startswith("kill") and fault != "kill guest":
+            later = [other for other, name in enumerate(met) if other > index and name in LOSES_RESULTS]
+            last = ends[later[0] - 1] if later else len(began)
+            first = ends[index]
+            worst = max(worst, len(set(began[:first]) & set(began[first:last])))
+    return worst
+
+
+def key(found: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:16]
+
+
+def undisturbed(folder: Path, corpus: Path, until: str) -> tuple[dict[str, str], float]:
+    """Its shards, and the seconds that it took."""
+    started, attempt = time.monotonic(), Attempt(folder / "undisturbed", corpus, until)
+    _, status = disturb(attempt, "", random.Random(0), 600.0)
+    found = shards(attempt.root)
+    if status or not any(f"-{until}/kept-" in name for name in found):
+        raise SystemExit(f"the undisturbed build failed: {attempt.root.with_suffix('.log').read_text()}")
+    return found, time.monotonic() - started
+
+
+def copy_corpus(folder: Path) -> Path:
+    corpus = folder / "layers"
+    corpus.mkdir()
+    shutil.copy(ROOT / "LICENSE", corpus)
+    shutil.copy(LAYERS, corpus / "layers.py")
+    return corpus
+
+
+def read_rounds(results: Path, expected: str) -> list[Round]:
+    lines = results.read_text().splitlines() if results.exists() else []
+    rounds = [Round(**json.loads(line)) for line in lines]
+    return [each for each in rounds if each.expected == expected]
+
+
+def report(rounds: list[Round], number: int, files: int) -> None:
+    same, worst = sum(each.same for each in rounds), max(each.redone for each in rounds)
+    met = Counter(fault.rstrip(" 0123456789") for each in rounds for fault in each.faults)
+    told = f"{same} of {number} builds, {files} shards each; " + ", ".join(f"{n} x {f}" for f, n in sorted(met.items()))
+    record("scale.chaos", 100 * same / number, COMMAND, told)
+    record("scale.chaos.redone", worst / AT_ONCE, COMMAND, f"{worst} records of {AT_ONCE} that a worker may hold")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--until", default="tidy", help="last stage of each build")
+    parser.add_argument("--at-once", type=int, default=2, help="rounds")
+    parser.add_argument("--until", default=STAGES[-1].name, help="last stage of each build")
+    parser.add_argument("--faults", nargs="*", default=[], help="of each round, in place of those that are drawn")
+    parser.add_argument("--results", type=Path, default=Path("out/chaos.jsonl"))
     parser.add_argument("--dry", action="store_true", help="record no figure")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        corpus = folder / "layers"
-        corpus.mkdir()
-        (corpus / "LICENSE").write_text(LICENCE)
-        modules = (MODULE.format(n=n, function=function) for n, function in enumerate(FUNCTIONS))
-        (corpus / "layers.py").write_text("import torch\nfrom torch import nn\n" + "".join(modules))
-        started, undisturbed = time.monotonic(), folder / "undisturbed"
-        if Attempt(undisturbed, corpus, given.until).run("", random.Random(0), 600.0):
-            raise SystemExit("the undisturbed build failed")
-        seconds, expected = time.monotonic() - started, shards(undisturbed)
-        met, same, worst = Counter[str](), 0, 0
-        for number in range(given.rounds):
-            root, faults, redone = round_of(number, folder, corpus, given.until, seconds)
-            same += shards(root) == expected
-            met.update(faults)
-            worst = max(worst, redone)
-            print(f"round {number}: {dict(faults)}, {redone} begun again, {same} of {number + 1} the same", flush=True)
-            shutil.rmtree(root)
-    told = f"{same} of {given.rounds} builds, {len(expected)} shards each; " + ", ".join(
-        f"{n} x {fault}" for fault, n in sorted(met.items()) if fault != "none"
-    )
-    if not given.dry:
-        record("scale.chaos", 100 * same / given.rounds, COMMAND, told)
-        record("scale.chaos.redone", worst / AT_ONCE, COMMAND, f"{worst} records of {AT_ONCE} that a worker may hold")
-    raise SystemExit(same < given.rounds)
+    folder = Path(tempfile.mkdtemp(prefix="chaos-"))
+    folder.chmod(0o755)
+    corpus = copy_corpus(folder)
+    expected, seconds = undisturbed(folder, corpus, given.until)
+    print(f"undisturbed: {len(expected)} shards in {seconds:.0f} s", flush=True)
+    given.results.parent.mkdir(parents=True, exist_ok=True)
+    left = sorted(set(range(given.rounds)) - {each.number for each in read_rounds(given.results, key(expected))})
+
+    def some(numbers: list[int]) -> None:
+        for number in numbers:
+            attempt = Attempt(folder / f"round{number}", corpus, given.until)
+            ended = play(attempt, number, given.faults, seconds, expected)
+            with given.results.open("a") as stream:
+                stream.write(json.dumps(asdict(ended)) + "\n")
+            print(f"round {number}: {', '.join(ended.faults)}; {ended.redone} begun again", flush=True)
+            if not ended.same:
+                print(f"round {number}: OTHER SHARDS, see {folder}", flush=True)
+
+    workers = [FORK.Process(target=some, args=(left[n :: given.at_once],)) for n in range(given.at_once)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    rounds = read_rounds(given.results, key(expected))
+    if len({each.number for each in rounds}) == given.rounds and not given.dry:
+        report(rounds, given.rounds, len(expected))
+    if len(rounds) < given.rounds or not all(each.same for each in rounds):
+        raise SystemExit(f"{folder} has the rounds that failed")
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
-    child(Path(sys.argv[2]), *sys.argv[3:6]) if sys.argv[1:2] == ["--child"] else main()
+    main()

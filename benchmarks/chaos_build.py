@@ -1,0 +1,206 @@
+"""One build of `chaos.py`'s corpus, in a process of its own that meets a fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import torch
+from fsspec.implementations.local import LocalFileSystem
+
+from kernelquarry.pipeline.build import Run, run_stage
+from kernelquarry.pipeline.figures import ROOT
+from kernelquarry.pipeline.graph import STAGES, named
+from kernelquarry.pipeline.manifest import Fingerprint
+from kernelquarry.pipeline.opening import on_runner, open_run, sandbox_settings, with_teachers
+from kernelquarry.pipeline.run import Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+from kernelquarry.pipeline.schema.arrow import count_records
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
+from kernelquarry.pipeline.schema.records import Candidate, Module
+from kernelquarry.transforms import stage as stages
+
+sys.path.append(str(ROOT / "tests"))
+
+from scripted_endpoint import Said, ScriptedEndpoint
+from teaching_table import TABLE
+from traced_programs import SIZE, doubled_sum, kernel
+
+WORKERS = 2
+DAY_S = 86_400
+LIMITS = (500, 5_000, 50_000)  # bytes of a file, on a full disk
+FLUSHES = 60  # files and folders that a build writes, about
+GPUS = (0, 1)
+NOBODY = 65534
+KERNELS = ("add", "scale")
+_lent: list[Gpus] = []
+
+
+class Unreliable(LocalFileSystem):
+    """Fails one request in three."""
+
+    protocol = "unreliable"
+
+    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        if random.random() < 1 / 3:
+            raise OSError(f"{path}: 503, slow down")
+        return super()._open(path, mode, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run of all stages up to `until`. Each record whose work begins becomes a line of `began`."""
+
+    root: Path
+    corpus: Path
+    until: str
+
+    @property
+    def began(self) -> Path:
+        return self.root.with_suffix(".began")
+
+    def lines(self) -> list[str]:
+        return self.began.read_text().splitlines() if self.began.exists() else []
+
+    def run(self, fault: str, seed: int) -> None:
+        """Ends the process: status 0 unless the fault was too much for this run."""
+        random.seed(seed)
+        _prepare(fault, self.root)
+        try:
+            self._stages(fault, seed)
+        except (UserError, OSError) as error:
+            sys.exit(f"{fault or 'undisturbed'}: {error}")
+
+    def _stages(self, fault: str, seed: int) -> None:
+        store = f"unreliable://{self.root}/store" if fault == "requests" else str(self.root / "store")
+        run = on_runner(
+            open_run(self.root, str(self.corpus), self.root.parent, sandbox_settings(WORKERS)), None, store, "none"
+        )
+        guarded = stages.run_guarded
+
+        def counted(work: Any, given: Any, *services: Any) -> Any:
+            with self.began.open("a") as stream:
+                stream.write(json.dumps([getattr(work, "__name__", "execute"), given.id]) + "\n")
+            return guarded(work, given, *services)
+
+        for stage in STAGES:
+            in_guests = stage.work is not None and stage.work.where is stages.Where.GUESTS
+            stages.run_guarded = counted if in_guests else guarded
+            with _teachers(run, fault) if stage.asks else nullcontext(run) as asking:
+                run_stage(asking, stage, lambda *_: nullcontext())
+            if stage.gives is Candidate:
+                stages.run_guarded = counted
+                _execute(run, fault, seed)
+            if stage.name == self.until:
+                return
+
+
+def _prepare(fault: str, root: Path) -> None:
+    match fault.rstrip(" 0123456789"):
+        case "full":
+            limit = random.choice(LIMITS)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        case "read only":
+            os.setuid(NOBODY)
+        case "kill at":
+            _kill_at(int(fault.removeprefix("kill at")))
+        case "requests":
+            fsspec.register_implementation("unreliable", Unreliable, clobber=True)
+        case "clock":
+            _skew(root)
+
+
+def _kill_at(flush: int) -> None:
+    """Dies with the n-th file or folder that is flushed: files before they have their name, their folders after it."""
+    fsync, left = os.fsync, iter(range(flush - 1, -1, -1))
+
+    def fatal(descriptor: int) -> None:
+        fsync(descriptor)
+        if not next(left):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.fsync = fatal
+
+
+def _skew(root: Path) -> None:
+    """This process is days off, and what was written before has times of the past and the future."""
+    now, days = time.time, random.choice((-3, 3))
+    for path in sorted(root.rglob("*")):
+        at = now() + random.uniform(-2, 2) * DAY_S
+        os.utime(path, (at, at))
+    time.time = lambda: now() + days * DAY_S
+
+
+@contextmanager
+def _teachers(run: Run, fault: str) -> Iterator[Run]:
+    """The run with a model to ask, which answers nothing useful; where that is the fault, one request in two fails."""
+    failures = [Said(status=500), Said(status=429, headers={"Retry-After": "0"}), Said(cut_at=20), Said(body=b"<html>")]
+
+    def answer(request: dict[str, Any], number: int) -> Said:
+        return (
+            random.choice(failures)
+            if fault == "models" and random.random() < 0.5
+            else Said("```python\nimport os\n```")
+        )
+
+    with ScriptedEndpoint(answer) as endpoint:
+        table = run.root.with_suffix(f".{os.getpid()}.toml")
+        table.write_text(TABLE.format(url=endpoint.url))
+        taught = with_teachers(run, table, None)
+        table.unlink()
+        yield replace(taught, workplace=replace(taught.workplace, answers=run.root / "answers.sqlite"))
+
+
+def _execute(run: Run, fault: str, seed: int) -> None:
+    """Executes a program for each candidate on doubles of two GPUs, which the fault "gpu" takes away in the middle."""
+    tidy = named("tidy")
+    assert tidy is not None
+    shards, directory = run.directory(tidy).kept, StageDirectory(run.root / "stages" / "07-execute")
+    made_by = Fingerprint.of((), ())
+    entered = sum(count_records(path, Candidate) for path in shards)
+    inputs = {path.name: digest(path) for path in shards}
+    if directory.finished(made_by.key, inputs) is not None:
+        return
+    executor = Path(__file__).with_name("lost_gpu.py")
+    command = (sys.executable, str(executor), str(run.root), str(seed) if fault == "gpu" else "")
+    work = stages.Work("execute", _doubled, Module, stages.Where.GUESTS)
+    with Gpus(GPUS, command) as gpus:
+        _lent[:] = [gpus]  # a function that holds them cannot be sent to a worker
+        execute(
+            lambda: (
+                read_shards(shards, Candidate) | stages.ApplyStage(work, made_by, run.workplace) | tag_as("execute")
+            ),
+            stage="execute",
+            kind=Module,
+            made_by=made_by,
+            directory=directory,
+            inputs=inputs,
+            counted=(Counted("execute", "module", entered),),
+            shards=1,
+        )
+
+
+def _doubled(given: Candidate, _: Sandbox) -> Outcome[Module]:
+    """Keeps the candidate's module, whose code becomes what the GPU gave."""
+    values = torch.arange(SIZE, dtype=torch.float32) + number_of(given.id) % 100
+    binaries = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in KERNELS}
+    runs = [{"program": 0, "trial": 0, "state": "0", "poison": "nan", "launching": True}]
+    request = {"kernels": [kernel(name) for name in KERNELS], "programs": [doubled_sum()], "runs": runs}
+    execution = _lent[0].run(request, {"input.0.0": values, "state.0.weight": torch.ones(SIZE), **binaries}, 60.0)
+    if execution.how != How.DONE:
+        raise RuntimeError(f"{execution.how}: {execution.why}")
+    return Kept(replace(given.probed.module, code=str(execution.tensors["0.output.0"].tolist())))
