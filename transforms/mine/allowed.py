@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .einops.pattern import DEFINED, FUNCTIONS
 
 THIRD_PARTY = frozenset({"einops", "numpy", "torch", "typing_extensions"})
@@ -23,10 +25,17 @@ FORBIDDEN = frozenset(
     """.split()
 )
 
+# What `stand_ins` writes out.
+_OF_TIMM = re.compile(
+    r"timm(\.models)?\.layers(\.\w+)?\.(DropPath|drop_path|LayerNorm2d|Mlp|to_[1-4]tuple|trunc_normal_)"
+)
+
 
 def allowed(dotted: str) -> bool:
     """Whether `import a.b.c`, or the use of `a.b.c`, is one that a mined module may have."""
     root = dotted.partition(".")[0]
+    if root == "timm":  # of which the mined module has nothing left either
+        return _OF_TIMM.fullmatch(dotted) is not None
     if root not in THIRD_PARTY and root not in STANDARD:
         return False
     if root == "einops":  # of which the mined module has nothing left

@@ -19,7 +19,7 @@ from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 
-from . import syntax
+from . import stand_ins, syntax
 from .classes import Classes
 from .closure import Closure, close
 from .einops.pattern import Unsupported
@@ -128,6 +128,8 @@ class _Miner:
                 objection = Reason.NAME_CONFLICT, str(error)
             except Unsupported as error:
                 objection = Reason.FORBIDDEN_IMPORT, f"einops: {error}"
+            except stand_ins.NotByName as error:
+                objection = Reason.FORBIDDEN_IMPORT, str(error)
             except SyntaxError as error:
                 objection = Reason.SYNTAX_ERROR, error.msg
             except (syntax.Malformed, RecursionError, MemoryError) as error:

@@ -13,6 +13,7 @@ from .naming import choose
 from .order import in_order
 from .piece import Pieces
 from .resolve import Resolver
+from .stand_ins import stand_in
 from .write import Writer, Written
 
 
@@ -37,6 +38,7 @@ class Renderer:
         Raises:
             NameConflict: two definitions share a name, and the text of one does not allow to rename it.
             Unsupported: einops is used in a way that is not written out.
+            NotByName: so is timm.
         """
         pieces = in_order(closure.entry, [self._pieces.of(closure, d) for d in closure.definitions])
         names = choose(closure.entry, pieces)
@@ -47,6 +49,8 @@ class Renderer:
 def _file(compound: list[bool], written: list[Written]) -> Rendered:
     imports = set[str]().union(*(definition.imports for definition in written))
     imports, texts, layers = write_out(imports, [definition.text for definition in written])
+    imports, others = stand_in(imports)
+    layers = [*others, *layers]
     compounds = [True] * len(layers) + compound
     header = "\n".join(["from __future__ import annotations", "", *_import_lines(imports)]).rstrip()
     blocks = [*layers, *texts]

@@ -64,10 +64,12 @@ class Source:
         return self._between(node.start_byte, node.end_byte, replace)
 
     def operand(self, node: Node, replace: Callable[[Call], str]) -> str:
-        """The same, so that `.name` can follow wherever it stands."""
-        if node.type in ("generator_expression", "list", "list_comprehension", "list_splat", "tuple"):
+        """The same, so that `.name` can follow wherever it stands; of a list, what einops makes of it."""
+        if node.type in ("generator_expression", "list_splat", "tuple"):
             raise Unsupported("a list of tensors")
         text = self.text(node, replace)
+        if _is_list(node):
+            return f"torch.stack({text})"
         try:
             ast.parse(text, mode="eval")
         except SyntaxError:  # lines that parentheses around them joined
@@ -100,6 +102,30 @@ class Source:
         if function not in FUNCTIONS or parent is None or parent.child_by_field_name("function") != node:
             raise Unsupported(f"{function}, not called")
         return _with_arguments(function, parent)
+
+
+def _is_list(node: Node) -> bool:
+    """Whether it is one as it stands, or the name of what was last bound to one in its function."""
+    if node.type in ("list", "list_comprehension"):
+        return True
+    if node.type == "call":
+        return syntax.text(syntax.field(node, "function")) == "list"
+    function = node
+    while function.type != "function_definition" and function.parent is not None:
+        function = function.parent
+    if node.type != "identifier" or function.type != "function_definition":
+        return False
+    bound = [value for name, value in _assigned(function) if name == node.text and value.end_byte <= node.start_byte]
+    return bool(bound) and bound[-1].type != "identifier" and _is_list(bound[-1])
+
+
+def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
+    """(target, value) of the assignments in it."""
+    for child in node.named_children:
+        value = child.child_by_field_name("right") if child.type == "assignment" else None
+        if value is not None:
+            yield syntax.field(child, "left").text, value
+        yield from _assigned(child)
 
 
 @lru_cache(maxsize=64)  # of those lately mined: a tree-sitter tree is large

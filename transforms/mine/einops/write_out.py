@@ -14,7 +14,10 @@ from .pattern import DEFINED, Unsupported
 from .plain import methods
 
 # Import lines, and what is written that needs them.
-_IMPORTS = {"import math": ("math.prod(",), "import torch": ("(torch.nn.Module)", "torch.cat(", "torch.einsum(")}
+_IMPORTS = {
+    "import math": ("math.prod(",),
+    "import torch": ("(torch.nn.Module)", "torch.cat(", "torch.einsum(", "torch.stack("),
+}
 
 
 def write_out(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], list[str]]:
