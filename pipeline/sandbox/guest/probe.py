@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import behaviour
-from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, STYLES, Style
+from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, STYLES
 from .probing.constructor import Construction, Constructor
-from .probing.forward import hints, starts
+from .probing.forward import starts
 from .probing.graph import Recorder, graph
 from .probing.graph import warm as warm_graph
 from .probing.guess import Guess, draw
@@ -35,6 +35,7 @@ _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most m
 _LEFT_OUT = r"NoneType|'Model' object has no attribute"
 _CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
+_Constructions: TypeAlias = Iterator[Construction | Failure]
 
 
 def warm() -> None:
@@ -113,29 +114,36 @@ class _Finder:
         Raises:
             Unfit: there is none; the evidence is how the first one failed.
         """
-        others: Sequence[Style]
         try:
-            return self._first(STYLES)
+            return self._first(self._constructor.constructions(STYLES))
         except TooBig as error:
-            unfit, others = Unfit("too_big", str(error)), LEAN_STYLES
+            unfit = Unfit("too_big", str(error))
         except Unfit as error:
-            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES}
-            fitting = [styles for pattern, styles in told.items() if re.search(pattern, error.evidence)]
-            if error.reason != "no_workload" or not fitting:
-                raise
-            unfit, others = error, fitting[0]
-        try:
-            return self._first(others)
-        except (TooBig, Unfit):
-            raise unfit from None
+            unfit = error
+        for others in self._others(unfit):
+            try:
+                return self._first(others)
+            except (TooBig, Unfit):
+                if time.process_time() > self._end:
+                    break
+        raise unfit
 
-    def _first(self, styles: Sequence[Style]) -> _Found:
+    def _others(self, unfit: Unfit) -> Iterator[_Constructions]:
+        """The constructions to try after those that failed so."""
+        if unfit.reason == "too_big":
+            yield self._constructor.constructions(LEAN_STYLES)
+            yield self._constructor.lean()
+        elif unfit.reason == "no_workload":
+            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES}
+            yield from (self._constructor.constructions(told[p]) for p in told if re.search(p, unfit.evidence))
+
+    def _first(self, constructions: _Constructions) -> _Found:
         """Raises: TooBig: other inputs would change nothing about that; Unfit: for any other reason."""
         not_constructed: Failure | None = None
         too_big = ""
         not_run: tuple[str, Failure] | None = None
         refused: Unfit | None = None
-        for found in self._constructor.constructions(styles):
+        for found in constructions:
             if isinstance(found, Failure):
                 too_big = too_big or (found.message if found.kind == "TooBig" else "")
                 not_constructed = not_constructed or found
@@ -163,11 +171,12 @@ class _Finder:
 
     def _call(self, found: Construction, sight: Sight | None = None) -> tuple[Caller, Guess | Failure]:
         """Raises: Unfit: calls run, and are no task; TooBig."""
-        inputs = forward_inputs(found.module, lambda name: self._source.usage(self._entry_point, "forward", name))
+        usage = partial(self._source.usage, self._entry_point, "forward")
+        inputs = forward_inputs(found.module, usage, self._source.prose(self._entry_point))
         optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
         caller = Caller(found.module, self._constructor.file)
         begin = [guess for guess in (sight.guess(inputs) if sight else None,) if guess]
-        begin += starts(found.module, inputs, hints(found.values))
+        begin += starts(found.module, inputs, found.values)
         return caller, search(caller, begin, optional, partial(_accept, caller, self._limits))
 
     def like_a_user(self, made: Sequence[Sight]) -> _Found | None:

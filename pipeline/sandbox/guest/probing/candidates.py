@@ -133,6 +133,9 @@ def _of_part(name: str, usage: Usage) -> str:
         return _of_config(part)
     if part.strings:
         return repr(part.strings[0])
+    if part.called or part.applied:
+        layers = [text for text in kind_of(name).values if text.startswith("nn.") and text.endswith(")")]
+        return (layers or ["nn.Linear(<dim>, <dim>)"])[0]
     if (part.sequence or part.nested or part.items) and not part.number:
         return lists(Parameter(name, usage=part), Style())[0]
     return of_attribute(name)

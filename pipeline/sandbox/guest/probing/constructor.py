@@ -11,7 +11,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from .candidates import STYLES, Parameter, Style, candidates, named_instead, smaller, with_attribute, with_key
+from .candidates import (
+    LEAN_STYLES,
+    STYLES,
+    Parameter,
+    Style,
+    candidates,
+    named_instead,
+    smaller,
+    with_attribute,
+    with_key,
+)
+from .lean import Burden, leanest
 from .parameters import constructor_parameters, takes_more
 from .source import Source
 from .trial import Failure, TooBig, attempt, parameter_cap, seed
@@ -75,6 +86,25 @@ class Constructor:
             return self._attempt({**guessed, **chosen})
         except TooBig as error:
             return Failure("TooBig", str(error), 0, (), ())
+
+    def lean(self) -> Iterator[Construction | Failure]:
+        """With every number as small as makes the module lighter; layers are constructed without data to see that."""
+        for style in LEAN_STYLES[:2]:
+            chosen = self._initial(style)
+            texts = {p.name: chosen.get(p.name, p.default) for p in self._parameters}
+            changed = {**chosen, **leanest(texts, self._burden)}
+            if self._text(changed) not in self._seen:
+                try:
+                    yield self._attempt(changed)
+                except TooBig as error:
+                    yield Failure("TooBig", str(error), 0, (), ())
+
+    def _burden(self, texts: Mapping[str, str]) -> Burden | None:
+        def construct() -> Burden:
+            with torch.device("meta"):
+                return Burden.of(self._entry(*eval(self._text(texts), dict(self._namespace))))
+
+        return attempt(construct, self.file)[0]
 
     def _initial(self, style: Style) -> dict[str, str]:
         """Parameter -> value, for those that are not left to their defaults."""

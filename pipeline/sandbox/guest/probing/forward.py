@@ -10,11 +10,12 @@ from math import prod
 
 from torch import nn
 
-from .guess import LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
+from .axes import Naming, dtype_of, named
+from .guess import LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 from .kinds import kind_of, snake
 from .layers import Evidence, evidence
 from .parameters import Input
-from .repairs import lists, planar
+from .repairs import lists
 
 _TOKENS = re.compile(
     r"(^|_)(input_ids|ids?|idx|index|indices|tokens?|token_ids|labels?|classes|class_labels|words|text|position_ids)$"
@@ -29,7 +30,8 @@ _EMBEDDING = re.compile(
 _FLOW = re.compile(r"(^|_)flow$")
 _FLAG = re.compile(r"^(return|is|use|need|with|do|train|training|deterministic|verbose|inverse|reverse)(_|$)")
 _SIZE_PAIR = re.compile(
-    r"^(x_size|hw|hw_shape|input_resolution|resolution|spatial_shapes?|image_size|img_size|out(put)?_size|feat_size|size)$"
+    r"^(x_size|hw|hw_shape|hw_size|resolution|spatial_shapes?|spatial_size|size|target_size|grid_size|"
+    r"(in|input|out|output|image|img|feat|feature)_(size|shape|resolution))$"
 )
 _SIZES = re.compile(r"(typing\.)?(list|tuple|List|Tuple|Sequence)\[int(, ?int)?\]|(torch\.)?Size\b")
 _PLANE = {"h": "H", "height": "H", "w": "W", "width": "W"}
@@ -57,14 +59,16 @@ def hints(values: Mapping[str, str]) -> dict[str, int]:
     return {symbol: size for symbol, size in found.items() if 1 < size <= 256}
 
 
-def starts(module: nn.Module, inputs: Sequence[Input], hinted: Mapping[str, int]) -> Iterator[Guess]:
-    """Guesses at the required arguments, best first; `hinted` is what `hints` gave."""
+def starts(module: nn.Module, inputs: Sequence[Input], values: Mapping[str, str]) -> Iterator[Guess]:
+    """Guesses at the required arguments, best first; `values` are the sources of the constructor's arguments."""
     found = list(evidence(module))
     required = [i for i in inputs if i.required]
+    hinted = hints(values)
     features = next((e.features for e in found if e.features), SIZES[0]["C"])
     sizes = tuple(sorted({**SIZES[0], "C": features}.items()))
     if any(e.features for e in found):
         hinted = {symbol: size for symbol, size in hinted.items() if symbol != "C"}
+    yield from _as_named(required, found, features, values)
     graph = any(_EDGES.search(i.name) for i in required)
     for layout in _layouts(required[0], found, graph):
         args = tuple(_argument(i, layout, required, found) for i in required)
@@ -78,6 +82,34 @@ def starts(module: nn.Module, inputs: Sequence[Input], hinted: Mapping[str, int]
         if guess.resized(hinted).key() != guess.key():
             yield guess.resized(hinted)
         yield from _in_lists(guess, [i for i, item in enumerate(required) if item.usage.indexed and not _is_list(item)])
+
+
+def _as_named(
+    required: Sequence[Input], found: Sequence[Evidence], features: int, values: Mapping[str, str]
+) -> Iterator[Guess]:
+    """The call as the source names the axes of its tensors, if it names those of any."""
+    naming = Naming({name: int(text) for name, text in values.items() if text.isdigit()}, features)
+    axes = [_axes(item, required) for item in required]
+    named_dims = [naming.dims(names) for names in axes]
+    if not any(axes):
+        return
+    first = named_dims[0] or next(_layouts(required[0], found, graph=False))
+    args: list[Arg] = []
+    for item, dims in zip(required, named_dims, strict=True):
+        arg = _argument(item, first, required, found)
+        if isinstance(arg, TensorArg) and dims:
+            dtype = dtype_of(item.entry) or arg.dtype
+            high = 0 if dtype != "int64" else arg.high or 8
+            arg = replace(arg, dims=dims, dtype=dtype, high=high)
+        args.append(_without(item, arg, required))
+    yield Guess(tuple(args), tuple(sorted({**SIZES[0], "C": features, **naming.sizes}.items())))
+
+
+def _axes(item: Input, required: Sequence[Input]) -> tuple[str, ...]:
+    """The names of a tensor's axes; none if it is no tensor, or nothing names them."""
+    if _is_list(item) or item.usage.keys or (item is not required[0] and _is_number(item, required)):
+        return ()
+    return item.usage.axes[0] if item.usage.axes else named(item.entry)
 
 
 def _may_be_none(item: Input) -> bool:

@@ -184,6 +184,14 @@ class Guess:
         return self.with_tensor(index, item, replace(tensor, dims=dims)).resized({symbol: size})
 
 
+def planar(guess: Guess) -> Guess:
+    """Sequences become flattened planes: (batch, height*width, channels)."""
+    for index, item, tensor in guess.tensors():
+        dims = tuple("H*W" if dim == "L" else dim for dim in tensor.dims)
+        guess = guess.with_tensor(index, item, replace(tensor, dims=dims))
+    return guess
+
+
 def _sizes(arg: SizeArg | SizesArg) -> tuple[str, ...]:
     return (arg.dim,) if isinstance(arg, SizeArg) else arg.dims
 

@@ -73,7 +73,7 @@ _KINDS = (
     _kind(
         "depth",
         ("<depth>", "1", "3", "4"),
-        r"depth|(repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree|convolutions?)$|(^|_)(steps|iters)$",
+        r"depth|(reps?|repeats?|iterations|layers|levels?|stages?|n_?res\w*|order|degree|convolutions?)$|(^|_)(steps|iters)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(layers?|blocks?|stages?|repeats?|iters?|iterations|steps|convs?|units)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(levels?|mlps?|downs|modules|cells|experts|stacks|resblocks|hops)$",
         r"(^|_)(n|num|nb|no|number_of)(_\w+)?_?(scales|splits|bases|kernels|branches|flows)$",

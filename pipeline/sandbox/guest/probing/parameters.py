@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from .axes import entry_of
 from .candidates import Parameter
 from .source import Source
 from .trial import Unfit
@@ -83,10 +84,11 @@ class Input:
     usage: Usage
     annotation: str = ""
     default: Any = None
+    entry: str = ""  # what docstrings and comments say of it
 
 
-def forward_inputs(module: nn.Module, usage: Callable[[str], Usage]) -> list[Input]:
-    """Those that a positional call can fill; the first one counts as required.
+def forward_inputs(module: nn.Module, usage: Callable[[str], Usage], prose: str = "") -> list[Input]:
+    """Those that a positional call can fill; the first one counts as required. `prose` as of `Source.prose`.
 
     Raises:
         Unfit: there are none, or some are keyword-only and required.
@@ -98,7 +100,9 @@ def forward_inputs(module: nn.Module, usage: Callable[[str], Usage]) -> list[Inp
     for p in signature.parameters.values():
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
             required = p.default is _EMPTY
-            found.append(Input(p.name, required, usage(p.name), _annotation(p), None if required else p.default))
+            default = None if required else p.default
+            entry = entry_of(prose, p.name, not found)
+            found.append(Input(p.name, required, usage(p.name), _annotation(p), default, entry))
         elif p.kind is p.VAR_POSITIONAL and not found:
             found.append(Input(p.name, True, Usage()))
         elif p.kind is p.KEYWORD_ONLY and p.default is _EMPTY:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from .guess import LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg
+from .guess import LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 from .trial import Failure
 
 _INT = r"(\d+)"
@@ -83,7 +83,7 @@ _WANTS_INDEX = r"single element can be converted|interpreted as an integer|list 
 _WANTS_BOOL = r"[Bb]oolean|Boolean-type|dtype to be bool|to be bool|Bool but|supports bool"
 _WANTS_FLOAT = (
     r"with a bool tensor|got Long|\(long int\)|'Long'|'Bool'|\(bool\)|found Long|[Ff]loating|but got Bool"
-    r"|scalar type Float|to be float|complex"
+    r"|scalar type Float|to be float|complex|long int != float"
 )
 _WANTS_NUMBER = (
     r"must be (?:int|Number|float|bool|tuple of ints|str|None)\b.*not Tensor"
@@ -139,6 +139,8 @@ def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
         for index, _, tensor in _blamed(guess, failure):
             if not isinstance(guess.args[index], ListArg):
                 yield from lists(guess, index, tensor)
+    for counted in re.finditer(r"len\((\w+)\) must be (\d)\b", message):
+        yield from _counted(guess, counted[1], int(counted[2]))
     if re.search(_WANTS_INDEX, message):
         for index, _, tensor in _blamed(guess, failure):
             if index and not isinstance(guess.args[index], ListArg):
@@ -156,10 +158,18 @@ def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
 
 
 def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
-    """The tensor becomes a list of two, of three, of four like it."""
-    for count in (2, 3, 4):
+    """The tensor becomes a list of two, of three, of four, of one like it."""
+    for count in (2, 3, 4, 1):
         items = tuple(replace(tensor, name=f"{tensor.name}{i}") for i in range(count))
         yield guess.with_arg(index, ListArg(items))
+
+
+def _counted(guess: Guess, name: str, count: int) -> Iterator[Guess]:
+    """The argument of this name becomes a list of so many tensors."""
+    for index, item, tensor in guess.tensors():
+        if item == 0 and count and tensor.name.removesuffix("0") == name:
+            items = tuple(replace(tensor, name=f"{name}{i}") for i in range(count))
+            yield guess.with_arg(index, ListArg(items))
 
 
 def _numbers(guess: Guess, index: int, name: str) -> Iterator[Guess]:
@@ -215,6 +225,8 @@ def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
         others = [len(tensor.dims) for index, _, tensor in guess.tensors() if index]
         wanted += [rank for other in others for rank in (other - apart, other + apart) if rank in LAYOUTS]
     higher = re.search(_HIGHER_RANK, failure.message) is not None
+    # Of a layer that takes batches: what it was given for one is a batch.
+    higher |= bool(re.search(r"expected input\[1, ", failure.message)) and dict(guess.sizes)["B"] > 1
     fewer = re.search("too many values to unpack|number of sizes provided", failure.message) is not None
     if not wanted and not higher and not fewer:
         return
@@ -329,14 +341,6 @@ def _reshaped(guess: Guess, target: list[int], total: int) -> Iterator[Guess]:
         yield from _scaled(guess, total, known)
     if any(isinstance(arg, SizeArg | SizesArg) for arg in guess.args):
         yield planar(guess)
-
-
-def planar(guess: Guess) -> Guess:
-    """Sequences become flattened planes: (batch, height*width, channels)."""
-    for index, item, tensor in guess.tensors():
-        dims = tuple("H*W" if dim == "L" else dim for dim in tensor.dims)
-        guess = guess.with_tensor(index, item, replace(tensor, dims=dims))
-    return guess
 
 
 def _pooled(guess: Guess, message: str) -> Iterator[Guess]:

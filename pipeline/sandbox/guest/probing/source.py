@@ -19,6 +19,7 @@ class Source:
 
     def __init__(self, code: str) -> None:
         tree = ast.parse(code)
+        self._lines = code.splitlines()
         nodes = list(ast.walk(tree))
         self.classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         self.functions = {node.name: node for node in tree.body if isinstance(node, Function)}
@@ -60,6 +61,17 @@ class Source:
             if match := re.search(rf"^\s*{parameter} ?(?::|\() ?([\w\[\], ()|.]+)", text, re.MULTILINE):
                 return match[1].partition(", default")[0].replace(" or ", "|").replace("(", "[").replace(")", "]")
         return ""
+
+    def prose(self, class_name: str) -> str:
+        """The docstrings of a class and its forward, and the comments in forward, each with what stands before it."""
+        forward = self.method(class_name, "forward")
+        texts = [ast.get_docstring(node) or "" for node in (forward, self.classes.get(class_name)) if node is not None]
+        for line in self._lines[forward.lineno - 1 : forward.end_lineno] if forward is not None else ():
+            before, hash_, comment = line.partition("#")
+            if hash_:
+                name = re.fullmatch(r"(\w+)\b[^()]*?,?", before.strip())
+                texts.append(f"{name[1]}: {comment}" if name else comment)
+        return "\n\n".join(texts)
 
     def usage(self, class_name: str, method: str, parameter: str) -> Usage:
         function = self.method(class_name, method)

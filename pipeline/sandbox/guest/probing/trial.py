@@ -19,6 +19,8 @@ from torch.nn.modules.module import (
 )
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
+from .claims import claims
+
 T = TypeVar("T")
 _MESSAGE = 600
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -41,7 +43,7 @@ class Failure:
     """Why a call raised."""
 
     kind: str  # exception type
-    message: str
+    message: str  # with what a check of the module's own wanted
     line: int  # of the outermost frame in the module's file: how far it got
     names: tuple[str, ...]  # identifiers in the expression that failed there, in order
     inner_names: tuple[str, ...]  # the same for the innermost frame in the module's file
@@ -66,7 +68,10 @@ def failure_of(error: BaseException, file: str) -> Failure:
     line = frames[0].tb_lineno if frames else 0
     outer = _names(frames[0]) if frames else ()
     inner = _names(frames[-1]) if frames else ()
-    return Failure(type(error).__name__, _text(error), line, outer, inner)
+    text = _text(error)
+    if frames and (wanted := claims(frames[-1].tb_frame, frames[-1].tb_lineno)):
+        text = f"{text}; {wanted}" if text else wanted
+    return Failure(type(error).__name__, text, line, outer, inner)
 
 
 def _text(error: BaseException) -> str:

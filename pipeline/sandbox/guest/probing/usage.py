@@ -33,6 +33,7 @@ class Usage:
     strings: list[str] = field(default_factory=list)  # string literals that it is compared with
     bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
     ranks: list[int] = field(default_factory=list)  # of a tensor, in order of appearance
+    axes: list[tuple[str, ...]] = field(default_factory=list)  # names that a tensor's shape is unpacked into
     least: int = 0  # number of axes that a tensor has at least
     parts: dict[str, Usage] = field(default_factory=dict)  # of its attributes and items, if any
 
@@ -50,6 +51,7 @@ class Usage:
         self.strings += [s for s in other.strings if s not in self.strings]
         self.bounds += [n for n in other.bounds if n not in self.bounds]
         self.ranks += [r for r in other.ranks if r not in self.ranks]
+        self.axes += [a for a in other.axes if a not in self.axes]
         self.least = max(self.least, other.least)
         for name, part in other.parts.items():
             self.parts.setdefault(name, Usage()).absorb(part)
@@ -83,6 +85,7 @@ class Finder(ast.NodeVisitor):
                     self.usage.items = max(self.usage.items, len(target.elts))
                 else:
                     self.add_rank(len(target.elts) - self.beside_shape(node.value))
+                    self.add_axes(target.elts[: len(target.elts) - self.beside_shape(node.value)])
             if any(self.is_parameter(n) for n in ast.walk(target)):
                 # `x = default(x, 3)` and `x = x or 3` leave it what it is
                 self.rebound |= not isinstance(target, ast.Name | ast.Attribute) or self.changes(node.value)
@@ -124,6 +127,13 @@ class Finder(ast.NodeVisitor):
     def add_rank(self, rank: int) -> None:
         if 1 <= rank <= 6 and rank not in self.usage.ranks:
             self.usage.ranks.append(rank)
+
+    def add_axes(self, targets: Sequence[ast.expr]) -> None:
+        """Of `b, n, _ = x.shape`; a name that says nothing is one of its own."""
+        names = [target.id if isinstance(target, ast.Name) else "_" for target in targets]
+        found = tuple(name.strip("_").lower() or f"_{place}" for place, name in enumerate(names))
+        if found and found not in self.usage.axes:
+            self.usage.axes.append(found)
 
     def visit_For(self, node: ast.For) -> None:
         self.iterate(node.iter, node.target)

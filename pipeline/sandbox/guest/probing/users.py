@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..load import load_source
 from .candidates import config
 from .constructor import Constructor
-from .forward import hints, starts
+from .forward import starts
 from .guess import LAYOUTS, MAX_ELEMENTS, SIZES, Arg, Guess, ListArg, PlainArg, SizesArg, TensorArg
 from .parameters import Input, forward_inputs
 from .search import Caller, search
@@ -76,7 +76,7 @@ def sights(code: str, name: str, entry_point: str, limit: int, namespace: Mappin
                 continue
             try:
                 inputs = forward_inputs(found.module, lambda item: source.usage(entry_point, "forward", item))
-                begin = starts(found.module, inputs, hints(found.values))
+                begin = starts(found.module, inputs, found.values)
                 search(Caller(found.module, constructor.file), begin, {}, lambda guess: guess, _WORK)
             except Unfit:
                 break

@@ -107,7 +107,7 @@ def test_first_start(inputs: list[Input], layer: nn.Module, expected: list[Any])
 
 
 def test_a_hinted_size_is_tried_next() -> None:
-    first, second = list(starts(nn.Conv2d(3, 2, 1), [Input("x", True, Usage())], {"H": 32, "W": 32}))[:2]
+    first, second = list(starts(nn.Conv2d(3, 2, 1), [Input("x", True, Usage())], {"image_size": "32"}))[:2]
     assert described(first) == [("float32", (2, 3, 12, 20))]
     assert described(second) == [("float32", (2, 3, 32, 32))]
 
