@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Backward, Binding, Lowered, Probed, Source, Workload
 from kernelquarry.transforms.guards import parse_guard
 
-TARGET = "sm_90"  # the GPU that Inductor believes to compile for; verify compiles for others too
+TARGET = "sm_90"  # the GPU that Inductor believes to compile for by default; verify compiles for others too
 
 MOST_KERNELS = 10  # of a file: some 5,500 tokens, so that a row fits a context of 8,192; twelve take 7,000 and more
 MOST_WITH_GRADIENTS = 32  # a backward has two to three times as many as its forward
@@ -56,8 +56,11 @@ class _Found(_Half):
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
 
 
-def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32") -> Outcome[Lowered]:
-    """The module with Inductor's source for `TARGET` and what each of its arguments is, or why there is none.
+def lower(
+    probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32", target: str = TARGET
+) -> Outcome[Lowered]:
+    """The module with Inductor's source for `target` (`sm_80`, `sm_90`, `sm_100` or `gfx942`) and what each of its
+    arguments is, or why there is none.
 
     With `training`, a second source gives the gradients of its parameters and floating-point inputs. A half `dtype` is
     what the module is cast to; the workloads of `probed` have it already, see `transforms.variants`.
@@ -65,7 +68,7 @@ def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str =
     most = MOST_WITH_GRADIENTS if training else MOST_KERNELS
     request = {
         "python_code": probed.python_code,
-        "target": TARGET,
+        "target": target,
         "workloads": [_described(workload) for workload in probed.workloads],
         "training": training,
         "dtype": dtype,
@@ -97,7 +100,7 @@ def lower(probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str =
             bindings=found.bound,
             outputs=canonical(found.outputs),
             shape_general=found.shape_general,
-            generator=Generator("inductor", "torch.inductor", version("torch"), _options()),
+            generator=Generator("inductor", "torch.inductor", version("torch"), _options(target)),
             guards=found.guards,
             backward=tuple(Backward(half.inductor_code, half.bound) for half in halves[1:]),
             dtype=dtype,
@@ -110,8 +113,8 @@ def _described(workload: Workload) -> dict[str, Any]:
     return {"tensors": tensors, "args": workload.args, "kwargs": workload.kwargs}
 
 
-def _options() -> str:
-    return canonical({"target": TARGET, "triton": version("triton")})
+def _options(target: str) -> str:
+    return canonical({"target": target, "triton": version("triton")})
 
 
 def _dropped(probed: Probed, reply: dict[str, Any]) -> Dropped:

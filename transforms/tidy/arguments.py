@@ -72,7 +72,11 @@ def rank_of(lowered: Lowered, argument: str) -> int:
 
 def size_word(lowered: Lowered, argument: str, dim: int) -> str:
     """What to call a size of a tensor of the call."""
-    rank = rank_of(lowered, argument)
+    return axis_word(rank_of(lowered, argument), dim)
+
+
+def axis_word(rank: int, dim: int) -> str:
+    """What to call an axis of a tensor of so many."""
     if dim == 0:
         return "batch"
     default = "length" if (rank == 3 and dim == 2) or (dim == 1 and rank in (2, 3)) else f"dim{dim}"

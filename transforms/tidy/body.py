@@ -18,6 +18,7 @@ from .kernel import Kernel, same_sizes, tidy_kernel
 from .names import buffer_name, free, kernel_name, operator_names
 from .raw import NotTidied, RawSource
 from .render import tuple_text
+from .repeated import name_sizes
 from .sources import launched_for
 from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
 
@@ -89,6 +90,7 @@ class Body:
         self._name_buffers()
         for step in self._steps:
             self._step(step)
+        self.lines = name_sizes(self.lines, self._taken)
         self.lines[:0] = self._checks() if self._checked else []
         self.lines[:0] = self._size_lines()
         needed = _names(self.lines)

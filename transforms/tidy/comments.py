@@ -30,6 +30,7 @@ class Commented:
     def __init__(self, sources: Mapping[int, str]) -> None:
         self._sources = sources
         self._last: frozenset[str] = frozenset()
+        self._said = ""  # the last comment
 
     def body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         result = self._told(statements)
@@ -50,8 +51,10 @@ class Commented:
                 lines = sorted({getattr(node, "lineno", 0) for node in ast.walk(statement)} & self._sources.keys())
                 found = list(dict.fromkeys(self._sources[line] for line in lines))
                 if not self._last.issuperset(found):
-                    result += _lines(found)
                     self._last = frozenset(found)
+                    if (text := comment(found)) != self._said:
+                        self._said = text
+                        result += _lines(found)
             result.append(statement)
         return result
 

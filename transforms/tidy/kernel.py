@@ -67,7 +67,7 @@ def tidy_kernel(
     body = passes.without_dead_code(body)
     assigned = {name: simple.assigned[name] for name in simple.assigned}
     body = passes.absorb(passes.inline(body, lambda other: assigned.get(other, 1)))
-    body = passes.plain_comparisons(body, simple.is_plain_integer)
+    body = passes.plain_padding(passes.plain_comparisons(body, simple.is_plain_integer), raw.types)
     words = _MATMUL if simple.is_matmul else _vocabulary(axes)
     launch = choose(raw, axes, words, simple.is_matmul)
     body = _with_loop_indices(body, axes, launch, simple.is_matmul)

@@ -93,6 +93,18 @@ def _walking(size: str) -> str:
     return "" if before and before[-1] in _ALONG else _ALONG.get(last, "")
 
 
+def _part(value: ast.expr, whole: str) -> str:
+    """A part of an index by its place in it: of `offset`, "inner" repeats soonest, and "outer" walks slowest."""
+    match value:
+        case ast.BinOp(left=ast.Name(), op=ast.Mod()):
+            place = "inner"
+        case ast.BinOp(left=ast.Name(), op=ast.FloorDiv()):
+            place = "outer"
+        case _:
+            place = "middle"
+    return place if whole in ("", "offset") else f"{place}_{whole}"
+
+
 class Names:
     """The new names of one kernel."""
 
@@ -173,8 +185,7 @@ class Names:
 
     def _proposal(self, old: str, value: ast.expr) -> str:
         if split := re.fullmatch(r"([xyz]|r\d_)\d+", old):
-            whole = self._names.get(f"{split[1]}index", "")
-            return self._along(old, value) or (f"{whole}_part" if whole else "part")
+            return self._along(old, value) or _part(value, self._names.get(f"{split[1]}index", ""))
         if isinstance(value, ast.Subscript):  # "tl.sum(x, 1)[:, None]"
             value = value.value
         if isinstance(value, ast.Call):

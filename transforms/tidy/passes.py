@@ -175,7 +175,7 @@ def inline(body: Sequence[ast.stmt], assigned: Callable[[str], int]) -> list[ast
         names = [name for name in uses([statement]) if name in pending]
         for name in names:
             merged = substitute(copy.deepcopy(statement), {name: pending[name]})
-            if len(ast.unparse(merged)) <= _WIDTH and not _holds_load(statement):
+            if len(ast.unparse(merged)) <= _WIDTH:
                 statement = merged
                 result[:] = [done for done in result if not _assigns(done, name)]
             del pending[name]
@@ -215,6 +215,19 @@ def plain_comparisons(body: Sequence[ast.stmt], is_integer: Callable[[ast.expr],
     return [_Comparisons(is_integer).visit(statement) for statement in body]
 
 
+def plain_padding(body: Sequence[ast.stmt], types: Mapping[str, str]) -> list[ast.stmt]:
+    """`other=0` where integers are loaded; `types` are those of the pointers, as Triton writes them."""
+    module = copy.deepcopy(ast.Module(list(body), []))
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="load"), args=[address, *_], keywords=keywords):
+                roots = [types.get(root.id, "") for root in ast.walk(address) if isinstance(root, ast.Name)]
+                for keyword in keywords:
+                    if ast.unparse(keyword.value) == "0.0" and any(kind.startswith(("*i", "*u")) for kind in roots):
+                        keyword.value = ast.Constant(0)
+    return module.body
+
+
 def absorb(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """`t = tl.dot(a, b); acc += t` as `acc += tl.dot(a, b)`, where nothing else reads `t`."""
     read = uses(body)
@@ -238,8 +251,3 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 def _is_kept(value: ast.expr) -> bool:
     return any(isinstance(node, ast.Call) and ast.unparse(node.func) in _KEPT for node in ast.walk(value))
-
-
-def _holds_load(statement: ast.stmt) -> bool:
-    """Addresses keep the names of their parts."""
-    return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
+from torch import SymInt, Tensor
 
 
 def fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
@@ -21,13 +21,13 @@ def fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 def flatten(value: Any, tensors: list[Tensor]) -> Any:
     """The tree of a result: `{"tensor": i}`, `{"tuple": [...]}`, `{"list": [...]}`, `{"dict": [[key, value], ...]}` or
-    `{"value": plain}`; its tensors are added to `tensors`.
+    `{"value": plain}`; its tensors are added to `tensors`, and so are the sizes that a trace has symbols for.
 
     Raises:
         TypeError: it holds something else.
     """
-    if isinstance(value, Tensor):
-        tensors.append(value)
+    if isinstance(value, Tensor | SymInt):
+        tensors.append(value)  # type: ignore[arg-type]  # whoever traces takes sizes too
         return {"tensor": len(tensors) - 1}
     if isinstance(value, tuple | list):
         kind = "tuple" if isinstance(value, tuple) else "list"

@@ -83,6 +83,11 @@ def test_a_comment_stands_where_another_expression_begins() -> None:
     ]
 
 
+def test_a_comment_is_not_said_twice_in_a_row() -> None:
+    told = Commented({1: "f(x).g()", 2: "f(x)", 3: "f(x).g()"}).body(ast.parse("a = g(x)\nb = h(\na, y)").body)
+    assert [ast.unparse(statement) for statement in told] == ["'# f(x).g()'", "a = g(x)", "b = h(a, y)"]
+
+
 def test_what_is_only_copied_is_told_where_it_is_loaded() -> None:
     told = Commented({1: "x.t()"}).body(ast.parse("x = tl.load(p)\ntl.store(q, x)").body)
     assert [ast.unparse(statement) for statement in told] == ["'# x.t()'", "x = tl.load(p)", "tl.store(q, x)"]

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
 from torch._inductor.decomposition import select_decomp_table
+from torch.overrides import TorchFunctionMode
 
 from .convolution import convolution_backward
 
 aten = torch.ops.aten
 
+Decomposition = Callable[..., Any]
 
-def decompositions() -> dict[Any, Callable[..., Any]]:
+
+def decompositions() -> dict[Any, Decomposition]:
     """Operator -> what it is made of."""
+    inductors = select_decomp_table()
     table = {
-        **select_decomp_table(),
+        **inductors,
         **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
         aten.addmm.default: _addmm,
+        aten.mm.default: _narrow(inductors[aten.mm.default]),
+        aten.bmm.default: _narrow(inductors[aten.bmm.default]),
+        aten._cdist_forward.default: _distances,
+        aten._trilinear.default: _trilinear,
         aten.convolution_backward.default: convolution_backward,
         aten.baddbmm.default: _baddbmm,
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
@@ -31,6 +39,76 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
         table.pop(covered, None)  # Inductor lowers these as they are
     return table
+
+
+class PlainFunctions(TorchFunctionMode):
+    """Functions as others, where the operator behind them no longer knows what it was given."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.nn.functional.embedding_bag and (result := _bags(*args, **(kwargs or {}))) is not None:
+            return result
+        return func(*args, **(kwargs or {}))
+
+
+def _bags(
+    indices: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor | None:
+    """Bags of one size, `(bags, size)`; None for others."""
+    if indices.dim() != 2 or max_norm is not None or padding_idx is not None:
+        return None
+    rows = torch.nn.functional.embedding(indices, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
+
+
+def _narrow(decomposition: Decomposition) -> Decomposition:
+    """A product of matrices of which one is a vector as a sum: Inductor leaves it to the library."""
+
+    def product(a: Tensor, b: Tensor) -> Any:
+        if (result := decomposition(a, b)) is not NotImplemented:
+            return result
+        if all(size != 1 for size in (a.shape[-2], a.shape[-1], b.shape[-1])):
+            return NotImplemented
+        terms = a.unsqueeze(-1).to(torch.float32) * b.unsqueeze(-3)
+        return terms.sum(-2).to(a.dtype)
+
+    return product
+
+
+def _distances(a: Tensor, b: Tensor, p: float, mode: int | None) -> Tensor:
+    """Of each row of `a` to each of `b`."""
+    return torch.linalg.vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1)
+
+
+def _trilinear(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+    expand_a: Sequence[int],
+    expand_b: Sequence[int],
+    expand_c: Sequence[int],
+    summed: Sequence[int],
+    unrolled: int = 1,
+) -> Tensor:
+    """The product of three tensors, each with new dimensions, summed over some of them."""
+    for dim in expand_a:
+        a = a.unsqueeze(dim)
+    for dim in expand_b:
+        b = b.unsqueeze(dim)
+    for dim in expand_c:
+        c = c.unsqueeze(dim)
+    return (a * b * c).sum(list(summed))
 
 
 def _batch_norm(

@@ -22,7 +22,7 @@ from torch._subclasses import fake_tensor
 from triton.backends.compiler import GPUTarget
 
 # The properties that Inductor's heuristics read, by compute capability.
-_SHARED = {
+_NVIDIA = {
     "warp_size": 32,
     "regs_per_multiprocessor": 65536,
     "max_threads_per_multi_processor": 2048,
@@ -34,15 +34,20 @@ _SHARED = {
 DEVICES = {
     "sm_80": SimpleNamespace(
         name="NVIDIA A100-SXM4-80GB", major=8, minor=0, total_memory=80 << 30, multi_processor_count=108,
-        shared_memory_per_block_optin=166912, L2_cache_size=40 << 20, **_SHARED,
+        shared_memory_per_block_optin=166912, L2_cache_size=40 << 20, **_NVIDIA,
     ),
     "sm_90": SimpleNamespace(
         name="NVIDIA H100 80GB HBM3", major=9, minor=0, total_memory=80 << 30, multi_processor_count=132,
-        shared_memory_per_block_optin=232448, L2_cache_size=50 << 20, **_SHARED,
+        shared_memory_per_block_optin=232448, L2_cache_size=50 << 20, **_NVIDIA,
     ),
     "sm_100": SimpleNamespace(
         name="NVIDIA B200", major=10, minor=0, total_memory=180 << 30, multi_processor_count=148,
-        shared_memory_per_block_optin=232448, L2_cache_size=126 << 20, **_SHARED,
+        shared_memory_per_block_optin=232448, L2_cache_size=126 << 20, **_NVIDIA,
+    ),
+    "gfx942": SimpleNamespace(
+        name="AMD Instinct MI300X", major=9, minor=4, total_memory=192 << 30, multi_processor_count=304,
+        shared_memory_per_block_optin=65536, L2_cache_size=4 << 20,
+        **_NVIDIA | {"warp_size": 64, "shared_memory_per_block": 65536, "gcnArchName": "gfx942:sramecc+:xnack-"},
     ),
 }  # fmt: skip
 
@@ -87,7 +92,8 @@ def pretend_gpu(target: str) -> Iterator[None]:
     """Makes torch, Inductor and Triton believe in one GPU of `target`, a key of `DEVICES`."""
     device = DEVICES[target]
     capability = (device.major, device.minor)
-    number = device.major * 10 + device.minor
+    is_amd = target.startswith("gfx")
+    number = target if is_amd else device.major * 10 + device.minor
 
     def constant(value: Any) -> Any:
         return lambda *args, **kwargs: value
@@ -99,7 +105,8 @@ def pretend_gpu(target: str) -> Iterator[None]:
     patches = [
         (fake_tensor, "init_gpu_context", _nothing),  # torch's CUDA build would look for a GPU here
         (post_grad, "reinplace_inplaceable_ops", _nothing),  # copies fakes outside their mode; torch's CPU build fails
-        (torch.version, "cuda", torch.version.cuda or "13.0"),
+        (torch.version, "cuda", None if is_amd else torch.version.cuda or "13.0"),
+        (torch.version, "hip", "6.4" if is_amd else None),
         (cuda, "is_available", constant(True)),
         (cuda, "device_count", constant(1)),
         (cuda, "current_device", constant(0)),
@@ -126,7 +133,7 @@ def pretend_gpu(target: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for owner, name, value in patches:
             stack.enter_context(mock.patch.object(owner, name, value))
-        triton_driver.set_active(_TargetDriver(GPUTarget("cuda", number, device.warp_size)))
+        triton_driver.set_active(_TargetDriver(GPUTarget("hip" if is_amd else "cuda", number, device.warp_size)))
         stack.callback(setattr, triton_driver, "_active", previous)
         stack.callback(_forget)
         _forget()

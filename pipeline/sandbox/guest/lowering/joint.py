@@ -56,6 +56,8 @@ def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> t
             return leaves, call(*leaves)
 
     _, outputs = forward(given)
+    if any(not isinstance(output, Tensor) for output in outputs):
+        raise Refused("GRAPH_BREAK", "forward returns a size")
     joint = Joint(len(given), len(outputs), tuple(i for i, output in enumerate(outputs) if output.requires_grad))
     if not joint.differentiable:
         raise Refused("NO_GRADIENT", "no output depends on a parameter or a floating-point input by numbers")

@@ -28,7 +28,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
-from .decompositions import decompositions
+from .decompositions import PlainFunctions, decompositions
 from .guards import conditions
 from .joint import Joint, prepare
 from .provenance import Expressions
@@ -37,6 +37,7 @@ from .refusal import Refused
 aten = torch.ops.aten
 
 _INLINED = 8  # elements of a constant that Inductor writes into a kernel
+_ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,10 @@ def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list
                 wrapped = [to_fun(arg) for arg in args]
                 given = {id(wrapper): arg for arg, wrapper in zip(args, wrapped, strict=True)}
                 # A result that is an argument stays that argument, changed or not.
-                outputs: list[Any] = [given.get(id(output), from_fun(output)) for output in function(*wrapped)]
+                outputs: list[Any] = [
+                    given.get(id(output), from_fun(output)) if isinstance(output, Tensor) else output  # or a size
+                    for output in function(*wrapped)
+                ]
             for arg, wrapper in zip(args, wrapped, strict=True):
                 torch._sync(wrapper)  # type: ignore[attr-defined]
                 final: Any = from_fun(wrapper)
@@ -220,6 +224,7 @@ def trace(
         stack.enter_context(torch.backends.nnpack.flags(enabled=False))  # chosen by the size of the kernel
         stack.enter_context(preserve_node_meta())
         stack.enter_context(Expressions(module))
+        stack.enter_context(PlainFunctions())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
@@ -236,10 +241,20 @@ def trace(
             raise
         except Exception as error:
             raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
+    _without_assertions(graph)
     _check(graph, state)
     _inline_constants(graph, mode)
     _to_gpu(graph, fake)
     return Trace(graph, fake, tree, shape_env, symbols, joint)
+
+
+def _without_assertions(graph: GraphModule) -> None:
+    """What torch asserts of values, as of the indices of `one_hot`, would be kernels that give nothing."""
+    asserted = [node for node in graph.graph.nodes if node.target in _ASSERTIONS]
+    for node in asserted:
+        graph.graph.erase_node(node)
+    if asserted:
+        graph.graph.eliminate_dead_code()
 
 
 def _check(graph: GraphModule, state: Sequence[State]) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 from torch._inductor import config
 
 from kernelquarry.pipeline.sandbox.guest import lower as guest
-from kernelquarry.pipeline.sandbox.guest.lowering.devices import DEVICES, pretend_gpu
+from kernelquarry.pipeline.sandbox.guest.lowering.devices import pretend_gpu
 from kernelquarry.pipeline.sandbox.guest.lowering.inductor import OPTIONS
 
 
@@ -38,7 +38,7 @@ def workload(*shape: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100", "gfx942"])
 @pytest.mark.usefixtures("no_driver")
 def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
     before = (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active)
@@ -50,8 +50,8 @@ def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
         ["arg1_1", "parameter", "0.bias"],
         ["arg2_1", "input", "0"],
     ]
-    device = DEVICES[target]
-    assert f"cc={device.major * 10 + device.minor}" in reply["inductor_code"]
+    compiled_for = "'gfx942'" if target == "gfx942" else target.removeprefix("sm_")
+    assert f"cc={compiled_for}," in reply["inductor_code"]
     assert (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active) == before
 
 
