@@ -16,6 +16,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
 
+from kernelquarry.pipeline.benchmarks import index_benchmark
 from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
@@ -34,7 +36,8 @@ from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import Module, Probed
-from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, write_index
+from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, read_index, write_index
+from kernelquarry.transforms.decontaminate.index import SUFFIX
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules
 
@@ -44,6 +47,8 @@ KINDS: dict[str, Callable[[Plan, random.Random], Plan]] = {
 }  # fmt: skip
 PROBLEMS, CLEAN = 50, 1000
 SIZES = (10_000, 30_000, 100_000)
+REWRITES = Path(__file__).parent / "rewrites"
+IMPORTS = "import math\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 SIMILAR = 0.8
 SHINGLE = 5
 
@@ -68,6 +73,10 @@ def recall() -> None:
     known = [Problem("made", str(i), fingerprint_of(*each)) for i, each in enumerate(probed[:PROBLEMS])]
     ladder = Ladder(known)
     tried, caught, by = Counter[str](), Counter[str](), Counter[str]()
+    for kind, hits in rewritten():
+        tried[kind] += 1
+        caught[kind] += bool(hits)
+    by_hand = ", ".join(f"{caught[kind]} of {n} {kind}" for kind, n in sorted(tried.items()))
     for (kind, _), row in zip(plans, probed[PROBLEMS:], strict=True):
         hits = ladder.climb(fingerprint_of(*row))
         tried[kind] += 1
@@ -75,7 +84,7 @@ def recall() -> None:
         by.update(f"{kind} {rung}" for rung in {hit.rung for hit in hits})
     ran = sum(graph != "[]" for _, graph, _ in probed)
     print(f"{ran} of {len(probed)} modules ran;", ", ".join(f"{name}: {n}" for name, n in sorted(by.items())))
-    note = f"{PROBLEMS} problems made of 4 to 8 steps; rungs: "
+    note = f"{PROBLEMS} problems made of 4 to 8 steps, and others written by hand ({by_hand}); rungs of the former: "
     for kind in KINDS:
         rungs = ", ".join(f"{name.split()[1]} {n}" for name, n in sorted(by.items()) if name.startswith(kind))
         share = 100 * caught[kind] / tried[kind]
@@ -86,12 +95,58 @@ def recall() -> None:
     record("clean.false_removals", share, f"{COMMAND} recall", f"of {tried['clean']} made of the same steps")
 
 
-def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, str]:
+def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, tuple[str, ...]]:
     """What a fingerprint is made of."""
     outcome = probe(module(plan.render()), sandbox)
     if not isinstance(outcome, Kept):
-        return plan.render(), "[]", ""
-    return outcome.record.python_code, outcome.record.graph, outcome.record.behaviour
+        return plan.render(), "[]", ()
+    return outcome.record.python_code, outcome.record.graph, outcome.record.behaviours
+
+
+def rewritten() -> Iterator[tuple[str, bool]]:
+    """Of `rewrites/`: (kind, whether it was found) of each way to write a problem, and of each problem inside another.
+
+    Only of those that run: what does not is in no dataset.
+    """
+    problems = read_rewrites()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, spellings in problems.items():
+            Path(folder, f"{name}.py").write_text(spellings[0])
+        index = Path(folder, f"written{SUFFIX}")
+        index_benchmark(folder, "written", index, SandboxSettings(workers=2), lambda found: found)
+        ladder = Ladder(read_index(index)[1])
+    rows = [(name, "refactored", code) for name, spellings in problems.items() for code in spellings[1:]]
+    rows += [(name, "composed", inside(spellings[0])) for name, spellings in problems.items()]
+    with Sandbox(SandboxSettings(workers=2)) as sandbox, ThreadPoolExecutor(2) as threads:
+        outcomes = threads.map(lambda row: probe(module(row[2]), sandbox), rows)
+        for (name, kind, _), outcome in zip(rows, outcomes, strict=True):
+            if isinstance(outcome, Kept):
+                row = outcome.record
+                hits = ladder.climb(fingerprint_of(row.python_code, row.graph, row.behaviours))
+                yield kind, any(hit.problem == f"written/{name}" for hit in hits)
+
+
+def read_rewrites() -> dict[str, list[str]]:
+    """Problem -> the source of it, and of other ways to write it."""
+    found: dict[str, list[str]] = {}
+    problem = ""
+    for file in sorted(REWRITES.glob("*.txt")):
+        for part in re.split(r"^# (?=problem: |rewrite: )", file.read_text(), flags=re.MULTILINE)[1:]:
+            title, _, code = part.partition("\n")
+            kind, _, name = title.partition(": ")
+            problem = name if kind == "problem" else problem
+            found.setdefault(problem, []).append(f"{IMPORTS}{code.strip()}\n")
+    return found
+
+
+def inside(code: str) -> str:
+    """A module that has the problem's as a part, with operators behind it."""
+    (model,) = (node for node in ast.parse(code).body if isinstance(node, ast.ClassDef) and node.name == "Model")
+    (forward,) = (n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
+    takes = ", ".join(argument.arg for argument in forward.args.args[1:])
+    part = code.replace("class Model(nn.Module)", "class Part(nn.Module)")
+    lines = f"    def forward(self, {takes}):\n        return F.elu(super().forward({takes})) * 0.7\n"
+    return f"{part}\n\nclass Model(Part):\n{lines}"
 
 
 # what is left of duplicates

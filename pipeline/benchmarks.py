@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kernelquarry.transforms.decontaminate import IndexFile, Problem, fingerprint_of, write_index
 from kernelquarry.transforms.decontaminate.problems import Source, read_problems
-from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.probe import ProbeLimits, probe
+from kernelquarry.transforms.probe.inference import for_inference
 from kernelquarry.transforms.probe.positional import positional
 
 from .sandbox import Sandbox, SandboxSettings
@@ -18,6 +19,7 @@ from .schema.outcome import Kept
 from .schema.provenance import Licence, SourceRef
 from .schema.records import Module
 
+_LIMITS = ProbeLimits(contractions=64)  # no kernel is made of a problem
 Each = Callable[[Iterable[Problem]], Iterable[Problem]]
 
 
@@ -35,12 +37,14 @@ def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings
 
 
 def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
+    """Known by how it is constructed here, as rows are, and by how its benchmark constructs it."""
     if not source.runs:
         return Problem(benchmark, source.name, fingerprint_of(source.code))
-    code = positional(source.code)
-    place = SourceRef(benchmark, benchmark, "", source.name, "")
-    outcome = probe(Module(module_id(code), source.name, code, place, Licence("NOASSERTION", "")), sandbox)
-    if not isinstance(outcome, Kept):
-        return Problem(benchmark, source.name, fingerprint_of(code))
-    found = outcome.record
-    return Problem(benchmark, source.name, fingerprint_of(found.python_code, found.graph, found.behaviour))
+    place, found = SourceRef(benchmark, benchmark, "", source.name, ""), []
+    for code in filter(None, (source.code, source.given)):
+        module = Module(module_id(code), source.name, code, place, Licence("NOASSERTION", ""))
+        outcome = probe(module, sandbox, _LIMITS)
+        found += [outcome.record] if isinstance(outcome, Kept) else []
+    behaviours = sorted({digest for probed in found for digest in probed.behaviours})
+    as_row = for_inference(positional(source.code))
+    return Problem(benchmark, source.name, fingerprint_of(as_row, found[0].graph if found else "[]", behaviours))

@@ -89,6 +89,7 @@ class Probed:
     python_code: str  # module.code with get_inputs() and get_init_inputs()
     graph: str = "[]"  # canonical JSON: a leaf is [what], an operator [name, [what it takes]]; empty if too large
     behaviour: str = ""  # digest of outputs on inputs that all modules share, "" if they tell nothing
+    behaviours: tuple[str, ...] = ()  # the same for each number of axes, and with all sizes made one; sorted
     cluster: str = ""  # ids.cluster_id of what a chain of kin connects it with
 
     @property

@@ -70,7 +70,7 @@ def test_a_benchmark_is_indexed_by_the_command(tmp_path: Path) -> None:
         "level1/1_Scale",
         "level1/2_Broken",
     ]
-    assert problems[0].fingerprint.paths["clamp_min"] == 1 and problems[0].fingerprint.behaviour
+    assert problems[0].fingerprint.paths["clamp_min"] == 1 and problems[0].fingerprint.behaviours
     assert problems[1].fingerprint.renamed and not problems[1].fingerprint.paths
 
 

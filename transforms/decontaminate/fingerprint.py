@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.ids import sha256
@@ -24,7 +24,7 @@ class Fingerprint:
     ngrams: tuple[bytes, ...]  # for each of NGRAMS, the checksums of all its runs: uint32, sorted
     sketch: tuple[int, ...]  # MinHash signature of the runs of SHINGLE tokens
     paths: Paths = field(default_factory=Paths)  # of the graph, none where it did not run
-    behaviour: str = ""
+    behaviours: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Problem:
         return f"{self.benchmark}/{self.name}"
 
 
-def fingerprint_of(code: str, graph: str = "[]", behaviour: str = "") -> Fingerprint:
+def fingerprint_of(code: str, graph: str = "[]", behaviours: Sequence[str] = ()) -> Fingerprint:
     """Of a module's source and of what probing noted of it.
 
     Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply.
@@ -56,13 +56,13 @@ def fingerprint_of(code: str, graph: str = "[]", behaviour: str = "") -> Fingerp
         ngrams=tuple(shingles(words, length) for length in NGRAMS),
         sketch=tuple(minhash(shingles(words, SHINGLE), PERMUTATIONS)),
         paths=paths_of(graph),
-        behaviour=behaviour,
+        behaviours=tuple(behaviours),
     )
 
 
 def fingerprint_all(modules: Iterable[Probed]) -> list[tuple[Probed, Fingerprint]]:
     """Each module with its fingerprint."""
-    return [(module, fingerprint_of(module.python_code, module.graph, module.behaviour)) for module in modules]
+    return [(module, fingerprint_of(module.python_code, module.graph, module.behaviours)) for module in modules]
 
 
 def _without_imports(tree: ast.Module) -> ast.Module:

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.ids import canonical
 
 from .fingerprint import Fingerprint, Problem
 
-FORMAT = 1  # changes with the fingerprints: an old index would find nothing and say nothing
+FORMAT = 2  # changes with the fingerprints: an old index would find nothing and say nothing
 SUFFIX = ".index.jsonl"
 _SHIPPED = Path(__file__).parent / "benchmarks"
 
@@ -43,7 +43,7 @@ def shipped(directory: Path | None = None) -> list[Path]:
 def write_index(path: Path, source: str, torch: str, problems: Sequence[Problem]) -> IndexFile:
     """Raises: ValueError if the problems are not all of one benchmark."""
     (benchmark,) = {problem.benchmark for problem in problems}
-    ran = sum(bool(problem.fingerprint.paths or problem.fingerprint.behaviour) for problem in problems)
+    ran = sum(bool(problem.fingerprint.paths or problem.fingerprint.behaviours) for problem in problems)
     about = IndexFile(benchmark, source, len(problems), ran, torch)
     lines = [{name: getattr(about, name) for name in IndexFile.__slots__}]
     lines += [_plain(problem) for problem in sorted(problems, key=lambda problem: problem.name)]
@@ -82,14 +82,14 @@ def _plain(problem: Problem) -> dict[str, object]:
         "ngrams": [base64.b64encode(runs).decode() for runs in found.ngrams],
         "sketch": base64.b64encode(np.array(found.sketch, np.uint32).tobytes()).decode(),
         "paths": dict(sorted(found.paths.items())),
-        "behaviour": found.behaviour,
+        "behaviours": list(found.behaviours),
     }
 
 
 def _problem(benchmark: str, line: dict[str, object]) -> Problem:
-    text = {name: str(line[name]) for name in ("exact", "renamed", "erased", "behaviour", "sketch")}
-    ngrams, paths = line["ngrams"], line["paths"]
-    assert isinstance(ngrams, list) and isinstance(paths, dict)
+    text = {name: str(line[name]) for name in ("exact", "renamed", "erased", "sketch")}
+    ngrams, paths, behaviours = line["ngrams"], line["paths"], line["behaviours"]
+    assert isinstance(ngrams, list) and isinstance(paths, dict) and isinstance(behaviours, list)
     sketch = np.frombuffer(base64.b64decode(text.pop("sketch"), validate=True), np.uint32)
     return Problem(
         benchmark,
@@ -99,6 +99,7 @@ def _problem(benchmark: str, line: dict[str, object]) -> Problem:
             ngrams=tuple(base64.b64decode(runs, validate=True) for runs in ngrams),
             sketch=tuple(sketch.tolist()),
             paths=Counter(paths),
+            behaviours=tuple(map(str, behaviours)),
         ),
     )
 

@@ -70,8 +70,8 @@ class Ladder:
 
     def _same(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
         for rung, problems in self._equal.items():
-            if digest := _digest(row, rung):
-                yield from ((rung, i, 1.0) for i in problems.get(digest, ()))
+            same = {i for digest in _digests(row, rung) for i in problems.get(digest, ())}
+            yield from ((rung, i, 1.0) for i in sorted(same))
 
     def _alike(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
         limits = self._thresholds
@@ -98,23 +98,25 @@ class Ladder:
 _DIGESTS = (Rung.EXACT, Rung.RENAMED, Rung.ERASED, Rung.SIGNATURE, Rung.BEHAVIOUR)
 
 
-def _digest(row: Fingerprint, rung: Rung) -> str:
+def _digests(row: Fingerprint, rung: Rung) -> Sequence[str]:
+    """Two are equal on this rung if they share one."""
     match rung:
         case Rung.EXACT:
-            return row.exact
+            return (row.exact,)
         case Rung.RENAMED:
-            return row.renamed
+            return (row.renamed,)
         case Rung.ERASED:
-            return row.erased
+            return (row.erased,)
         case Rung.SIGNATURE:
-            return signature_of(row.paths)
-    return row.behaviour
+            return (signature_of(row.paths),) if row.paths else ()
+    return row.behaviours
 
 
 def _by_digest(problems: Iterable[Problem], rung: Rung) -> dict[str, list[int]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     for i, problem in enumerate(problems):
-        found[_digest(problem.fingerprint, rung)].append(i)
+        for digest in _digests(problem.fingerprint, rung):
+            found[digest].append(i)
     return dict(found)
 
 

@@ -27,7 +27,7 @@ def plant(sandbox: Sandbox) -> Controls:
     """Probes the problems and rows of the controls, as all others. Raises: ControlError."""
     problems = [(name, _probed(name, code, sandbox)) for name, code in PROBLEMS.items()]
     return Controls(
-        tuple(Problem(BENCHMARK, name, fingerprint_of(p.python_code, p.graph, p.behaviour)) for name, p in problems),
+        tuple(Problem(BENCHMARK, name, fingerprint_of(p.python_code, p.graph, p.behaviours)) for name, p in problems),
         tuple(_planted(control, _probed(control.name, control.code, sandbox)) for control in CONTROLS),
     )
 

@@ -19,6 +19,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse
 
+from .given import given_arguments, with_arguments
 from .ladder import clean_name
 from .traces import problems_of, read_trace
 
@@ -33,6 +34,7 @@ class Source:
 
     name: str
     code: str
+    given: str = ""  # the code constructed as the benchmark does, see `given.py`; "" if that is not known
     runs: bool = True  # False: kernels, which are compared by their text alone
 
 
@@ -52,8 +54,10 @@ def read_problems(place: str) -> list[Source]:
         raise UserError(f"{place}: no folder, file or dataset of the Hub")
     problems: dict[str, Source] = {}  # by code: benchmarks list a problem in several files
     for name, text in sorted(found):
-        if (code := module_of(name, text)) or (code := kernels_of(text)):
-            problems.setdefault(code, Source(name, code, f"class {ENTRY_POINT}(" in code))
+        if code := module_of(name, text):
+            problems.setdefault(code, Source(name, code, with_arguments(code, given_arguments(text))))
+        elif code := kernels_of(text):
+            problems.setdefault(code, Source(name, code, runs=False))
     if not problems:
         raise UserError(
             f"{place}: no problem found: a problem is a class {ENTRY_POINT}, or a function named as its file"

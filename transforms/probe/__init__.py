@@ -1,5 +1,5 @@
 """Probe: constructor arguments and workloads for a module, found in a guest."""
 
-from .probe import probe
+from .probe import ProbeLimits, probe
 
-__all__ = ["probe"]
+__all__ = ["ProbeLimits", "probe"]

@@ -50,6 +50,7 @@ class _Found:
     operators: tuple[str, ...]
     graph: list[JsonValue]
     behaviour: str
+    behaviours: tuple[str, ...]
 
 
 _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
@@ -91,6 +92,7 @@ def probe(
             python_code=render(for_inference(code), found.init_args, workloads[0]),
             graph=canonical(found.graph),
             behaviour=found.behaviour,
+            behaviours=tuple(sorted(set(found.behaviours))),
         )
     )
 
@@ -110,8 +112,9 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
     found = _REPLY.validate_json(canonical(report.reply), strict=True)
     if not all(_is_node(node, place) for place, node in enumerate(found.graph)):
         raise ValueError("a graph with a node that is none")
-    if not re.fullmatch(r"([0-9a-f]{16})?", found.behaviour):
-        raise ValueError(f"a digest {found.behaviour[:40]!r}")
+    for digest in (found.behaviour, *found.behaviours):
+        if not re.fullmatch(r"([0-9a-f]{16})?", digest):
+            raise ValueError(f"a digest {digest[:40]!r}")
     if not found.workloads or not is_list(found.init_args):
         raise ValueError("no workload, or constructor arguments that are no list")
     for call in found.workloads:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from .load import load_source
 from .probing import checks, describe
-from .probing.behaviour import behaviour
+from .probing.behaviour import EVEN, LARGE, digest, told, told_evened
 from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, STYLES
 from .probing.constructor import Construction, Constructor
 from .probing.forward import starts
@@ -51,8 +51,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     `request["user"]` is the code of a module that makes one, where it is called `request["name"]`; "" if none is known.
 
-    Replies with `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph` and `behaviour`, or with `reason`
-    (a code of `Reason`) and `evidence`.
+    Replies with `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph`, `behaviour` and `behaviours`,
+    or with `reason` (a code of `Reason`) and `evidence`.
     """
     warnings.simplefilter("ignore")
     file = str(Path.cwd() / f"{_NAME}.py")
@@ -96,7 +96,8 @@ def _probe(request: dict[str, Any]) -> dict[str, Any]:
     others = list(_others(caller, guess, limits))
     for other in others:
         checks.check_variation(caller, other)
-    return {"init_args": construction.arguments, **_described(caller, [guess, *others])}
+    found = {"init_args": construction.arguments, **_described(caller, [guess, *others])}
+    return {**found, **_behaviours(constructor, construction, guess)}  # last: it changes the module
 
 
 class _Finder:
@@ -273,14 +274,24 @@ def _described(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
     inputs = draw(guesses[0].specs(), 0)
     with describe.Census() as census:
         tree, found = checks.results(caller, guesses[0], inputs)
-    described = {
+    return {
         "workloads": [_workload(guess) for guess in guesses],
         "state": describe.state_specs(caller.module),
         "outputs": describe.outputs(tree, found),
         "operators": sorted(census.operators),
         "graph": _graph(caller, guesses[0]),
     }
-    return {**described, "behaviour": behaviour(caller.module, guesses[0], caller.file)}  # last: it changes the module
+
+
+def _behaviours(constructor: Constructor, construction: Construction, guess: Guess) -> dict[str, Any]:
+    """Digests of what the module computes: of all that it does as it is, and of each thing it does in either size."""
+    start = time.process_time()
+    as_it_is = told(construction.module, guess, constructor.file)
+    quick = time.process_time() - start < _LONG_S
+    even = constructor.evened(construction, EVEN, LARGE) if quick else None
+    others = told_evened(even, EVEN, guess, constructor.file) if even is not None else []
+    single = {digest([text]) for text in (*as_it_is, *others)} - {""}
+    return {"behaviour": digest(as_it_is), "behaviours": sorted(single)}
 
 
 def _graph(caller: Caller, guess: Guess) -> list[Any]:

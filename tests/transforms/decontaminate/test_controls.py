@@ -36,7 +36,7 @@ def controls() -> Iterator[Controls]:
 
 def found(controls: Controls, blind: Rung | None = None) -> dict[str, Any]:
     ladder = Ladder(controls.problems)
-    hits = {row.id: ladder.climb(fingerprint_of(row.python_code, row.graph, row.behaviour)) for row in controls.rows}
+    hits = {row.id: ladder.climb(fingerprint_of(row.python_code, row.graph, row.behaviours)) for row in controls.rows}
     return {id.removeprefix(PREFIX): [hit for hit in row if hit.rung is not blind] for id, row in hits.items()}
 
 

@@ -35,12 +35,13 @@ class Model(torch.nn.Module):
     def forward(self, left, right):
         return torch.where(left > 0, torch.lgamma(right), left.cumsum(dim=-1))
 """
-PROBLEM = Problem("bench", "level1/1_Scale", fingerprint_of(MODULE_CODE, GRAPH, "ab" * 8))
+BEHAVIOURS = ("ab" * 8, "cd" * 8)
+PROBLEM = Problem("bench", "level1/1_Scale", fingerprint_of(MODULE_CODE, GRAPH, BEHAVIOURS))
 LADDER = Ladder([PROBLEM])
 
 
-def rungs(code: str, graph: str = "[]", behaviour: str = "", ladder: Ladder = LADDER) -> set[str]:
-    hits = ladder.climb(fingerprint_of(code, graph, behaviour))
+def rungs(code: str, graph: str = "[]", behaviours: tuple[str, ...] = (), ladder: Ladder = LADDER) -> set[str]:
+    hits = ladder.climb(fingerprint_of(code, graph, behaviours))
     assert all(hit.problem == PROBLEM.id for hit in hits)
     return {hit.rung.value for hit in hits}
 
@@ -50,21 +51,21 @@ UNLIKE = "def f(x):\n    return x\n"
 
 
 @pytest.mark.parametrize(
-    ("code", "graph", "behaviour", "found"),
+    ("code", "graph", "behaviours", "found"),
     [
-        (MODULE_CODE + GET_INPUTS, "[]", "", TEXTUAL),
-        (MODULE_CODE.replace("import torch\n", "import math\nimport torch\n"), "[]", "", TEXTUAL),
-        (RENAMED, "[]", "", {"renamed", "erased"}),
-        (MODULE_CODE.replace("= 8", "= 64"), "[]", "", TEXTUAL - {"exact", "renamed"}),
-        (UNLIKE, GRAPH, "", {"signature"}),
-        (UNLIKE, LONGER, "", {"composed"}),
-        (UNLIKE, "[]", "ab" * 8, {"behaviour"}),
-        (UNLIKE, "[]", "cd" * 8, set()),
-        (OTHER, "[]", "", set()),
+        (MODULE_CODE + GET_INPUTS, "[]", (), TEXTUAL),
+        (MODULE_CODE.replace("import torch\n", "import math\nimport torch\n"), "[]", (), TEXTUAL),
+        (RENAMED, "[]", (), {"renamed", "erased"}),
+        (MODULE_CODE.replace("= 8", "= 64"), "[]", (), TEXTUAL - {"exact", "renamed"}),
+        (UNLIKE, GRAPH, (), {"signature"}),
+        (UNLIKE, LONGER, (), {"composed"}),
+        (UNLIKE, "[]", ("00" * 8, "cd" * 8), {"behaviour"}),
+        (UNLIKE, "[]", ("ef" * 8,), set()),
+        (OTHER, "[]", (), set()),
     ],
 )  # fmt: skip
-def test_rungs(code: str, graph: str, behaviour: str, found: set[str]) -> None:
-    assert rungs(code, graph, behaviour) == found
+def test_rungs(code: str, graph: str, behaviours: tuple[str, ...], found: set[str]) -> None:
+    assert rungs(code, graph, behaviours) == found
 
 
 def test_a_small_problem_is_not_looked_for_inside_of_rows() -> None:
@@ -87,7 +88,7 @@ def test_what_many_problems_share_is_no_evidence() -> None:
 
 
 def test_without_benchmarks_nothing_is_found() -> None:
-    assert Ladder([]).climb(fingerprint_of(MODULE_CODE, GRAPH, "ab" * 8)) == ()
+    assert Ladder([]).climb(fingerprint_of(MODULE_CODE, GRAPH, BEHAVIOURS)) == ()
 
 
 def test_evidence_is_read_back() -> None:
@@ -118,8 +119,8 @@ def test_an_index_of_another_format_or_cut_short_is_refused(tmp_path: Path) -> N
     path = tmp_path / "bench.index.jsonl"
     write_index(path, "bench", "2.0", [PROBLEM])
     text = path.read_text()
-    path.write_text(text.replace('"format":1', '"format":0'))
-    with pytest.raises(UserError, match="index of format 0"):
+    path.write_text(text.replace('"format":2', '"format":1'))
+    with pytest.raises(UserError, match="index of format 1"):
         read_index(path)
     path.write_text(text.partition("\n")[0] + "\n")
     with pytest.raises(UserError, match="0 of 1 problems"):

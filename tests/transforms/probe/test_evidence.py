@@ -23,9 +23,10 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def probed(sandbox: Sandbox, body: str, state: str = "") -> Probed:
+def probed(sandbox: Sandbox, body: str, state: str = "", features: str = "features") -> Probed:
+    """`features`: what the constructor's parameter is called."""
     state = STATE + "".join(f"        {line}\n" for line in state.splitlines()) if state else ""
-    outcome = probe(make_module(HEAD + state + body), sandbox)
+    outcome = probe(make_module((HEAD + state + body).replace("features", features)), sandbox)
     assert isinstance(outcome, Kept), outcome
     return outcome.record
 
@@ -60,6 +61,49 @@ def test_other_functions_behave_otherwise(sandbox: Sandbox) -> None:
     expressions = ("F.silu(x)", "F.gelu(x)", "F.gelu(x, approximate='tanh')", "x * 2", "x * 3", "x.sum(-1)", CENTRED)
     behaviours = [probed(sandbox, forward(expression)).behaviour for expression in expressions]
     assert all(behaviours) and len(set(behaviours)) == len(behaviours)
+
+
+SQUARE = "self.inner = nn.Linear(features, features)"
+LINEAR = forward("F.gelu(self.inner(x)).sum(-1)")
+JOINED = "q, k = self.both(x).chunk(2, -1)\n        return (q @ k.mT).softmax(-1)"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((LINEAR, SQUARE), (LINEAR, SQUARE)),
+        (
+            (LINEAR, SQUARE),
+            (forward("F.gelu(x @ self.w + self.b).sum(-1)"), "self.w = nn.Parameter(torch.rand(features, features))\n"
+             "self.b = nn.Parameter(torch.rand(features))"),
+        ),
+        (
+            ("    def forward(self, x):\n        " + JOINED + "\n", "self.both = nn.Linear(features, 2 * features)"),
+            (forward("(self.q(x) @ self.k(x).mT).softmax(-1)"), "self.q = nn.Linear(features, features)\n"
+             "self.k = nn.Linear(features, features)"),
+        ),
+        (
+            (forward("F.relu(1 - target * x).mean()", "x, target"),),
+            (forward("(1 - x * labels).relu().mean()", "x, labels"),),
+        ),
+        ((forward("torch.einsum('nd,nd->n', x, y)", "x, y"),), (forward("(x * y).sum(-1)", "x, y"),)),
+    ],
+    ids=["sizes", "transposed", "joined", "dtypes", "axes"],
+)  # fmt: skip
+def test_spellings_share_a_behaviour(one: tuple[str, ...], other: tuple[str, ...], sandbox: Sandbox) -> None:
+    """Whatever sizes, dtypes and numbers of axes were guessed for them."""
+    first = probed(sandbox, *one)
+    state = other[1] if len(other) > 1 else ""
+    second = probed(sandbox, other[0], state, features="in_channels")
+    assert set(first.behaviours) & set(second.behaviours)
+    assert not state or first.init_args != second.init_args
+
+
+def test_other_functions_share_none(sandbox: Sandbox) -> None:
+    layers = "self.one = nn.Linear(features, features)\nself.two = nn.Linear(features, features, bias=False)"
+    expressions = ("self.one(x)", "self.two(x)", "F.relu(self.one(x))", "self.one(x) + x", "self.two(self.one(x))")
+    found = [probed(sandbox, forward(expression), layers).behaviours for expression in expressions]
+    assert all(found) and len({digest for each in found for digest in each}) == sum(map(len, found))
 
 
 @pytest.mark.parametrize("expression", ["x.transpose(0, 1)", "torch.flip(x, [0])", "torch.cat([x, x])"])

@@ -24,6 +24,7 @@ REPLY = {
     "operators": ["aten.mul", "aten.add"],
     "graph": [["input"], ["aten.mul", [0, 0]]],
     "behaviour": "0123456789abcdef",
+    "behaviours": ["fedcba9876543210", "0123456789abcdef"],
 }
 
 
@@ -56,6 +57,7 @@ def test_what_a_guest_that_works_replies() -> None:
     outcome = answered(**call(X, INDEX))
     assert isinstance(outcome, Kept), outcome
     assert outcome.record.operators == ("aten.add", "aten.mul")
+    assert outcome.record.behaviours == ("0123456789abcdef", "fedcba9876543210")
     assert outcome.record.workloads[0].args == '[{"tensor":0},{"tensor":1}]'
     assert "return [torch.randn(2, 3), torch.randint(0, 8, (2,))]" in outcome.record.python_code
 
@@ -75,6 +77,7 @@ def test_what_a_guest_that_works_replies() -> None:
         ({"graph": [["input"], ["aten.mul", [-1]]]}, "a graph with a node that is none"),
         ({"graph": [["input"], ["aten.mul", 0]]}, "a graph with a node that is none"),
         ({"behaviour": "../../etc"}, "a digest '../../etc'"),
+        ({"behaviours": ["../../etc"]}, "a digest '../../etc'"),
         (call(X, args=[]), "name each tensor once"),
         (call(X, args=[{"tensor": 0}, {"tensor": 0}]), "name each tensor once"),
         (call(X, args=[{"tensor": 1}]), "name each tensor once"),

@@ -106,6 +106,20 @@ class Constructor:
 
         return attempt(construct, self.file)[0]
 
+    def evened(self, made: Construction, size: int, large: int) -> nn.Module | None:
+        """Constructed with `size` for every number from `large` on, defaults included; None if it cannot be."""
+        even = {name: _evened(text, size, large) for name, text in made.values.items()}
+        given = {p.name for p in self._parameters if p.required or made.values.get(p.name, p.default) != p.default}
+        changed = {name for name, text in even.items() if text != made.values[name]}
+        for names in (given | changed, given):  # some defaults belong together
+            try:
+                found = self._attempt({name: text for name, text in even.items() if name in names})
+            except TooBig:
+                continue
+            if isinstance(found, Construction):
+                return found.module
+        return None
+
     def _initial(self, style: Style) -> dict[str, str]:
         """Parameter -> value, for those that are not left to their defaults."""
         chosen = {}
@@ -192,6 +206,15 @@ class Constructor:
             for name in names:
                 if rank < len(options[name]) and options[name][rank] != chosen.get(name):
                     yield {**chosen, name: options[name][rank]}
+
+
+def _evened(text: str, size: int, large: int) -> str:
+    """Source of a value with `size` for every integer from `large` on."""
+    tree = ast.parse(text or "None", mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= large:
+            node.value = size
+    return ast.unparse(tree)
 
 
 def _longer(text: str) -> Iterator[str]:

@@ -1,0 +1,65 @@
+"""A problem is constructed as its benchmark does, on small sizes."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.transforms.decontaminate.given import given_arguments, with_arguments
+from kernelquarry.transforms.decontaminate.problems import Source, read_problems
+
+TAIL = """
+width, kernel = 4096, 3
+shape = (width, 1, 1)
+
+def get_init_inputs():
+    return [width, shape, kernel, 0.5, {"rate": -2}]
+"""
+HEAD = "class Model(nn.Module):\n    def __init__(self, {}):\n        pass\n"
+
+
+def given(text: str) -> list[str]:
+    return [ast.unparse(item) for item in given_arguments(text)]
+
+
+def test_names_are_written_out_and_sizes_are_small() -> None:
+    assert given(TAIL) == ["32", "(32, 1, 1)", "3", "0.5", "{'rate': -2}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1",
+        "def get_init_inputs():\n    return []",
+        "def get_init_inputs():\n    return [made()]",
+        "def get_init_inputs():\n    n = 2\n    return [n]",
+        "n = n\ndef get_init_inputs():\n    return [n]",
+    ],
+)
+def test_what_gives_nothing(text: str) -> None:
+    assert given(text) == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("a, b", "a=32, b=3"),
+        ("a, b, c=1", "a=32, b=3, c=1"),
+        ("a, b=7", "a=32, b=3"),
+        ("a=5, b=7, c=1", "a=32, b=3, c=1"),
+        ("a", None),
+        ("a, b, c", None),
+    ],
+)
+def test_arguments_become_defaults(parameters: str, expected: str | None) -> None:
+    code = with_arguments(HEAD.format(parameters), given_arguments("def get_init_inputs():\n    return [64, 3]"))
+    assert code == "" if expected is None else f"def __init__(self, {expected}):" in code
+
+
+def test_a_problem_has_both(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("from torch import nn\n" + HEAD.format("a, b, c, d, e") + TAIL)
+    (problem,) = read_problems(str(tmp_path))
+    assert isinstance(problem, Source) and "self, a, b, c, d, e)" in problem.code
+    assert "a=32, b=(32, 1, 1), c=3, d=0.5" in problem.given and "get_init_inputs" not in problem.given

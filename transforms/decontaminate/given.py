@@ -1,0 +1,75 @@
+"""A problem as its benchmark constructs it: what `get_init_inputs()` returns becomes its constructor's defaults.
+
+Where probing finds no constructor arguments by itself, or others. Sizes are made small and equal, so that what a
+benchmark runs on a GPU runs within probing's limits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from kernelquarry.pipeline.schema.records import ENTRY_POINT
+from kernelquarry.pipeline.schema.syntax import parse
+
+_LARGE, _SIZE = 16, 32  # every integer from _LARGE on becomes _SIZE
+_ARGUMENTS = "get_init_inputs"
+
+
+def given_arguments(text: str) -> list[ast.expr]:
+    """The items of the list that `get_init_inputs` returns, written out; none if it does more than that."""
+    tree = parse(text)
+    constants: dict[str, ast.expr] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=value):
+                constants[name] = value
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
+                constants |= {n.id: value for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name)}
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name, body=[ast.Return(ast.List(elts=items))]) if name == _ARGUMENTS:
+                written = [_Written(constants).visit(item) for item in items]
+                return written if all(map(_is_literal, written)) else []
+    return []
+
+
+def with_arguments(code: str, arguments: list[ast.expr]) -> str:
+    """The code with these as the constructor's defaults; "" if it does not take as many."""
+    tree = parse(code)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                    places = len(part.args.posonlyargs) + len(part.args.args) - 1
+                    kept = part.args.defaults[max(0, len(part.args.defaults) - places + len(arguments)) :]
+                    if not 0 < len(arguments) <= places or len(arguments) + len(kept) < places:
+                        return ""
+                    part.args.defaults = [*arguments, *kept]
+                    return ast.unparse(ast.fix_missing_locations(tree))
+    return ""
+
+
+class _Written(ast.NodeTransformer):
+    """Constants in place of their names, and small sizes."""
+
+    def __init__(self, constants: Mapping[str, ast.expr], depth: int = 8) -> None:
+        self._constants, self._depth = constants, depth
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self._constants or not self._depth:
+            return node
+        copy = ast.parse(ast.unparse(self._constants[node.id]), mode="eval").body
+        return _Written(self._constants, self._depth - 1).visit(copy)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        large = type(node.value) is int and node.value >= _LARGE
+        return ast.Constant(_SIZE) if large else node
+
+
+def _is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return False
+    return True
