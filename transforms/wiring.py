@@ -5,10 +5,12 @@ Each makes (line of the funnel, outcome) pairs; the work itself is done by funct
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import apache_beam as beam
 
@@ -30,10 +32,11 @@ from .decontaminate.index import read_all
 from .decontaminate.plant import Controls, plant
 from .deduplicate.cluster import compare, component_of, connect, same_key
 from .deduplicate.deduplicate import Member, form_all, name_cluster, one_of, outcome_of, settle
-from .deduplicate.form import COPIES, KIN, Relation
+from .deduplicate.form import COPIES, KIN, Form, Relation
 from .mine import mine_tree
 from .read import Corpus, read_once
 
+_BUCKETS = 1024  # that bands are grouped in
 Tagged = tuple[str, Outcome[Any]]
 
 
@@ -206,9 +209,10 @@ class _Connect(beam.PTransform):
         relation = self._relation
         shared = (  # most bands are held by one source alone: those go before whole forms are moved around
             sources
-            | "By band" >> beam.FlatMapTuple(lambda exact, form: [(band, exact) for band in form.bands])
+            | "Batch" >> beam.BatchElements(64, 512)
+            | "By bucket" >> beam.FlatMap(_bands)
             | "Holders" >> beam.GroupByKey()
-            | "Shared" >> beam.FlatMapTuple(_shared)
+            | "Shared" >> beam.FlatMapTuple(lambda _, parts: _shared(parts))
         )
         return (
             {"forms": sources, "bands": shared}
@@ -220,10 +224,22 @@ class _Connect(beam.PTransform):
         )
 
 
-def _shared(band: str, holders: Iterable[str]) -> list[tuple[str, str]]:
-    """(source, band) for each source, if there are several."""
-    sources = list(holders)
-    return [(source, band) for source in sources] if len(sources) > 1 else []
+def _bands(sources: Iterable[tuple[str, Form]]) -> list[tuple[int, list[tuple[str, str]]]]:
+    """(bucket, all (band, source) in it): one element for each band would be most of what is grouped."""
+    buckets: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    for exact, form in sources:
+        for band in form.bands:
+            buckets[crc32(band.encode()) % _BUCKETS].append((band, exact))
+    return list(buckets.items())
+
+
+def _shared(parts: Iterable[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """(source, band) for each source of the bands that several hold."""
+    holders: defaultdict[str, list[str]] = defaultdict(list)
+    for part in parts:
+        for band, exact in part:
+            holders[band].append(exact)
+    return [(exact, band) for band, sources in holders.items() if len(sources) > 1 for exact in sources]
 
 
 class DecontaminateModules(beam.PTransform):

@@ -79,6 +79,21 @@ _REFACTORED = (
         return torch.log(1 + torch.sqrt(first * first) * kernel).sum(-1)
 """
 )
+_TRANSPOSED = (
+    _HEAD
+    + """class Model(nn.Module):
+    def __init__(self, in_channels):
+        super().__init__()
+        self.first = nn.Parameter(torch.rand(in_channels, 24))
+        self.second = nn.Parameter(torch.rand(in_channels, 24))
+        self.shifts = nn.ParameterList([nn.Parameter(torch.rand(24)) for _ in range(2)])
+
+    def forward(self, image):
+        a, b = image @ self.first + self.shifts[0], torch.matmul(image, self.second) + self.shifts[1]
+        joined = torch.tanh(a / 2) / (1 + torch.exp(-b))
+        return joined - joined.sum(-1, True) / joined.shape[-1]
+"""
+)
 _COMPOSED = _edited(
     PROBLEMS["energy"],
     ("        distance", "        x = F.relu(x)\n        distance"),
@@ -104,6 +119,7 @@ CONTROLS: tuple[Control, ...] = (
     Control("reshaped", _RESHAPED, (Rung.ERASED, Rung.SIGNATURE)),
     Control("reordered", _REORDERED, (Rung.SIGNATURE, Rung.BEHAVIOUR)),
     Control("refactored", _REFACTORED, (Rung.BEHAVIOUR,)),
+    Control("transposed", _TRANSPOSED, (Rung.BEHAVIOUR,)),
     Control("composed", _COMPOSED, (Rung.COMPOSED,)),
     Control("edited", _EDITED, (Rung.NGRAMS_10, Rung.NGRAMS_13, Rung.MINHASH)),
     *(Control(f"negative_{name}", _HEAD + code, ()) for name, code in _NEGATIVES.items()),

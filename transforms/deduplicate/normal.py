@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kernelquarry.pipeline.schema.syntax import parse
@@ -17,6 +18,7 @@ from kernelquarry.pipeline.schema.syntax import parse
 # As `ast.unparse` writes them; a number after a letter is part of a name.
 _LITERAL = re.compile(r"""[bfur]{0,2}(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?<![\w.])\d[\w.]*(?:(?<=e)[-+]\d+)?""")
 _ALL_BLIND = re.compile(r"(?<![\w\])])(?:\(0,\)|[(\[]0(?:, 0)*[)\]])|(?<![\w\])] )-0")
+_SUPER_OF = re.compile(r"\bsuper\s*\(\s*[^)\s]")
 D = TypeVar("D", ast.Module, ast.ClassDef, ast.FunctionDef)
 
 OUR_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
@@ -27,14 +29,18 @@ def exact(code: str) -> ast.Module:
     """The tree without what does not run. Raises: SyntaxError if `code` does not parse."""
     tree = parse(code)
     tree.body = [node for node in tree.body if not (isinstance(node, ast.FunctionDef) and node.name in OUR_FUNCTIONS)]
-    return _Strip().visit(tree)
+    return _Strip(with_super=_SUPER_OF.search(code) is not None).visit(tree)
 
 
 def renamed(tree: ast.Module) -> ast.Module:
     """The tree of `exact` with names numbered in order of appearance. `tree` is consumed."""
     imports = _Imports()
     tree = imports.visit(tree)
-    return _Rename(tree, imports.paths).visit(tree)
+    nodes = _in_order(tree)
+    names = _Names(nodes, imports.paths)
+    for node in nodes:
+        names.rename(node)
+    return tree
 
 
 def blind(text: str) -> str:
@@ -46,6 +52,14 @@ def blind(text: str) -> str:
 
 
 class _Strip(ast.NodeTransformer):
+    def __init__(self, with_super: bool) -> None:
+        self._with_super = with_super  # somewhere `super` is given what it finds out by itself
+
+    def _visit_simple(self, node: ast.stmt) -> ast.AST:
+        return self.generic_visit(node) if self._with_super else node  # holds nothing else of interest
+
+    visit_Assign = visit_AugAssign = visit_Expr = visit_Return = _visit_simple
+
     def visit_Module(self, node: ast.Module) -> ast.AST:
         return self._without_docstring(node)
 
@@ -111,43 +125,33 @@ class _Imports(ast.NodeTransformer):
         return None
 
 
-class _Rename(ast.NodeTransformer):
+class _Names:
     """Numbers the names that the source binds: `v0`, ... for variables, `a0`, ... for attributes of `self`."""
 
-    def __init__(self, tree: ast.Module, imports: dict[str, str]) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], imports: Mapping[str, str]) -> None:
         self._imports = imports
-        self._variables = _bound_variables(tree) - FIXED_NAMES
-        self._attributes = _bound_attributes(tree) - FIXED_NAMES
+        self._variables = _bound_variables(nodes) - FIXED_NAMES
+        self._attributes = _bound_attributes(nodes) - FIXED_NAMES
         self._numbers: dict[str, dict[str, str]] = {"v": {}, "a": {}}
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._variable(node.id) if node.id in self._variables else self._imports.get(node.id, node.id)
-        return node
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.arg = self._variable(node.arg)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        # a method is reached through `self`, a function by its name
-        node.name = self._attribute(node.name) if node.name in self._attributes else self._variable(node.name)
-        return self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = self._variable(node.name)
-        return self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if _is_self(node.value):
-            node.attr = self._attribute(node.attr)
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        # a keyword of our own function is a name of ours; `bias=` of nn.Linear is not
-        if self._is_own(node.func):
-            for keyword in node.keywords:
-                keyword.arg = keyword.arg and self._variable(keyword.arg)
-        return self.generic_visit(node)
+    def rename(self, node: ast.AST) -> None:
+        """Of one node. Numbers follow the order in which nodes come, each before what is below it."""
+        match node:
+            case ast.Name(id=name):
+                node.id = self._variable(name) if name in self._variables else self._imports.get(name, name)
+            case ast.arg(arg=name):
+                node.arg = self._variable(name)
+            case ast.Attribute(value=value, attr=name) if _is_self(value):
+                node.attr = self._attribute(name)
+            case ast.Call(func=function, keywords=keywords) if keywords and self._is_own(function):
+                # a keyword of our own function is a name of ours; `bias=` of nn.Linear is not
+                for keyword in keywords:
+                    keyword.arg = keyword.arg and self._variable(keyword.arg)
+            case ast.FunctionDef(name=name):
+                # a method is reached through `self`, a function by its name
+                node.name = self._attribute(name) if name in self._attributes else self._variable(name)
+            case ast.ClassDef(name=name):
+                node.name = self._variable(name)
 
     def _is_own(self, function: ast.expr) -> bool:
         match function:
@@ -170,18 +174,36 @@ class _Rename(ast.NodeTransformer):
         return numbers.setdefault(name, f"{kind}{len(numbers)}")
 
 
-def _bound_variables(tree: ast.Module) -> set[str]:
+def _in_order(tree: ast.Module) -> list[ast.AST]:
+    """The nodes that have something below them or a name, each before what is below it."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        below: list[ast.AST] = []
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                below += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and value._fields:
+                below.append(value)
+        waiting += reversed(below)
+    return found
+
+
+def _bound_variables(nodes: Iterable[ast.AST]) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(name, ast.Store()) | ast.arg(name) | ast.ClassDef(name) | ast.FunctionDef(name):
                 names.add(name)
     return {name for name in names if not _is_dunder(name)}
 
 
-def _bound_attributes(tree: ast.Module) -> set[str]:
+def _bound_attributes(nodes: Iterable[ast.AST]) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value, name, ast.Store()) if _is_self(value):
                 names.add(name)

@@ -135,4 +135,4 @@ def test_empty_and_short_sources_have_a_form() -> None:
 def test_forms_are_the_same_in_every_process() -> None:
     form = form_of(MODULE_CODE)
     assert (form.exact[:8], form.renamed[:8]) == ("d114504a", "1c3bd913")
-    assert form.bands[0] == "band0:8d8857d563505428a80c422a1aa9148f8f7e90c3"
+    assert form.bands[0] == "band0:c07c8cde797be56fc0f91718291759bf87387ef2"
