@@ -29,6 +29,7 @@ from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.transforms.decontaminate import read_index, shipped
 from kernelquarry.transforms.distill import mark
 from kernelquarry.transforms.read import Corpus, open_corpus
+from kernelquarry.transforms.screen import flatten
 from kernelquarry.transforms.stage import ApplyStage, Workplace
 
 from .acceptance import Acceptance, acceptance
@@ -175,6 +176,13 @@ def rejected(run: Run) -> Rejected:
         candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
     )
     return reject(candidates, (loss for path in paths for loss in read_records(path, Loss)))
+
+
+def unscreened(run: Run) -> Iterator[Pair]:
+    """The rows that a run's filters were asked of."""
+    (screen,) = (stage for stage in STAGES if stage.takes is Verified and stage.gives is Pair)
+    for shard in run.directory(before(screen)).kept:
+        yield from (flatten(verified) for verified in read_records(shard, Verified))
 
 
 def taught(run: Run) -> Acceptance | None:

@@ -222,16 +222,22 @@ def reverify(
 
 @app.command()
 def ablate(
-    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
+    place: Annotated[Path, typer.Argument(help="Run directory, or dataset folder.")] = DATASET,
     cluster: Annotated[int, typer.Option(min=1, help="Most rows of one cluster.")] = CAPS.cluster,
     operators: Annotated[int, typer.Option(min=1, help="Most rows with the same operators.")] = CAPS.operators,
     repository: Annotated[int, typer.Option(min=1, help="Most rows of one package or repository.")] = CAPS.repository,
 ) -> None:
-    """What each filter removes from a dataset, and what it alone removes."""
+    """What each filter removes from a run's verified rows, or would from a dataset, and what it alone removes."""
     from .ablate import render_ablation
     from .rows import read_rows
 
-    out.print(render_ablation(list(read_rows(dataset)), Caps(cluster, operators, repository)))
+    if (place / "stages").is_dir():
+        from .build import unscreened
+
+        rows = list(unscreened(open_run(place, None, CACHE, sandbox_settings())))
+    else:
+        rows = list(read_rows(place))
+    out.print(render_ablation(rows, Caps(cluster, operators, repository)))
 
 
 @app.command(name="index-benchmarks")

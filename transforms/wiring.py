@@ -5,14 +5,14 @@ Each makes (line of the funnel, outcome) pairs; the work itself is done by funct
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import apache_beam as beam
+import numpy as np
 
 from kernelquarry.filters.balance import NAMES, Caps, Keys, cap, keys_of
 from kernelquarry.filters.optout import OptOut
@@ -37,6 +37,7 @@ from .mine import mine_tree
 from .read import Corpus, read_once
 
 _BUCKETS = 1024  # that bands are grouped in
+_KEY = 16  # hex digits of a source's digest that tell it from others
 Tagged = tuple[str, Outcome[Any]]
 
 
@@ -207,15 +208,16 @@ class _Connect(beam.PTransform):
     def _similar(self, sources: beam.PCollection) -> beam.PCollection:
         """Links between sources that share a band and are similar."""
         relation = self._relation
+        forms = sources | "Short keys" >> beam.MapTuple(lambda exact, form: (exact[:_KEY], form))
         shared = (  # most bands are held by one source alone: those go before whole forms are moved around
-            sources
+            forms
             | "Batch" >> beam.BatchElements(64, 512)
             | "By bucket" >> beam.FlatMap(_bands)
             | "Holders" >> beam.GroupByKey()
             | "Shared" >> beam.FlatMapTuple(lambda _, parts: _shared(parts))
         )
         return (
-            {"forms": sources, "bands": shared}
+            {"forms": forms, "bands": shared}
             | "With bands" >> beam.CoGroupByKey()
             | "Spread"
             >> beam.FlatMapTuple(lambda _, found: [(band, form) for form in found["forms"] for band in found["bands"]])
@@ -224,22 +226,23 @@ class _Connect(beam.PTransform):
         )
 
 
-def _bands(sources: Iterable[tuple[str, Form]]) -> list[tuple[int, list[tuple[str, str]]]]:
-    """(bucket, all (band, source) in it): one element for each band would be most of what is grouped."""
-    buckets: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
-    for exact, form in sources:
-        for band in form.bands:
-            buckets[crc32(band.encode()) % _BUCKETS].append((band, exact))
-    return list(buckets.items())
+def _bands(sources: Sequence[tuple[str, Form]]) -> list[tuple[int, bytes]]:
+    """(bucket, its (band, source) as pairs of uint64): an element for each band would be most of what is grouped."""
+    pairs = np.array([(_number(band), int(key, 16)) for key, form in sources for band in form.bands], np.uint64)
+    buckets = pairs[:, 0] % np.uint64(_BUCKETS)
+    return [(int(bucket), pairs[buckets == bucket].tobytes()) for bucket in np.unique(buckets)]
 
 
-def _shared(parts: Iterable[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+def _number(band: str) -> int:
+    return int.from_bytes(blake2b(band.encode(), digest_size=8).digest())
+
+
+def _shared(parts: Iterable[bytes]) -> list[tuple[str, str]]:
     """(source, band) for each source of the bands that several hold."""
-    holders: defaultdict[str, list[str]] = defaultdict(list)
-    for part in parts:
-        for band, exact in part:
-            holders[band].append(exact)
-    return [(exact, band) for band, sources in holders.items() if len(sources) > 1 for exact in sources]
+    pairs = np.concatenate([np.frombuffer(part, np.uint64).reshape(-1, 2) for part in parts])
+    bands, holders = np.unique(pairs[:, 0], return_counts=True)
+    shared = pairs[np.isin(pairs[:, 0], bands[holders > 1])]
+    return [(f"{source:016x}", f"{band:016x}") for band, source in shared.tolist()]
 
 
 class DecontaminateModules(beam.PTransform):

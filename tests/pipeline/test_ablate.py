@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from factories import make_pairs, make_timing
+from factories import make_candidate, make_pairs, make_probed, make_timing, make_verified
 from typer.testing import CliRunner
 
 from kernelquarry.filters.balance import Caps
 from kernelquarry.pipeline.ablate import objections
+from kernelquarry.pipeline.build import Run, claim, unscreened
 from kernelquarry.pipeline.cli import app
 from kernelquarry.pipeline.dataset import Build, write_dataset
+from kernelquarry.pipeline.graph import DISTILL
 from kernelquarry.pipeline.rejected import Rejected
+from kernelquarry.pipeline.run import write_sorted
+from kernelquarry.pipeline.sandbox import SandboxSettings
+from kernelquarry.pipeline.schema.records import Verified
+from kernelquarry.transforms.stage import Workplace
 
 
 def test_each_filter_is_asked_of_each_row() -> None:
@@ -20,6 +26,20 @@ def test_each_filter_is_asked_of_each_row() -> None:
     found = objections([replace(first, python_code="x = 1  # " + "\u4e2d" * 90, timings=()), *others], Caps(cluster=1))
     assert found["Noise"].keys() == found["NoSpeed"].keys() == {first.id}
     assert not found["Secrets"] and not found["Cap on one cluster"]
+
+
+def test_a_run_tells_what_its_filters_removed(tmp_path: Path) -> None:
+    """From what was verified, not from what they left."""
+    noisy = make_candidate(replace(make_probed(), python_code="x = 1  # " + "\u4e2d" * 90))
+    run = Run(tmp_path, claim(tmp_path, "tiny"), tmp_path, Workplace(tmp_path / "store", SandboxSettings()))
+    shard = run.directory(DISTILL).path / "kept-00000-of-00001.parquet"
+    shard.parent.mkdir(parents=True)
+    write_sorted(shard, [make_verified(), make_verified(noisy)], Verified)
+    assert len(list(unscreened(run))) == 2
+    ended = CliRunner().invoke(app, ["ablate", str(tmp_path)])
+    assert ended.exit_code == 0, ended.output
+    (line,) = (line for line in ended.output.splitlines() if line.startswith("Noise"))
+    assert line.split()[1:4] == ["1", "50.0%", "1"]
 
 
 def test_the_command(tmp_path: Path) -> None:
