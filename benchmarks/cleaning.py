@@ -10,14 +10,11 @@ from __future__ import annotations
 import argparse
 import ast
 import json
-import os
 import random
 import re
 import resource
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,10 +23,11 @@ from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from main_job import run
 from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
 
 from kernelquarry.pipeline.benchmarks import index_benchmark
-from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
@@ -192,26 +190,28 @@ def jaccard(a: set[str], b: set[str]) -> float:
 
 
 def scale(sizes: Sequence[int]) -> None:
-    """Each size in a process of its own, whose memory is measured."""
+    """Each size in a process of its own; memory is that of all processes which it starts."""
     rates = {}
     for size in sizes:
-        done = subprocess.run([sys.executable, __file__, "one", str(size)], capture_output=True, text=True, check=True)
-        told = json.loads(done.stdout.splitlines()[-1])
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder, "told.json")
+            ran = run([sys.executable, __file__, "one", str(size), str(place)], ROOT)
+            told = json.loads(place.read_text())
         rates[size] = told["cpu_s"] / size
-        print(f"{size:,}: {told}", flush=True)
+        print(f"{size:,}: {ran.seconds:.0f} s, {ran.peak_gb:.2f} GB, {told}", flush=True)
         if size == max(SIZES):
             cost = ", ".join(f"{1e3 * rate:.2f} at {n:,}" for n, rate in rates.items())
             note = f"{told['bytes']:.0f} bytes a module, {told['kept']:,} kept; ms of CPU a module: {cost}"
-            record("clean.scale.minutes", told["wall_s"] / 60, f"{COMMAND} scale", note)
-            record("clean.scale.gb", told["peak_gb"], f"{COMMAND} scale", note)
+            record("clean.scale.minutes", ran.seconds / 60, f"{COMMAND} scale", note)
+            record("clean.scale.gb", ran.peak_gb, f"{COMMAND} scale", note)
             record("clean.scale.linear", rates[size] / rates[min(sizes)], f"{COMMAND} scale", note)
 
 
-def one(size: int) -> None:
+def one(size: int, place: Path) -> None:
+    """Writes what it took to `place`."""
     random_ = random.Random(size)
-    index = Path(f"/tmp/cleaning-{size}.index.jsonl")
+    index = place.with_suffix(SUFFIX)
     write_index(index, "made", "", [Problem("made", str(i), fingerprint_of(large(random_))) for i in range(300)])
-    started, total = time.monotonic(), Counter[str]()
     options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
     pipeline = beam.Pipeline(options=options)
     kept = (
@@ -225,21 +225,14 @@ def one(size: int) -> None:
         | beam.combiners.Count.PerElement()
         | beam.combiners.ToDict()
     )
-    path = index.with_suffix(".ends")
+    path = place.with_suffix(".ends")
     _ = kept | beam.Map(partial(write_ends, path))
     pipeline.run().wait_until_finish()
-    total.update(json.loads(path.read_text()))
-    index.unlink()
-    path.unlink()
-    sample = [len(probed.python_code) for probed in made(size, 0)]
+    ends = json.loads(path.read_text())
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    own, largest = (usage.ru_maxrss / 1e6 for usage in used)
-    print(json.dumps({
-        "wall_s": round(time.monotonic() - started, 1),
-        "cpu_s": round(sum(usage.ru_utime + usage.ru_stime for usage in used), 1),
-        "peak_gb": round(own + (os.cpu_count() or 1) * largest, 2),  # as if all processes were largest at once
-        "kept": total["Kept"], "bytes": sum(sample) / len(sample),
-    }))  # fmt: skip
+    cpu_s = round(sum(usage.ru_utime + usage.ru_stime for usage in used), 1)
+    sample = [len(probed.python_code) for probed in made(size, 0)]
+    place.write_text(json.dumps({"cpu_s": cpu_s, "kept": ends["Kept"], "bytes": sum(sample) / len(sample)}))
 
 
 def write_ends(path: Path, ends: dict[str, int]) -> None:
@@ -264,7 +257,7 @@ def large(random_: random.Random) -> str:
     """About 2 KB."""
     spelt = [spelling for made, spellings in STEPS.values() if not made for spelling in spellings]
     lines, value = [], "x"
-    for i in range(36):
+    for i in range(45):
         text = random_.choice(spelt).format(x=value, c=round(random_.random(), 3), n="")
         lines.append(f"        h{i} = {text} - {random_.randint(1, 99)}\n")
         value = f"h{random_.randint(max(0, i - 3), i)}"
@@ -284,7 +277,7 @@ def main() -> None:
         case "scale":
             scale([int(n) for n in given.argument] or SIZES)
         case "one":
-            one(int(given.argument[0]))
+            one(int(given.argument[0]), Path(given.argument[1]))
 
 
 if __name__ == "__main__":
