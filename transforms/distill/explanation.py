@@ -1,7 +1,7 @@
 """What a model says of a pair: taken only as far as the code bears it out.
 
-An explanation that names what the code does not do teaches to make things up. Whatever stands in backticks must be in
-the code, and a technique may be spoken of only where the code shows it.
+An explanation that names what the code does not do teaches to make things up. Whatever stands in backticks or is
+plainly a name of code, must be in it, as must sizes of blocks; a technique is spoken of only where it is shown.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ LEAST = 40  # characters of a section
 _SECTION = re.compile(r"^#{1,6}[ \t]*(instruction|reasoning)\b[^\n]*\n(.*?)(?=^#{1,6}[ \t]|\Z)", re.M | re.S | re.I)
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(
+    r"\b(?:tl|triton|torch|nn|F)(?:\.[A-Za-z_]\w*)+|\b[A-Za-z]\w*_\w+"
+)  # plainly of code, without backticks too
+_SIZE = re.compile(r"\bblocks? (?:sizes? )?of (\d+)|\b(\d+) (?:warps|stages)\b", re.IGNORECASE)
 _ORDINARY = frozenset(  # names that need not stand in the code to be spoken of
     "True False None torch triton tl nn F float float16 float32 float64 bfloat16 int int32 int64 bool inf nan pytorch "
     "forward self Model ModelNew python cuda gpu jit constexpr".split()
@@ -66,7 +70,10 @@ def read_explanation(text: str, python_code: str, triton_code: str) -> tuple[Sai
 
 def unsupported(text: str, python_code: str, triton_code: str) -> list[str]:
     """What `text` names and the code does not show, sorted."""
-    there = set(_WORD.findall(python_code)) | set(_WORD.findall(triton_code)) | _ORDINARY
-    named = {word for span in _SPAN.findall(text) for word in _WORD.findall(span) if len(word) > 1}
+    code = python_code + "\n" + triton_code
+    there = set(_WORD.findall(code)) | _ORDINARY
+    spans = (*_SPAN.findall(text), *_NAME.findall(text))
+    named = {word for span in spans for word in _WORD.findall(span) if len(word) > 1}
+    sizes = {number for found in _SIZE.findall(text) for number in found if number}
     spoken = {match[0] for said, shown in _TECHNIQUES if (match := said.search(text)) and not shown.search(triton_code)}
-    return sorted(named - there) + sorted(spoken)
+    return sorted(named - there) + sorted(sizes - set(re.findall(r"\d+", code))) + sorted(spoken)
