@@ -127,7 +127,7 @@ CASES = [
          _layers("self.a = nn.Linear(24, 1)", "self.b = nn.Linear(24, 1)")),
     Case("of_one_row", "torch.einsum('bhnd,bhd->bhn', x, x.sum(2))", _x((2, 3, 9, 8), (3, 2, 7, 8))),
     Case("bilinear_form", "self.form(x, y)", _xy(((5, 6), (5, 7)), ((9, 6), (9, 7))),
-         _XY | _layers("self.form = nn.Bilinear(6, 7, 4)"), 1),
+         _XY | _layers("self.form = nn.Bilinear(6, 7, 4)")),
     Case("distances", "torch.cdist(x, y)", _xy(((5, 6), (7, 6)), ((9, 6), (4, 6))), _XY, 1),
     Case("outer", "torch.einsum('bi,bj->bij', x, y)", _xy(((3, 5), (3, 9)), ((4, 7), (4, 6))), _XY, 1),
     Case("attention", "F.scaled_dot_product_attention(x, y, y)",

@@ -101,14 +101,17 @@ def _trilinear(
     summed: Sequence[int],
     unrolled: int = 1,
 ) -> Tensor:
-    """The product of three tensors, each with new dimensions, summed over some of them."""
+    """The product of three tensors, each with new dimensions, summed over some of them: first over those of two alone,
+    in torch's order, which matters where a product overflows."""
     for dim in expand_a:
         a = a.unsqueeze(dim)
     for dim in expand_b:
         b = b.unsqueeze(dim)
     for dim in expand_c:
         c = c.unsqueeze(dim)
-    return (a * b * c).sum(list(summed))
+    of_two = [dim for dim in summed if dim in expand_c]
+    product = (a * b).sum(of_two, keepdim=True) if of_two else a * b
+    return (product * c).sum(list(summed))
 
 
 def _batch_norm(
