@@ -99,7 +99,8 @@ def train(
     for stage, model in models.items():
         place, settings = folder / "evaluation" / stage, _settings(workers, gpus)
         chat = recipe.model.chat
-        found += run_evaluation(model, "test", dataset, (), recipe.evaluation, place, settings, stage, chat=chat)
+        shown = (model, "test", dataset, (), recipe.evaluation, place, settings, stage)
+        found += run_evaluation(*shown, chat=chat, held_out=recipe.held_out)
     (folder / "leaderboard.md").write_text(leaderboard(found))
     typer.echo(f"{folder / 'leaderboard.md'}\n\n{leaderboard(found)}")
 
@@ -117,9 +118,11 @@ def evaluate(
     top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
     new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
     batch: Annotated[int, typer.Option(min=1, help="Answers at once, of a local model.")] = 64,
-    static_cache: Annotated[
-        bool, typer.Option(help="Compile the generation: worth it from thousands of answers on.")
-    ] = False,
+    slots: Annotated[bool, typer.Option(help="Write with our own decoder: for small models on a GPU.")] = False,
+    prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out longer prompts, and count them.")] = 0,
+    held_out: Annotated[
+        float, typer.Option(min=0.0, max=0.9, help="Share of the clusters, as the training's held_out.")
+    ] = 0.0,
     out: Annotated[Path | None, typer.Option(help="Folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
@@ -137,11 +140,13 @@ def evaluate(
         top_p=top_p,
         new_tokens=new_tokens,
         batch=batch,
-        static_cache=static_cache,
+        slots=slots,
+        prompt_tokens=prompt_tokens,
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
     levels, settings = tuple(level or ()), _settings(workers, gpus)
-    typer.echo(render(run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat)))
+    found = run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat, held_out)
+    typer.echo(render(found))
 
 
 def write(
@@ -212,21 +217,25 @@ def run_evaluation(
     name: str,
     endpoint: str = "",
     chat: str = "",
+    held_out: float = 0.0,
 ) -> list[Results]:
     """Evaluate, and leave the results in `folder`. Raises: UserError."""
     from kernelquarry.pipeline.sandbox import Sandbox
 
     from .evaluate.evaluate import evaluate as run
     from .evaluate.kernelbench import LEVELS
-    from .evaluate.problems import read_suite
+    from .evaluate.problems import read_suite, short
     from .evaluate.results import summarise, write_results
     from .samplers import open_sampler
 
     with Sandbox(settings) as sandbox:
         source = source or (DATASET if suite == "test" else "")
-        problems = read_suite(suite, source, levels or LEVELS, section.modules, sandbox)
+        limit = 0 if section.prompt_tokens else section.modules
+        problems = read_suite(suite, source, levels or LEVELS, limit, sandbox, held_out)
         device = sandbox.gpus.described.name if sandbox.gpus else "CPU, interpreted"
     sampler = open_sampler(model, section, endpoint, chat)
+    if section.prompt_tokens:
+        problems = short(problems, sampler.tokens, section.prompt_tokens, section.modules)
     found = run(problems, sampler, section.samples, folder, settings, timed=bool(settings.gpus))
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
     results = []

@@ -29,7 +29,8 @@ class ModelSection(_Section):
     context: Positive  # tokens of a row, prompt and answer; longer ones are left out and counted
     chat: str = ""  # file of `chat/` in place of the model's own chat template; "" keeps that
     dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; float32 weights are kept
-    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    # varlen: packed rows by torch's own flash attention; with sdpa, every token of a device meets every other
+    attention: Literal["sdpa", "varlen", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
 
 
 class LoraSection(_Section):
@@ -79,7 +80,7 @@ class GrpoSection(OptimiserSection):
     epsilon: Share = 0.2
     loss: Literal["grpo", "dr_grpo", "dapo", "bnpo"] = "dapo"
     scale: Literal["group", "batch", "none"] = "group"
-    rollouts: Literal["auto", "transformers", "static", "continuous", "vllm"] = "auto"  # auto: vLLM where it is
+    rollouts: Literal["auto", "transformers", "slots", "continuous", "vllm"] = "auto"  # auto: vLLM where it is
 
 
 class RewardSection(_Section):
@@ -113,7 +114,8 @@ class EvaluationSection(_Section):
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.97
     new_tokens: Positive = 2048
     batch: Positive = 64  # answers at once, of a local model
-    static_cache: bool = False  # of a local model on a GPU, compiled: worth it from some thousand answers on
+    slots: bool = False  # a local model's answers are written by `decoder.py`: for small models
+    prompt_tokens: int = 0  # modules with longer prompts are left out and counted; 0 is none
 
 
 class Recipe(_Section):
@@ -125,6 +127,7 @@ class Recipe(_Section):
     reward: RewardSection = RewardSection()
     evaluation: EvaluationSection = EvaluationSection()
     rows: int = 0  # of the training split, the first by id that fit; 0 is all
+    held_out: Share = 0.0  # of the clusters, for evaluation, in place of the dataset's splits; 0 keeps those
     needs_gpu: bool = False
 
 

@@ -13,6 +13,7 @@ from kernelquarry.pipeline.prompts import Message, answer, ask
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.transforms.split import Shares, with_split
 
 _logger = logging.getLogger(__name__)
 
@@ -35,8 +36,12 @@ class Fitted:
         return f"{len(self.pairs)} rows, {self.tokens:,} tokens; {self.too_long} longer than the context left out"
 
 
-def load_pairs(dataset: str) -> list[Pair]:
+def load_pairs(dataset: str, held_out: float = 0.0) -> list[Pair]:
     """The pairs of a dataset folder, or of a dataset on the Hub, by id.
+
+    Args:
+        held_out: share of the clusters that make the test split, the dataset's own among them; the others are for
+            training. 0 keeps the dataset's splits.
 
     Raises:
         UserError: there is no such dataset, or it is of another schema.
@@ -44,7 +49,8 @@ def load_pairs(dataset: str) -> list[Pair]:
     folder = Path(dataset)
     if not folder.is_dir():
         folder = _download(dataset)
-    return sorted(read_rows(folder), key=lambda pair: pair.id)
+    pairs = sorted(read_rows(folder), key=lambda pair: pair.id)
+    return [with_split(pair, Shares(0.0, held_out)) for pair in pairs] if held_out else pairs
 
 
 def _download(dataset: str) -> Path:

@@ -18,7 +18,6 @@ from .config import GrpoSection, Recipe, RewardSection
 from .data import fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
 from .judging import Judgement
 from .reward import reward
-from .samplers import STATIC_PADDING
 from .training import Ask, Trained, arguments, lora_config, train_stage
 from .verifiers import Verifiers
 
@@ -34,10 +33,12 @@ def train(ask: Ask, settings: SandboxSettings) -> Trained:
         def make(model: Any, tokenizer: Any, stage: Path) -> Any:
             from trl import GRPOTrainer
 
-            from .rollouts import tell_when_finished
+            from .rollouts import tell_when_finished, write_by_slots
 
             section = recipe.grpo
-            fitted = fit_prompts(split_of(load_pairs(ask.dataset), "train"), tokenizer, section.prompt_tokens)
+            fitted = fit_prompts(
+                split_of(load_pairs(ask.dataset, recipe.held_out), "train"), tokenizer, section.prompt_tokens
+            )
             pairs = fitted.some("grpo.prompt_tokens", recipe.rows)
             timed = recipe.reward.kind == "speed"
             verifiers = stack.enter_context(Verifiers({pair.id: pair for pair in pairs}, settings, timed=timed))
@@ -51,7 +52,8 @@ def train(ask: Ask, settings: SandboxSettings) -> Trained:
             )
             prompts = {_decoded(tokenizer, prompt_of(pair)): pair.id for pair in pairs}
             unwrapped = trainer.accelerator.unwrap_model(trainer.model)
-            tell_when_finished(unwrapped, tokenizer, prompts, verifiers.submit)
+            tell = write_by_slots if section.rollouts == "slots" else tell_when_finished
+            tell(unwrapped, tokenizer, prompts, verifiers.submit)
             return trainer
 
         return train_stage("grpo", ask, recipe.grpo, make)
@@ -132,10 +134,7 @@ def _rollouts(section: GrpoSection, cuda: bool) -> dict[str, Any]:
         kind = "vllm" if cuda and importlib.util.find_spec("vllm") is not None else "transformers"
     arguments: dict[str, dict[str, Any]] = {
         "transformers": {},
-        "static": {
-            "pad_to_multiple_of": STATIC_PADDING,
-            "generation_kwargs": {"cache_implementation": "static", "disable_compile": False},
-        },
+        "slots": {},
         "continuous": {"use_transformers_continuous_batching": True},
         "vllm": {"use_vllm": True, "vllm_mode": "colocate"},
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
 
+from .attention import register
 from .config import ModelSection
 
 CHAT = Path(__file__).parent / "chat"
@@ -94,6 +95,7 @@ def load_model(section: ModelSection, path: str) -> Any:
     import torch
     from transformers import AutoModelForCausalLM
 
+    register()
     try:
         return AutoModelForCausalLM.from_pretrained(
             path, dtype=torch.float32, attn_implementation=section.attention, use_cache=False

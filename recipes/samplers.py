@@ -21,7 +21,6 @@ from .models import load_tokenizer, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
-STATIC_PADDING = 256  # tokens: few lengths of prompts, so few compilations
 _KEYS = ("KERNELQUARRY_API_KEY", "OPENAI_API_KEY")
 
 
@@ -41,6 +40,10 @@ class Sampler(Protocol):
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]: ...
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]: ...
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        """Of the prompt. Raises: UserError: that is not known here."""
+        ...
 
 
 def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "") -> Sampler:
@@ -75,6 +78,10 @@ class LocalModel:
 
         prompts = [self._prompt(chat) for chat in chats]
         order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
+        if self._section.slots and order:
+            torch.manual_seed(seed)
+            yield from self._by_slots(order, prompts)
+            return
         for start in range(0, len(order), self._section.batch):
             torch.manual_seed(seed + start)
             batch = order[start : start + self._section.batch]
@@ -89,19 +96,34 @@ class LocalModel:
     def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
         import torch
 
-        multiple = STATIC_PADDING if self._section.static_cache else None
-        given = self._tokenizer(
-            list(prompts), return_tensors="pt", padding=True, pad_to_multiple_of=multiple, add_special_tokens=False
-        )
+        given = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
         given = given.to(self._device)
         with torch.inference_mode():
             written = self._model.generate(**given, **self._arguments())[:, given["input_ids"].shape[1] :]
-        ends = self._model.generation_config.eos_token_id
-        ends = set(ends if isinstance(ends, list) else [ends, self._tokenizer.eos_token_id])
+        ends = self._ends()
         for index, tokens in zip(indices, written.tolist(), strict=True):
             length = next((place + 1 for place, token in enumerate(tokens) if token in ends), 0)
             text = self._tokenizer.decode(tokens[: length or None], skip_special_tokens=True)
             yield Sampled(index, text, length or len(tokens), cut=not length)
+
+    def _by_slots(self, order: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
+        from .decoder import Decoder, Sampling
+
+        section, ends = self._section, self._ends()
+        asked = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
+        room = max(map(len, asked)) + section.new_tokens
+        sampling = Sampling(section.temperature, section.top_p, section.new_tokens)
+        for place, tokens in Decoder(self._model, ends, section.batch, room, sampling).run(asked):
+            text = self._tokenizer.decode(tokens, skip_special_tokens=True)
+            yield Sampled(order[place], text, len(tokens), cut=tokens[-1] not in ends)
+
+    def _ends(self) -> set[int]:
+        ends = self._model.generation_config.eos_token_id
+        return set(ends if isinstance(ends, list) else [ends, self._tokenizer.eos_token_id])
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        """Of the prompt."""
+        return len(self._tokenizer(self._prompt(chat), add_special_tokens=False)["input_ids"])
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
         from transformers import TextIteratorStreamer
@@ -124,7 +146,6 @@ class LocalModel:
             "max_new_tokens": section.new_tokens,
             "pad_token_id": self._tokenizer.pad_token_id,
             **(sampling if section.temperature else {"do_sample": False}),
-            **({"cache_implementation": "static"} if section.static_cache else {}),
         }
 
 
@@ -172,6 +193,9 @@ class EndpointModel:
 
         with self._telling(), Client(self._asked, None) as client:
             yield from client.stream(Ask(self._teacher, tuple(chat), 0))
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        raise UserError("--prompt-tokens is for local models: an endpoint does not tell its tokenizer")
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ def train(ask: Ask) -> Trained:
     def make(model: Any, tokenizer: Any, stage: Path) -> Any:
         from trl import SFTConfig, SFTTrainer
 
-        pairs = load_pairs(ask.dataset)
+        pairs = load_pairs(ask.dataset, recipe.held_out)
         fitted = fit_chats(split_of(taught(pairs), "train"), tokenizer, recipe.model.context)
         held_out = [pair for pair in taught(pairs) if pair.split == "validation"]
         seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]

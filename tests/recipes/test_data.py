@@ -29,6 +29,13 @@ def test_rows_are_read_by_id_and_split(dataset: Path, pairs: list[Pair]) -> None
     assert len(split_of(read, "train")) == 8
 
 
+def test_a_share_of_the_clusters_is_held_out(dataset: Path) -> None:
+    half, more = load_pairs(str(dataset), 0.5), load_pairs(str(dataset), 0.8)
+    assert {pair.split for pair in half} <= {"train", "test"}
+    held = [{pair.id for pair in pairs if pair.split == "test"} for pairs in (half, more)]
+    assert held[0] <= held[1]
+
+
 def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Path) -> None:
     tokenizer = tokenizer_at(tiny_model)
     lengths = sorted(len(tokenizer.apply_chat_template(chat_of(p), tokenize=True)["input_ids"]) for p in pairs)  # type: ignore[attr-defined]

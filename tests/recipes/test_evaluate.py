@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate
-from kernelquarry.recipes.evaluate.problems import Problem, read_suite
+from kernelquarry.recipes.evaluate.problems import Problem, read_suite, short
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
 from kernelquarry.recipes.evaluate.task import row_of_source
 from kernelquarry.recipes.samplers import EndpointModel, LocalModel, Sampled
@@ -129,8 +129,9 @@ def test_the_embedded_suite_runs() -> None:
     assert norm.init_args == "[48]" and [entry.name for entry in norm.state] == ["weight"]
 
 
-def test_a_local_model_answers_every_chat(tiny_model: Path) -> None:
-    section = EvaluationSection(new_tokens=5, batch=2)
+@pytest.mark.parametrize("slots", [False, True])
+def test_a_local_model_answers_every_chat(tiny_model: Path, slots: bool) -> None:
+    section = EvaluationSection(new_tokens=5, batch=2, slots=slots)
     model = LocalModel(str(tiny_model), section, chat="chatml.jinja")
     chats: list[list[Message]] = [[{"role": "user", "content": "x" * length}] for length in (3, 30, 1)]
     sampled = list(model.sample(chats))
@@ -138,6 +139,18 @@ def test_a_local_model_answers_every_chat(tiny_model: Path) -> None:
     assert all(0 < each.tokens <= 5 for each in sampled)
     assert list(model.sample(chats)) == sampled
     assert isinstance("".join(model.stream(chats[0])), str)
+
+
+def test_long_prompts_are_left_out(dataset: Path, tiny_model: Path) -> None:
+    model = LocalModel(str(tiny_model), EvaluationSection(), chat="chatml.jinja")
+    with Sandbox(SandboxSettings()) as sandbox:
+        problems = read_suite("test", str(dataset), (), 0, sandbox)
+        more = read_suite("test", str(dataset), (), 0, sandbox, held_out=0.9)
+    assert {problem.id for problem in problems} != {problem.id for problem in more}
+    lengths = sorted(model.tokens(problem.chat) for problem in problems)
+    assert [model.tokens(each.chat) for each in short(problems, model.tokens, lengths[0], 1)] == lengths[:1]
+    with pytest.raises(UserError, match="longer than --prompt-tokens 3"):
+        short(problems, model.tokens, 3, 0)
 
 
 class Scripted(BaseHTTPRequestHandler):

@@ -21,8 +21,11 @@ from kernelquarry.recipes.training import Ask
 from kernelquarry.recipes.verifiers import Verifiers
 
 
-def test_a_step_pays_what_the_verifier_says_and_resumes(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
-    recipe = load_recipe(recipe_file)
+@pytest.mark.parametrize("rollouts", ["auto", "slots"])
+def test_a_step_pays_what_the_verifier_says_and_resumes(
+    dataset: Path, recipe_file: str, tmp_path: Path, rollouts: str
+) -> None:
+    recipe = load_recipe(recipe_file, [f"grpo.rollouts={rollouts}", "model.attention=varlen"])
     half = train(Ask(recipe, str(dataset), tmp_path, minutes=1e-9), SandboxSettings())
     assert not half.done and half.steps == 1
     trained = train(Ask(recipe, str(dataset), tmp_path), SandboxSettings())
