@@ -21,7 +21,7 @@ H100_FLOPS = 989e12  # dense, bfloat16
 _JUDGED = 2000  # answers that the goal of an evaluation's minutes is for
 
 
-def figures(folder: Path, peak: float) -> dict[str, float]:
+def figures(folder: Path, peak: float, weights: int = 0) -> dict[str, float]:
     """The figures that the folder tells, by id."""
     found: dict[str, float] = {}
     results = {stage: _results(folder / "evaluation" / stage) for stage in STAGES}
@@ -34,7 +34,7 @@ def figures(folder: Path, peak: float) -> dict[str, float]:
     if sft is not None and sft.writing_s:
         found["train.rollout_rate"] = sft.tokens / sft.writing_s
         found["train.eval_minutes"] = sft.judging_s / 60 * _JUDGED / (sft.problems * sft.samples)
-    found |= _of_sft(folder / "sft", peak) | _of_grpo(folder / "grpo")
+    found |= _of_sft(folder / "sft", peak, weights) | _of_grpo(folder / "grpo")
     return found
 
 
@@ -47,15 +47,16 @@ def _history(stage: Path) -> list[dict[str, float]]:
     return read_lines(stage / "curves.jsonl")
 
 
-def _of_sft(stage: Path, peak: float) -> dict[str, float]:
+def _of_sft(stage: Path, peak: float, weights: int) -> dict[str, float]:
     """Tokens that were seen, times six for each weight, against what the GPU could do in that time."""
     history = _history(stage)
     seconds, tokens = series(history, "train_runtime"), series(history, "num_tokens")
-    if not seconds or not tokens or not (stage / "model" / "config.json").is_file():
+    if not seconds or not tokens or not (weights or (stage / "model" / "config.json").is_file()):
         return {}
-    from transformers import AutoModelForCausalLM
+    if not weights:
+        from transformers import AutoModelForCausalLM
 
-    weights = AutoModelForCausalLM.from_pretrained(stage / "model").num_parameters()
+        weights = AutoModelForCausalLM.from_pretrained(stage / "model").num_parameters()
     return {"train.mfu": 100 * 6 * weights * tokens[-1][1] / (seconds[-1][1] * peak)}
 
 
@@ -69,10 +70,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--where", default="", help="machine that it ran on; this one without a GPU by default")
     parser.add_argument("--peak", type=float, default=H100_FLOPS, help="of the GPU, operations a second")
+    parser.add_argument("--weights", type=int, default=0, help="of the model, where the folder has none")
     parser.add_argument("--note", default="")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    for id, value in figures(arguments.folder, arguments.peak).items():
+    for id, value in figures(arguments.folder, arguments.peak, arguments.weights).items():
         print(f"{id}: {value:.4g}")
         if arguments.record:
             command = f"python benchmarks/training.py {arguments.folder} --record"

@@ -54,7 +54,7 @@ def evaluate(
     settings: SandboxSettings,
     timed: bool = False,
 ) -> Evaluated:
-    """Answers and scores in `folder`, what is there already included. `timed`: what is right is timed, on a GPU.
+    """Answers and scores in `folder`, what is there already included. `timed`: first answers that are right are timed, on a GPU.
 
     Raises: UserError: answers cannot be had; those that came are kept.
     """
@@ -72,7 +72,7 @@ def evaluate(
                 answers.append(answer)
                 key = answer.problem, answer.sample
                 if key not in known:
-                    answered = _Answered(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed)
+                    answered = _Answered(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed and not key[1])
                     equal = pending.get(first.setdefault((key[0], read_answer(answer.text)), key))
                     pending[key] = threads.submit(_guarded, answered, sandbox, path, equal)
             written = time.monotonic()
