@@ -54,7 +54,7 @@ def evaluate(
     settings: SandboxSettings,
     timed: bool = False,
 ) -> Evaluated:
-    """Answers and scores in `folder`, what is there already included. `timed`: first answers that are right are timed, on a GPU.
+    """Answers and scores in `folder`, what is there already included. `timed`: first answers are timed, if right.
 
     Raises: UserError: answers cannot be had; those that came are kept.
     """
