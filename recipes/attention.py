@@ -48,8 +48,8 @@ def attend(
     if (starts := others.get("cu_seq_lens_q")) is not None and query.shape[2] > 1:
         groups = query.shape[1] // key.shape[1]
         rows = (query, key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1))
-        packed = [part[0].transpose(0, 1).contiguous() for part in rows]
-        return attend_packed(*packed, starts, int(others["max_length_q"]), others["scaling"])[None], None
+        q, k, v = (part[0].transpose(0, 1).contiguous() for part in rows)
+        return attend_packed(q, k, v, starts, int(others["max_length_q"]), others["scaling"])[None], None
     found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
     return found
 
@@ -66,9 +66,7 @@ def attend_packed(
 
         starts = starts.to(query.device, torch.int32)
         causal = (-1, 0)
-        found: torch.Tensor = varlen_attn(
-            query, key, value, starts, starts, longest, longest, scale=scale, window_size=causal
-        )
+        found: Any = varlen_attn(query, key, value, starts, starts, longest, longest, scale=scale, window_size=causal)
         return found
     bounds = starts.tolist()
     parts = []

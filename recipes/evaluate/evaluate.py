@@ -87,8 +87,11 @@ def evaluate(
 def _guarded(asked: _Answered, sandbox: Sandbox, path: Path, equal: Future[Score] | None) -> Score:
     """`equal`: the score of an answer with the same code, which went in before."""
     known = equal.result() if equal is not None else None
-    done = known is not None and known.why != "errored"
-    outcome = Kept(replace(known, sample=asked.answer.sample)) if done else run_guarded(_score, asked, sandbox)
+    outcome: Outcome[Score]
+    if known is not None and known.why != "errored":
+        outcome = Kept(replace(known, sample=asked.answer.sample))
+    else:
+        outcome = run_guarded(_score, asked, sandbox)
     if isinstance(outcome, Kept):
         score: Score = outcome.record
         add_line(path, asdict(score))
