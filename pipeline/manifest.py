@@ -86,6 +86,7 @@ class StageManifest:
     counts: tuple[StageCounts, ...]
     seconds: float
     core_s: float = 0.0  # CPU seconds of this process and of those that it started
+    gpu_s: float = 0.0  # that GPUs were busy executing
     made_by: Fingerprint | None = None  # what `key` is made of, unless another machine made it
 
     def write(self, path: Path) -> None:

@@ -143,6 +143,7 @@ def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[
         counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
         seconds=round(sum(m.seconds for m in manifests), 2),
         core_s=round(sum(m.core_s for m in manifests), 2),
+        gpu_s=round(sum(m.gpu_s for m in manifests), 2),
         made_by=manifests[0].made_by,
     )
     check(stage.gives, into, manifest)

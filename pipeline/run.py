@@ -13,6 +13,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics import Metrics, MetricsFilter
 
+from kernelquarry.transforms.stage import GPUS_BUSY
+
 from .funnel import ConservationError, StageCounts
 from .manifest import Fingerprint, StageManifest
 from .runners import DEFAULT, WorkerDied, open_pipeline, run_pipeline
@@ -178,6 +180,7 @@ def execute(
         counts=_counts(result, counted),
         seconds=round(time.monotonic() - started, 2),
         core_s=round(core_seconds() - used, 2),
+        gpu_s=round(_gpu_seconds(result), 2),
         made_by=made_by,
     )
     check(kind, directory, manifest)
@@ -208,6 +211,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _gpu_seconds(result: Any) -> float:
+    counters = result.metrics().query(MetricsFilter().with_namespace(GPUS_BUSY))["counters"]
+    return float(sum(counter.result for counter in counters)) / 1000
 
 
 def _counts(result: Any, counted: tuple[Counted, ...]) -> tuple[StageCounts, ...]:

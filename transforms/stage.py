@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
@@ -34,6 +35,8 @@ from .boundary import Record, run_guarded
 from .distill import BatchWriter, Client, School, Teaching
 from .processes import start_processes
 from .shared import share
+
+GPUS_BUSY = "kernelquarry.gpus"  # namespace of counters: milliseconds that each GPU of a worker was busy
 
 
 class Where(Enum):
@@ -149,6 +152,9 @@ class _Apply(beam.DoFn):
         while self._pending:
             for outcome in self._finished():
                 yield WindowedValue(outcome, MIN_TIMESTAMP, [GlobalWindow()])
+        for sandbox in self._services[:1]:
+            for ordinal, busy_s in (sandbox.gpus.spent() if sandbox.gpus is not None else {}).items():
+                Metrics.counter(GPUS_BUSY, str(ordinal)).inc(round(1000 * busy_s))
 
     def _finished(self) -> Iterator[Outcome[Any]]:
         done, _ = wait(self._pending, return_when=FIRST_COMPLETED)

@@ -1,14 +1,26 @@
-"""How the chaos benchmark draws its faults, and what it counts."""
+"""A small chaos: a build that is killed three times, at fixed moments, has the undisturbed shards."""
 
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
+from pathlib import Path
 
 from kernelquarry.pipeline.figures import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 from chaos import FAULTS, drawn, redone
+
+
+def test_three_kills(tmp_path: Path) -> None:
+    results = tmp_path / "rounds.jsonl"
+    command = [sys.executable, ROOT / "benchmarks" / "chaos.py", "--dry", "--rounds", "1", "--until", "mine"]
+    command += ["--faults", "kill at 3", "kill at 3", "kill at 2", "--results", results]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "round 0: kill at 3, kill at 3, kill at 2; " in ended.stdout
+    assert '"same": true' in results.read_text()
 
 
 def test_each_kind_of_fault_comes_first_as_often() -> None:

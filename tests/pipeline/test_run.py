@@ -10,6 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from kernelquarry.pipeline.funnel import ConservationError
 from kernelquarry.pipeline.run import Counted, StageDirectory, execute, read_shards, tag_as
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.executor.service import Gpus
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.loss import Loss, Status
@@ -23,6 +24,9 @@ KEY = make_fingerprint("key").key
 MODULES = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(40)]
 
 
+TWO = SandboxSettings(workers=2)
+
+
 def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
     """Keeps even codes, drops odd ones, and breaks on 13 and 26."""
     number = int(module.code)
@@ -33,8 +37,14 @@ def sieve(module: Module, sandbox: Sandbox) -> Outcome[Module]:
     return Kept(module)
 
 
-def run(directory: Path, work=sieve, fingerprint: str = "1", entered: int = len(MODULES)):
-    workplace = Workplace(directory / "store", SandboxSettings(workers=2))
+def run(
+    directory: Path,
+    work=sieve,
+    fingerprint: str = "1",
+    entered: int = len(MODULES),
+    settings: SandboxSettings = TWO,
+):
+    workplace = Workplace(directory / "store", settings)
     apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), make_fingerprint(fingerprint), workplace)
     return execute(
         lambda: beam.Create(MODULES) | apply | tag_as("probe"),
@@ -60,6 +70,15 @@ def test_every_record_ends_in_exactly_one_way(tmp_path: Path) -> None:
     assert {m.id for m in kept} | {loss.id for loss in losses} == {m.id for m in MODULES}
     assert len(kept) + len(losses) == len(MODULES)
     assert {loss.id for loss in losses if loss.status is Status.ERRORED} == {MODULES[13].id, MODULES[26].id}
+
+
+def test_what_gpus_were_busy_is_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = iter([{0: 1.25, 1: 0.25}, {0: 0.5, 1: 0.0}])
+    monkeypatch.setattr(Gpus, "spent", lambda gpus: next(told, {}))
+    settings = SandboxSettings(workers=2, gpus=(0, 1))
+    manifests = [run(tmp_path / name, settings=settings) for name in ("first", "second")]
+    assert sum(manifest.gpu_s for manifest in manifests) == 2.0
+    assert run(tmp_path / "without").gpu_s == 0.0
 
 
 def test_a_lost_record_fails_the_stage(tmp_path: Path) -> None:
