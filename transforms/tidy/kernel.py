@@ -120,7 +120,7 @@ def _preamble(
         shape = _shape(axis, is_matmul)
         block = launch.names.get(axis.prefix, "")
         span = f"tl.arange(0, {block})"
-        if axis.looped:
+        if axis.looped or not (used[axis.index] or used[axis.mask]):  # or it is one of an axis of 1
             continue
         if axis.is_reduced:
             lines.append(f"{axis.index} = {span}{shape}")

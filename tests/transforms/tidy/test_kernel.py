@@ -301,6 +301,17 @@ LOOP = """
 """
 
 
+def test_an_axis_of_one_has_no_index() -> None:
+    opening = POINTWISE.replace("102", "1").replace("xindex < xnumel", "tl.full([XBLOCK], True, tl.int1)[:]")
+    body = """
+    tmp0 = tl.load(in_ptr0 + (0))
+    tmp1 = tl.broadcast_to(tmp0, [XBLOCK])
+    tmp2 = tmp1 + tmp1
+    tl.store(out_ptr0 + (tl.full([XBLOCK], 0, tl.int32).broadcast_to(XBLOCK)), tmp2, None)
+    """
+    assert "offset" not in text(tidied(raw_kernel(body, {}, opening=opening)))
+
+
 def test_a_row_in_a_loop() -> None:
     raw = raw_kernel(
         "tl.store(out_ptr0 + (x0), tmp2, xmask)", {"ks0": "i32"}, opening=LOOP, heuristic="reduction", hints=HINTS
