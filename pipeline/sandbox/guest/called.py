@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from .interpret import warm as warm
 from .load import load_source
@@ -30,8 +29,7 @@ _TIMED = 20  # runs of the test, of which the median counts
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """See `call`."""
     torch.set_num_threads(1)
-    gpu.pretend()
-    with _OnCpu():
+    with gpu.pretend():
         return call(request)
 
 
@@ -103,20 +101,3 @@ def _median(once: Callable[[], Any]) -> float:
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begun)
     return sorted(times[_WARMING:])[_TIMED // 2]
-
-
-class _OnCpu(TorchFunctionMode):
-    """Tensors that are asked for on a GPU are made here."""
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func is Tensor.cuda:
-            return args[0]
-        args = tuple(_here(value) for value in args)
-        return func(*args, **{name: _here(value) for name, value in (kwargs or {}).items()})
-
-
-def _here(value: Any) -> Any:
-    on_gpu = (isinstance(value, str) and value.partition(":")[0] == "cuda") or (
-        isinstance(value, torch.device) and value.type == "cuda"
-    )
-    return torch.device("cpu") if on_gpu else value

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
+from torch import Tensor, nn
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.autotuner import Autotuner
 
@@ -42,13 +42,13 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     A target has `kernels` and `launches`, or the `error` that compiling for it raised.
     """
     torch.set_num_threads(1)
-    gpu.pretend()
-    given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-    module = subject.construct(request["code"], "candidate", *given)
     trial = request["trials"][0]
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     gradient = tensors.get("gradient.0")
-    return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs, None, gradient)), {}
+    with gpu.pretend():
+        given = (request[name] for name in ("entry_point", "init_args", "dtype"))
+        module = nn.Module.to(subject.construct(request["code"], "candidate", *given), gpu.DEVICE)
+        return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs, None, gradient)), {}
 
 
 def _forward_for(targets: list[str], forward: Any) -> dict[str, Any]:

@@ -18,9 +18,13 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     `dtype`, and for integers the `low` and `high` that hold all its values, or its plain `value`; and `state`: name,
     kind, shape, dtype, mean, std and minimum of each entry.
     """
-    gpu.pretend()
+    with gpu.pretend():
+        return _describe(request["code"]), {}
+
+
+def _describe(code: str) -> dict[str, Any]:
     torch.manual_seed(0)
-    namespace = vars(load_source(request["code"], "problem"))
+    namespace = vars(load_source(code, "problem"))
     arguments = list(namespace["get_init_inputs"]()) if "get_init_inputs" in namespace else []
     module = namespace["Model"](*arguments)
     parameters = {name for name, _ in module.named_parameters()}
@@ -29,7 +33,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         "init_args": repr(arguments),
         "inputs": [_input(value) for value in namespace["get_inputs"]()],
         "state": state,
-    }, {}
+    }
 
 
 def _input(value: Any) -> dict[str, Any]:

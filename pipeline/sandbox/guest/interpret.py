@@ -16,5 +16,5 @@ def warm() -> None:
 
 def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """See `verifying/trials.run`. The repetition runs the programs of each grid in reverse."""
-    gpu.pretend()
-    return trials.run(request, tensors, torch.device("cpu"))
+    with gpu.pretend():
+        return trials.run(request, tensors, gpu.DEVICE)

@@ -21,8 +21,8 @@ _SEED = 42
 def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """See `score`."""
     torch.set_num_threads(1)
-    gpu.pretend()
-    return score(request, torch.device("cpu")), {}
+    with gpu.pretend():
+        return score(request, gpu.DEVICE), {}
 
 
 def score(request: dict[str, Any], device: torch.device) -> dict[str, Any]:

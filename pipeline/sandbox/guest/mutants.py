@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .interpret import warm as warm
 from .verifying import gpu, subject
@@ -29,7 +29,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     kernel was `outside` of its tensors. Tensors go as `<number>.output.<i>`.
     """
     torch.set_num_threads(1)
-    gpu.pretend()
+    with gpu.pretend():
+        return _run(request, tensors)
+
+
+def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     results: dict[str, Tensor] = {}
     runs = []
     for number, (code, session.reverse) in enumerate(zip(request["codes"], request["reverse"], strict=True)):
@@ -46,7 +50,7 @@ def _call(
 ) -> dict[str, Any]:
     trial = request["trials"][0]
     given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-    module = subject.construct(code, f"mutant{number}", *given)
+    module = nn.Module.to(subject.construct(code, f"mutant{number}", *given), gpu.DEVICE)
     subject.load_state(module, subject.selected(tensors, f"state.{trial['state']}."))
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     description, outputs, mutated = subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .verifying import formulas, subject, watch
 from .verifying.formulas import Decomposed
+from .verifying.gpu import Here
 from .verifying.watch import Watch
 from .widen import InFloat64, wide, widened
 
@@ -32,6 +33,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     them.
     """
     torch.set_num_threads(1)
+    with Here():
+        return _run(request, tensors)
+
+
+def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
         module = _construct(request)
     reply: dict[str, Any] = {"state": subject.digests(module), "trials": []}

@@ -32,11 +32,12 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     of the first call.
     """
     torch.set_num_threads(1)
-    gpu.pretend()
     JITFunction.run = _note
-    module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
-    paths = [_path(module, call) for call in request["calls"]]
-    again = [_path(module, request["calls"][0]) for _ in range(request["repeats"])]
+    with gpu.pretend():
+        module = subject.construct(request["code"], "candidate", request["entry_point"], request["init_args"])
+        nn.Module.to(module, gpu.DEVICE)
+        paths = [_path(module, call) for call in request["calls"]]
+        again = [_path(module, request["calls"][0]) for _ in range(request["repeats"])]
     return {"paths": paths, "later": [path for path in again if path != paths[0]]}, {}
 
 
@@ -56,7 +57,8 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Non
 
 
 def _path(module: nn.Module, call: Mapping[str, Any]) -> Path | None:
-    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"])) for spec in call["inputs"]]
+    specs = call["inputs"]
+    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=gpu.DEVICE) for spec in specs]
     args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
     _Noted.path = []
     try:

@@ -37,10 +37,14 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     `constant.<workload>.<storage>`.
     """
     torch.set_num_threads(1)
-    gpu.pretend()
+    with gpu.pretend():
+        return _run(request)
+
+
+def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-        module = subject.construct(request["code"], "candidate", *given)
+        module = nn.Module.to(subject.construct(request["code"], "candidate", *given), gpu.DEVICE)
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
         return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
     reply: dict[str, Any] = {"state": subject.digests(module)}
@@ -54,6 +58,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
                 program, constants, census = _trace(module, workload, kernels)
             except Untraceable:
                 raise
+            except gpu.OutOfReach as why:  # a GPU knows better
+                raise Untraceable(str(why)) from why
             except Exception:
                 if not workload["optional"]:
                     raise
@@ -76,7 +82,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 def _trace(
     module: nn.Module, workload: Mapping[str, Any], kernels: Kernels
 ) -> tuple[Json, dict[int, Tensor], set[str]]:
-    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"])) for spec in workload["inputs"]]
+    specs = workload["inputs"]
+    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=gpu.DEVICE) for spec in specs]
     inputs = [strided(value) for value in inputs] if workload["strided"] else inputs
     named = {f"state.{name}": value for name, value in module.state_dict(keep_vars=True).items()}
     named |= {f"input.{index}": value for index, value in enumerate(inputs)}

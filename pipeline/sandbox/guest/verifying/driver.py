@@ -15,6 +15,7 @@ from triton.backends.nvidia.driver import make_tensordesc_arg
 from triton.runtime.cache import CacheManager
 
 from ...tensor_map import MAP, Tiling
+from . import gpu
 
 BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
@@ -118,6 +119,7 @@ class Recorder:
         self._signature = list(source.signature.values())
 
     def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *rest: Any) -> None:
+        gpu.check_reachable(rest[BEFORE_ARGUMENTS:])
         metadata, digest = self._metadata, hashlib.sha256(binary).hexdigest()
         Recorder.launches.append((metadata.name, (x, y, z)))
         Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,7 @@ from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import _normalize_ty, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from . import libdevice, reductions, types
+from . import gpu, libdevice, reductions, types
 from .batched import Array, BatchedBuilder, Divergent, uniform
 from .session import session
 
@@ -115,7 +114,8 @@ def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False,
 def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int, ...]) -> None:
     constant = {n for n, a in kernel.fn.__annotations__.items() if _normalize_ty(a) == "constexpr"}
     arguments = {name: value if name in constant else _argument(value) for name, value in bound.items()}
-    builder.memory.allow(_tensors(bound.values()))
+    gpu.check_reachable(bound.values())
+    builder.memory.allow(gpu.tensors_of(bound.values()))
     builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
     programs = programs.reshape(-1, 3)[:: -1 if session.reverse else 1]
@@ -165,8 +165,6 @@ def _argument(value: Any) -> Any:
     if isinstance(value, TensorDescriptor):
         return _descriptor(value)
     if isinstance(value, torch.Tensor):
-        if value.device.type != "cpu":
-            raise TypeError(f"a kernel was given a tensor on {value.device}")
         data: Array = np.array([value.data_ptr()], dtype=np.uint64)
     elif isinstance(value, bool):
         data = np.array([value])
@@ -193,13 +191,3 @@ def _descriptor(value: TensorDescriptor) -> tl.tensor_descriptor:
 
 def _scalar(value: Any) -> tl.dtype:
     return tl.str_to_ty("i1" if isinstance(value, bool) else mangle_type(value), None)
-
-
-def _tensors(values: Any) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, TensorDescriptor):
-            yield value.base
-        elif isinstance(value, tuple):
-            yield from _tensors(value)

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..load import load_source
 from ..trees import fill, flatten
+from .gpu import is_on_host
 from .layout import strided
 
 _SEED = 0  # both constructors draw their initial values from it
@@ -100,7 +101,8 @@ def call(
     parameters; None stands for what gets none.
 
     Raises:
-        TypeError: the result holds something else than plain tensors, numbers, strings and containers.
+        TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
+            is not on the GPU, where one is pretended.
     """
     given = [strided(tensor) if trial["strided"] else tensor.clone() for tensor in inputs]
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
@@ -118,6 +120,8 @@ def call(
             tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
+    if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
+        raise TypeError("an output is on the CPU")
     outputs = [output.detach() for output in outputs]
     owners = {_storage(value): f"state {name}" for name, value in state.items()}
     owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}

@@ -38,7 +38,7 @@ def run(
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
     if not all(subject.fits(module, state) for state in states.values()):
         return reply, {}
-    module.to(device)
+    nn.Module.to(module, device)
     results: dict[str, torch.Tensor] = {}
     census = Watch()
     kept: list[torch.Tensor] = []

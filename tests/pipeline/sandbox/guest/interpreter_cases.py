@@ -281,13 +281,26 @@ def the_memory_of_a_descriptor_ends_where_its_tensor_does():
 
 @case
 def the_host_side_finds_a_gpu():
-    gpu.pretend()
-    x, out = randn(70, 50), torch.empty(70, 50)
-    assert x.is_cuda and torch.cuda.is_available()
-    assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
-    with torch.cuda.device(x.device), torch.cuda.device_of(x):
-        softmax_rows[(70,)](x, out, 50, BLOCK=64)
+    x = randn(70, 50)
+    with gpu.pretend():
+        out = torch.empty(70, 50, device="cuda")
+        assert x.is_cuda and torch.cuda.is_available()
+        assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
+        with torch.cuda.device(x.device), torch.cuda.device_of(x):
+            softmax_rows[(70,)](x, out, 50, BLOCK=64)
     expect(out, x.softmax(-1))
+
+
+@case
+def a_tensor_on_the_host_is_out_of_reach():
+    x = randn(70, 50)
+    with gpu.pretend():
+        try:
+            softmax_rows[(70,)](x, torch.empty(70, 50), 50, BLOCK=64)
+        except ValueError as error:
+            assert "on the CPU" in str(error)
+        else:
+            raise AssertionError("no error")
 
 
 @triton.jit

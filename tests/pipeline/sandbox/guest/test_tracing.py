@@ -107,8 +107,8 @@ def test_an_offset_into_an_input(sandbox: Sandbox) -> None:
 
 def test_fills_copies_and_joins_are_steps(sandbox: Sandbox) -> None:
     body = """
-    out = self.launch(x.t().contiguous(), self.weight, torch.zeros(4, 6))
-    return torch.cat([out, torch.full((1, 6), 3.0)])
+    out = self.launch(x.t().contiguous(), self.weight, torch.zeros(4, 6, device=x.device))
+    return torch.cat([out, torch.full((1, 6), 3.0, device="cuda")])
     """
     steps = program(trace(sandbox, body)).steps
     assert [type(step) for step in steps] == [Copy, Fill, Launch, Fill, Copy, Copy]
@@ -119,6 +119,12 @@ def test_fills_copies_and_joins_are_steps(sandbox: Sandbox) -> None:
 
 def test_what_the_constructor_made_is_a_constant(sandbox: Sandbox) -> None:
     report = trace(sandbox, "return self.launch(x, self.table, torch.empty_like(x))")
+    (storage,) = program(report).constants
+    assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
+
+
+def test_what_is_moved_to_the_gpu_is_a_constant(sandbox: Sandbox) -> None:
+    report = trace(sandbox, "return self.launch(x, self.plain.cuda(), torch.empty(x.shape, device='cuda'))")
     (storage,) = program(report).constants
     assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
 
@@ -185,7 +191,8 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
     [
         ("return torch.relu(self.launch(x, self.weight, torch.empty_like(x)))", "relu on values"),
         ("return x if x.sum() > 0 else -x", "runs sum"),
-        ("return self.launch(x, self.plain, torch.empty_like(x))", "does not move with it"),
+        ("return self.launch(x, self.plain, torch.empty_like(x))", "is on the CPU"),
+        ("return self.launch(x, self.weight, torch.empty(x.shape))", "is on the CPU"),
         ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
         ("x.numpy()\nreturn x", "python.numpy"),
         ("self.calls += 1\n" + PLAIN.replace("x.numel()", "") + " if self.calls < 2 else x", "a second call"),
