@@ -31,6 +31,7 @@ class Host:
         launches = [node for node in self.nodes if isinstance(node, ast.Name) and self._launches(node)]
         self.launched = {node.id for node in launches}
         self.launched_on_grids = {node.id for node in launches if isinstance(source.parents[node], ast.Subscript)}
+        self.launched_backward = self._named_in_backward(functions)
         self.helpers = self._named_in_kernels()
         self.layers, self.stacks, self._state = self._attributes()
         self._tensors: dict[int, set[str]] = {id(node): self._tensors_of(node) for node in self._functions}
@@ -128,6 +129,11 @@ class Host:
             if isinstance(node, Function):
                 return id(node)
         return 0
+
+    def _named_in_backward(self, functions: list[Function]) -> set[str]:
+        """Kernels of a `torch.autograd.Function`'s backward, which forward does not launch."""
+        ways = [node for node in functions if node.name == "backward"]
+        return {node.id for way in ways for node in ast.walk(way) if isinstance(node, ast.Name)}
 
     def _named_in_kernels(self) -> set[str]:
         named = set()

@@ -29,19 +29,31 @@ _GATEWAYS = frozenset(
     "multiprocessing os pathlib pickle resource runpy shutil signal socket subprocess sys tempfile threading torch "
     "traceback triton types weakref".split()
 )
-# Parts of torch and Triton that run code, read memory, or change what all share; `triton.language` has none.
+# Parts of torch and Triton that run code, read memory, change what all share, or tell where they run.
 _WITHHELD = {
     "torch": frozenset(
-        "backends classes compile compiler distributed export from_dlpack from_file from_numpy frombuffer func "
-        "futures fx hub import_ir_module jit library load monitor multiprocessing onnx ops overrides package "
+        "accelerator backends classes compile compiler distributed export from_dlpack from_file from_numpy frombuffer "
+        "func futures fx get_device_module hub import_ir_module jit library load monitor mps mtia multiprocessing onnx "
+        "ops overrides package BFloat16Tensor BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor "
+        "LongTensor "
         "profiler save serialization set_default_device set_default_dtype set_default_tensor_type storage testing "
-        "to_dlpack TypedStorage UntypedStorage utils vmap".split()
+        "to_dlpack TypedStorage UntypedStorage utils vmap xpu".split()
+    ),
+    "triton": frozenset("backends compile compiler constexpr_function JITFunction knobs runtime testing tools".split()),
+    "triton.language": frozenset(
+        "core ir knobs module_finder module_from_spec modules pkgutil semantic spec standard target_info".split()
     ),
     "operator": frozenset("attrgetter methodcaller".split()),
-    "triton": frozenset("backends compile compiler JITFunction knobs runtime testing tools".split()),
     "": frozenset[str](),
 }
-_METHODS = frozenset("apply_ map_ map2_ set_ storage untyped_storage".split())  # of a tensor: its values, unseen
+# Of a tensor: its values, unseen, or where they are; of a value in a kernel: what stands for it while it is compiled.
+_METHODS = frozenset("apply_ data_ptr handle map_ map2_ set_ storage untyped_storage".split())
+# What guests answer of a GPU that they do not have; all else there could tell one from another.
+_ANSWERED = frozenset(
+    "amp current_device device device_count device_of empty_cache get_device_capability get_device_name "
+    "get_device_properties is_available is_bf16_supported set_device synchronize".split()
+)
+_DEVICE_OF_TRITON = "triton.runtime.driver.active.get_active_torch_device"  # as Triton's own tutorials ask for it
 _BUILTINS = frozenset("__import__ breakpoint compile delattr dir eval exec globals locals memoryview open vars".split())
 _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
@@ -61,6 +73,7 @@ def reaches(source: Source) -> Iterator[Found]:
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._tree, self._nodes, self._parents = source.tree, source.nodes, source.parents
+        self._path = source.path
         self._imports, self._kernels = source.imports, source.kernels
         self._modules, self._shared = self._imported()
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
@@ -118,11 +131,19 @@ class _Reader:
                 yield kernel, Rule.KERNEL_TOUCHED, f"defines the kernel {name} under a condition or twice"
 
     def _attribute(self, node: ast.Attribute) -> Iterator[tuple[Rule, str]]:
-        owner = root(node)
+        owner, whole = root(node), node
+        while isinstance(parent := self._parents[whole], ast.Attribute):
+            whole = parent
+        if self._path(whole) == _DEVICE_OF_TRITON:
+            return
         if _is_hidden(node.attr, self._shared.get(owner, "")) and not _is_own(node):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if node.attr in _METHODS and owner not in self._shared:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if self._path(node.value) == "torch.cuda" and node.attr not in _ANSWERED:
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if self._path(node) == "torch.cuda" and not isinstance(self._parents[node], ast.Attribute):
+            yield Rule.HIDDEN_NAME, "passes the module torch.cuda on"
         if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):
             yield Rule.SETS_SHARED, f"sets {ast.unparse(node)}"
         if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
@@ -150,6 +171,10 @@ class _Reader:
 
     def _call(self, node: ast.Call) -> Iterator[tuple[Rule, str]]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("getattr", "hasattr", "isinstance", "type") and self._in_kernel(node):
+            yield Rule.KERNEL_TOUCHED, f"asks in a kernel what a value is: {ast.unparse(node)}"
+        if isinstance(node.func, ast.Subscript) and root(node.func) in self._kernels and self._is_used(node):
+            yield Rule.KERNEL_TOUCHED, f"uses what a launch returns: {ast.unparse(node.func)}"
         if name in _BY_NAME:
             text = _start(node.args[1]) if len(node.args) > 1 else ""
             owner = root(node.args[0]) if node.args else ""
@@ -160,11 +185,28 @@ class _Reader:
         if name in ("isinstance", "str", "repr") and node.args and root(node.args[0]) in self._kernels:
             yield Rule.KERNEL_TOUCHED, ast.unparse(node)
 
+    def _in_kernel(self, node: ast.AST) -> bool:
+        kernels = self._kernels.values()
+        while node in self._parents and node not in kernels:
+            node = self._parents[node]
+        return node in kernels
+
+    def _is_used(self, node: ast.Call) -> bool:
+        """Whether the value is more than named."""
+        parent = self._parents[node]
+        if isinstance(parent, ast.Assign) and all(isinstance(target, ast.Name) for target in parent.targets):
+            named = {target.id for target in parent.targets if isinstance(target, ast.Name)}
+            loaded = {item.id for item in self._nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
+            return bool(named & loaded)
+        return not isinstance(parent, ast.Expr)
+
 
 def _origin(module: str) -> str:
     """The key of `_WITHHELD` for what is looked up on `module`."""
     first = module.split(".")[0]
-    return first if first in _WITHHELD and not module.startswith("triton.language") else ""
+    if module.startswith("triton.language"):
+        return "triton.language"
+    return first if first in _WITHHELD else ""
 
 
 def _is_hidden(attribute: str, origin: str) -> bool:

@@ -111,6 +111,10 @@ def check_launches_agree(reply: dict[str, Any], targets: Sequence[str], launches
         found = reply.get(target)
         if not isinstance(found, dict) or "error" in found:
             raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
+        if found.get("failed"):
+            raise Rejected(
+                Reason.DOES_NOT_COMPILE, f"{target}: a launch failed, and forward went on: {found['failed'][0]}"
+            )
         if _launches(found["launches"]) != launches:
             raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {target} differ from those in the interpreter")
 

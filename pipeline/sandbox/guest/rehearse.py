@@ -16,6 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from .trees import fill
 from .verifying import gpu, subject, watch
+from .verifying.session import Launched
 
 Path = list[str]
 
@@ -51,9 +52,10 @@ class _Noted(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
+def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Launched:
     if not warmup:
         _Noted.path.append(f"launch {self.__name__}")
+    return Launched()
 
 
 def _path(module: nn.Module, call: Mapping[str, Any]) -> Path | None:

@@ -15,6 +15,7 @@ from .trees import fill, flatten
 from .verifying import gpu, subject, watch
 from .verifying.driver import CompileOnlyDriver, Recorder
 from .verifying.layout import strided
+from .verifying.session import session
 from .verifying.tracing import Json, Kernels, Tracer, Untraceable
 
 _MESSAGE = 500  # characters
@@ -64,6 +65,7 @@ def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]
                 if not workload["optional"]:
                     raise
                 refused.append(index)
+                session.failed.clear()
                 continue
             again, _, _ = _trace(module, workload, kernels)
             if again != program:
@@ -96,6 +98,8 @@ def _trace(
             result = module(*args, **kwargs)
     finally:
         Recorder.listener = None
+    if session.failed:
+        raise Untraceable(f"a launch failed, and forward went on: {session.failed[0]}")
     if reads := sorted(name for name in tracer.operators if name.startswith("python.")):
         raise Untraceable(f"reads values with {', '.join(reads)}")
     outputs: list[Tensor] = []

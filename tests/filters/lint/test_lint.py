@@ -164,7 +164,11 @@ def test_kernels_and_the_entry_must_be_there() -> None:
     model = MODEL.format(body="pass")
     assert rules(KERNEL + model.replace("ModelNew", "Model")) == {Rule.NO_ENTRY}
     assert Rule.NO_KERNEL in rules("import torch\nfrom torch import nn\n" + model)
-    assert rules(KERNEL + KERNEL.replace("double", "triple") + model) == {Rule.NOT_LAUNCHED}
+    second = KERNEL + KERNEL.replace("double", "triple")
+    assert rules(second + model) == {Rule.NOT_LAUNCHED}
+    assert (
+        rules(second + model + "class F(torch.autograd.Function):\n    def backward(ctx, g): triple[1](g)\n") == set()
+    )
 
 
 def test_a_source_that_does_not_parse_is_one_finding() -> None:

@@ -215,7 +215,7 @@ class CompileOnlyDriver:
         return target(self._targets[self._device])
 
     def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")
+        return gpu.DEVICE
 
     def get_device_interface(self) -> Any:
         return torch.cpu

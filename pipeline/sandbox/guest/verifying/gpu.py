@@ -14,8 +14,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import torch
+import triton
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
@@ -60,10 +62,11 @@ def pretend() -> Iterator[None]:
         setattr(torch.cuda, name, _always(answer))
     for name in ("device", "device_of"):  # context managers, and there is one device
         setattr(torch.cuda, name, _always(contextlib.nullcontext()))
+    torch.version.cuda = torch.version.cuda or "13.0"
     torch.backends.cudnn.enabled = False  # layers of torch.nn would hand it what they take for a GPU's tensors
+    triton.runtime.driver.set_active(SimpleNamespace(get_active_torch_device=_always(DEVICE)))
     mode = _OnGpu()
-    BackwardCFunction.apply = _inside(mode, BackwardCFunction.apply)  # type: ignore[method-assign]
-    with mode:
+    with mode, mock.patch.object(BackwardCFunction, "apply", _inside(mode, BackwardCFunction.apply)):
         yield
 
 
@@ -162,11 +165,17 @@ def _inside(mode: TorchFunctionMode, function: Callable[..., Any]) -> Callable[.
     return call
 
 
+def _reading(attribute: str) -> Any:
+    """What a mode is told is called when a tensor's attribute is read."""
+    return getattr(Tensor, attribute).__get__
+
+
 # What can be asked of a tensor, and the answer, from the tensor and the true one.
 _QUESTIONS: dict[Any, Callable[[Tensor, Any], Any]] = {
-    Tensor.device.__get__: lambda tensor, true: DEVICE if true == _HOST and not is_on_host(tensor) else true,
-    Tensor.is_cuda.__get__: lambda tensor, true: not is_on_host(tensor),
-    Tensor.is_cpu.__get__: lambda tensor, true: true and is_on_host(tensor),
+    _reading("device"): lambda tensor, true: DEVICE if true == _HOST and not is_on_host(tensor) else true,
+    _reading("is_cuda"): lambda tensor, true: not is_on_host(tensor),
+    _reading("is_cpu"): lambda tensor, true: true and is_on_host(tensor),
     Tensor.get_device: lambda tensor, true: -1 if is_on_host(tensor) else 0,
+    Tensor.is_shared: lambda tensor, true: true or not is_on_host(tensor),
     Tensor.type: lambda tensor, true: true if is_on_host(tensor) else true.replace("torch.", "torch.cuda."),
 }

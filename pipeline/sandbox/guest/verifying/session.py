@@ -9,8 +9,13 @@ from dataclasses import dataclass, field
 class Session:
     skip: bool = False  # ghost replay: a launch does nothing
     reverse: bool = False  # run the programs of a grid from the last to the first, where their order is ours
+    trial: int = 0  # its number; of autotuned kernels, each takes the next configuration
     launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
     failed: list[str] = field(default_factory=list)  # what the others raised
+
+
+class Launched:
+    """What a launch returns, wherever it runs: on a GPU it is the compiled kernel, so it is not None."""
 
 
 session = Session()

@@ -47,6 +47,7 @@ def run(
         with census:
             subject.load_state(module, states[trial["state"]])
         session.launches.clear()
+        session.trial = index
         try:
             description, outputs = _observe(str(index), module, device, trial, tensors, index, census, results)
         except OutOfBounds:
