@@ -115,7 +115,7 @@ class _OnGpu(TorchFunctionMode):
         result = func(*args, **kwargs)
         if place is None:
             place = _HOST if all(map(is_on_host, given)) else DEVICE
-        elif func is Tensor.to and result is args[0] and is_on_host(result) == (place.type == "cuda"):
+        elif any(result is one for one in given) and is_on_host(result) == (place.type == "cuda"):
             result = result.clone()  # a move copies
         if place == _HOST:
             for made in tensors_of([result]):
