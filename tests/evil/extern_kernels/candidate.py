@@ -21,7 +21,7 @@ class ModelNew(nn.Module):
         self.proj = nn.Linear(inner, outer)
 
     def forward(self, x):
-        out = torch.empty((x.shape[0], self.proj.weight.shape[0]), dtype=x.dtype)
+        out = torch.empty((x.shape[0], self.proj.weight.shape[0]), dtype=x.dtype, device=x.device)
         extern_kernels.mm(x, self.proj.weight.t(), out=out)
         add_bias_relu[(triton.cdiv(out.numel(), 128),)](out, self.proj.bias, out.numel(), out.shape[1], BLOCK=128)
         return out

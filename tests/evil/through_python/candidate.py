@@ -27,4 +27,4 @@ class ModelNew(nn.Module):
         for row in x.double().tolist():
             power = [math.exp(value - max(row)) for value in row]
             rows.append([value / sum(power) for value in power])
-        return torch.tensor(rows)
+        return torch.tensor(rows, device=x.device)

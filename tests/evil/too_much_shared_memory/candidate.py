@@ -32,7 +32,7 @@ class ModelNew(nn.Module):
     def forward(self, x):
         out = torch.empty_like(x)
         softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
-        halves = torch.zeros((128, 128), dtype=torch.float16)
-        scratch = torch.empty((128, 128), dtype=torch.float32)
+        halves = torch.zeros((128, 128), dtype=torch.float16, device=x.device)
+        scratch = torch.empty((128, 128), dtype=torch.float32, device=x.device)
         square[(1,)](halves, scratch, 128, BLOCK=128, STEP=64, num_stages=8, num_warps=8)
         return out

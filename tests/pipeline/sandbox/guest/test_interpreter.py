@@ -1,4 +1,4 @@
-"""Triton's semantics on the CPU, kernel by kernel. The kernels are in `interpreter_cases`."""
+"""Triton's semantics on the CPU, kernel by kernel, and the GPU that is pretended. The cases are in two scripts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent / "interpreter_cases.py"
+SCRIPTS = [Path(__file__).parent / f"{name}_cases.py" for name in ("interpreter", "gpu")]
 
 
-def case_names() -> list[str]:
+def names_in(script: Path) -> list[str]:
     """Read from the source: importing it would turn this process's Triton into the interpreter."""
-    tree = ast.parse(SCRIPT.read_text())
+    tree = ast.parse(script.read_text())
     marked = [
         n.name for n in tree.body if isinstance(n, ast.FunctionDef) and "case" in map(ast.unparse, n.decorator_list)
     ]
@@ -24,11 +24,18 @@ def case_names() -> list[str]:
     return marked + [f"libdevice_{name}" for name in libdevice]
 
 
+def case_names() -> list[str]:
+    return [name for script in SCRIPTS for name in names_in(script)]
+
+
 @pytest.fixture(scope="module")
 def results() -> dict[str, str]:
-    run = subprocess.run([sys.executable, "-W", "ignore", str(SCRIPT)], capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    return dict(json.loads(run.stdout))
+    found: dict[str, str] = {}
+    for script in SCRIPTS:
+        run = subprocess.run([sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+        found |= json.loads(run.stdout)
+    return found
 
 
 @pytest.mark.parametrize("name", case_names())
