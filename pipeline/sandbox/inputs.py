@@ -47,7 +47,7 @@ def draw_gradient(seed: int) -> torch.Tensor:
 def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
     """New values for the entries of a module's state that can take them, by name, away from identity.
 
-    What keeps the constructor's value: integers and booleans (index tables, counters), and buffers
+    What keeps the constructor's value: integers and booleans (index tables, counters), complex numbers, and buffers
     whose values differ from each other (position tables, masks, filters) or are not finite. What is
     redrawn: parameters, and buffers that hold one number throughout, as running statistics do.
     """
@@ -56,7 +56,7 @@ def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
 
 
 def _is_free(spec: StateSpec) -> bool:
-    floating = _dtype(spec.dtype).is_floating_point
+    floating = getattr(torch, spec.dtype).is_floating_point
     finite = all(math.isfinite(value) for value in (spec.mean, spec.minimum))
     return floating and finite and (spec.kind == "parameter" or not _spread(spec))
 

@@ -178,6 +178,7 @@ def test_what_was_positive_stays_so(spec: StateSpec) -> None:
     [
         entry("buffer", "int64"),
         entry("buffer", "bool"),
+        entry("buffer", "complex64"),
         entry("buffer", mean=0.3, std=0.4),  # a table or a mask
         entry("buffer", mean=float("-inf"), low=float("-inf")),
         entry(mean=float("nan")),
