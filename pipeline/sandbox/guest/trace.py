@@ -55,6 +55,7 @@ def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]
     reply["programs"], refused = [], list[int]()
     try:
         for index, workload in enumerate(request["workloads"]):
+            session.trial = index
             try:
                 program, constants, census = _trace(module, workload, kernels)
             except Untraceable:

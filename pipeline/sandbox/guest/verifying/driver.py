@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from pathlib import Path
@@ -125,6 +126,18 @@ class Recorder:
         Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
         if Recorder.listener is not None:
             Recorder.listener(Launch(metadata, binary, digest, self._signature, rest[BEFORE_ARGUMENTS:], (x, y, z)))
+
+    @classmethod
+    @contextmanager
+    def unseen(cls) -> Iterator[None]:
+        """What is launched within is compiled, and not recorded."""
+        listener, binaries, recorded = cls.listener, cls.binaries, len(cls.launches)
+        cls.listener, cls.binaries = None, dict(binaries)
+        try:
+            yield
+        finally:
+            cls.listener, cls.binaries = listener, binaries
+            del cls.launches[recorded:]
 
     @classmethod
     def take(cls) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +18,11 @@ import torch
 import triton.language as tl
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 from triton.runtime.jit import _normalize_ty, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from . import gpu, libdevice, reductions, types
+from . import gpu, libdevice, reductions, tuning, types
 from .batched import Array, BatchedBuilder, Divergent, uniform
 from .session import Launched, session
 
@@ -47,7 +48,7 @@ def install() -> None:
     interpreter._logical = _logical  # the rewriter's name for it: Triton copies its own globals into a kernel's
     InterpretedFunction.run = _run
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
-    Autotuner._bench = _bench
+    tuning.install(_unseen)
     libdevice.install(semantic)
     types.install()
     _scalar(0)  # its first call imports much of Triton
@@ -94,21 +95,11 @@ def _logical(operator: str, *parts: Any) -> Any:
     return value
 
 
-_benchmark = Autotuner._bench
-
-
-def _bench(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
-    """Nothing is timed. Keys that are new in a trial get the configuration of its number: a GPU may like any best.
-
-    As timing would, this runs the kernel before it is launched: one that adds to what is there must be told to reset.
-    """
-    if config is not self.configs[session.trial % len(self.configs)]:
-        return [1.0] * 3
+@contextmanager
+def _unseen() -> Iterator[None]:
     recorded = len(session.launches)
-    self.do_bench = lambda call, quantiles: [call() or 0.0] * len(quantiles)
-    times: list[float] = _benchmark(self, *args, config=config, **meta)
+    yield
     del session.launches[recorded:]
-    return times
 
 
 def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Launched:

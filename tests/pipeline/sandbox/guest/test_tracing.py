@@ -25,6 +25,19 @@ def scale(x_ptr, weight_ptr, out_ptr, count, factor, BLOCK: tl.constexpr):
     value = tl.load(x_ptr + at, mask=inside) * tl.load(weight_ptr + at % 4, mask=inside) * factor
     tl.store(out_ptr + at, value, mask=inside)
 
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 16})], key=["count"])
+@triton.jit
+def doubled(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, 2 * tl.load(x_ptr + at, mask=at < count), mask=at < count)
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 256}, num_warps=16)], key=["count"])
+@triton.jit
+def product(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    x = tl.load(x_ptr + at % count)
+    tl.store(out_ptr + at, tl.dot(x, x), mask=at < count)
+
 class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
@@ -202,6 +215,23 @@ def test_what_cannot_be_told(sandbox: Sandbox, body: str, why: str) -> None:
     report = trace(sandbox, body)
     assert report.reply is not None, report.traceback
     assert why in report.reply.get("untraceable", ""), report.reply
+
+
+def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:
+    """The grids that a kernel of two configurations is launched with on two sizes; what the tuner ran is no step."""
+    body = f"out = torch.empty_like(x)\n{kernel}[{grid}](x, out, x.numel())\nreturn out"
+    report = trace(sandbox, body, ((6, 4), (9, 4)))
+    (first,), (second,) = (program(report, index).steps for index in range(2))
+    return [first.grid, second.grid]
+
+
+def test_an_autotuned_kernel_has_another_configuration_in_each_workload(sandbox: Sandbox) -> None:
+    grids = tuned(sandbox, "doubled", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)')
+    assert grids == [(1, 1, 1), (3, 1, 1)]
+
+
+def test_a_configuration_that_the_target_has_no_room_for_is_not_taken(sandbox: Sandbox) -> None:
+    assert tuned(sandbox, "product", 'lambda meta: (meta["BLOCK"],)') == [(16, 1, 1), (16, 1, 1)]
 
 
 def test_a_source_that_does_not_load(sandbox: Sandbox) -> None:
