@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Report, Status
@@ -101,22 +101,32 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
     return launches[0], names
 
 
-def check_launches_agree(reply: dict[str, Any], targets: Sequence[str], launches: list[Launch]) -> None:
-    """Every target compiled, and `forward` launched there what it launched in the interpreter.
+def check_launches_agree(
+    reply: dict[str, Any], targets: Sequence[str], launches: list[Launch], needed: Collection[str]
+) -> tuple[str, ...]:
+    """The targets that it compiled for, where `forward` launched what it launched in the interpreter.
+
+    Args:
+        needed: those that it has to compile for; without the others it does.
 
     Raises:
         Rejected: a kernel does not compile, or the candidate behaves otherwise when it is compiled.
     """
+    compiled = []
     for target in targets:
         found = reply.get(target)
         if not isinstance(found, dict) or "error" in found:
-            raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
+            if target in needed:
+                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
+            continue
         if found.get("failed"):
             raise Rejected(
                 Reason.DOES_NOT_COMPILE, f"{target}: a launch failed, and forward went on: {found['failed'][0]}"
             )
         if _launches(found["launches"]) != launches:
             raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {target} differ from those in the interpreter")
+        compiled.append(target)
+    return tuple(compiled)
 
 
 def _launches(claimed: Any) -> list[Launch]:

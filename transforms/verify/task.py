@@ -27,6 +27,7 @@ from kernelquarry.transforms.sizes import enlarged, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
+MODEL_TARGET = "sm_90"  # that all answers of models compile for
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class VerifySettings:
     mutants: int = 2  # of the candidate's own kernel, which its checks must tell from it
     engine: Engine | None = None  # None: traces where there is a GPU, guests for what they cannot say
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
+
+    def needed(self, task: Task) -> tuple[str, ...]:
+        """Targets that the candidate must compile for. A model's may need what not all GPUs have."""
+        if task.by_model and MODEL_TARGET in self.targets:
+            return (MODEL_TARGET,)
+        return self.targets
 
 
 @dataclass(frozen=True, slots=True)

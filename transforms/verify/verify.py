@@ -59,7 +59,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         reference.check_finite()
         tried = reference.check_impostors()
         try:
-            engine, shown = _try_out(reference, sandbox, settings)
+            engine, targets, shown = _try_out(reference, sandbox, settings)
             break
         except Refused as refused:
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
@@ -73,9 +73,9 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     mutants, survivors = score(reference, sandbox, settings)
     ran_in = Tier.INTERPRETED if engine is Engine.INTERPRETER else Tier.EXECUTED
     return Verdict(
-        tiers=(Tier.COMPILED, ran_in) if settings.targets else (ran_in,),
+        tiers=(Tier.COMPILED, ran_in) if targets else (ran_in,),
         engine=engine,
-        targets=settings.targets,
+        targets=targets,
         trials=shown.trials,
         launches=len(shown.launches),
         launched_kernels=shown.kernels,
@@ -88,18 +88,22 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     )
 
 
-def _try_out(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[Engine, Conclusion]:
-    """What ran the candidate, and what its trials have shown. Raises: Refused, Rejected."""
+def _try_out(
+    reference: Reference, sandbox: Sandbox, settings: VerifySettings
+) -> tuple[Engine, tuple[str, ...], Conclusion]:
+    """What ran the candidate, what it compiled for, and what its trials have shown. Raises: Refused, Rejected."""
     ran = run_candidate(reference, sandbox, settings)
     shown = reference.conclude(ran.reply, ran.tensors)
-    if settings.targets:
+    targets = settings.targets
+    if targets:
         code = {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-        request = describe(reference.task, reference.trials) | code | {"targets": list(settings.targets)}
+        request = describe(reference.task, reference.trials) | code | {"targets": list(targets)}
         report = sandbox.run(Job("compile", request, reference.tensors, settings.limits))
-        check_launches_agree(reply_of(report, Reason.DOES_NOT_COMPILE), settings.targets, shown.launches)
+        reply, needed = reply_of(report, Reason.DOES_NOT_COMPILE), settings.needed(reference.task)
+        targets = check_launches_agree(reply, targets, shown.launches, needed)
     if ran.engine is not Engine.INTERPRETER:
         check_interpreted(reference, sandbox, settings)
-    return ran.engine, shown
+    return ran.engine, targets, shown
 
 
 def _try_configurations(
@@ -116,7 +120,7 @@ def _try_configurations(
     codes = () if reference.task.by_model else others(reference.task.triton_code)
     for number, code in enumerate(codes, 2):
         try:
-            _, shown = _try_out(reference.beside(code), sandbox, settings)
+            *_, shown = _try_out(reference.beside(code), sandbox, settings)
         except Rejected as rejected:
             found = f"with configuration {number}: {rejected.found}"
             raise Rejected(rejected.reason, found, rejected.trial, rejected.element) from rejected

@@ -71,7 +71,7 @@ def _noticed(run: Callable[..., Any]) -> Callable[..., Any]:
 
 def _forward_for(targets: list[str], forward: Any) -> dict[str, Any]:
     driver = CompileOnlyDriver(targets)
-    triton.runtime.driver.set_active(driver)
+    driver.activate()
     reply: dict[str, Any] = {}
     for device, name in enumerate(targets):
         driver.set_current_device(device)

@@ -9,7 +9,6 @@ import os
 from typing import Any
 
 import torch
-import triton
 
 from ..cuda import Argument, Cuda, Fault, Function
 from ..tensor_map import MAP
@@ -35,7 +34,7 @@ def meet(ordinal: int) -> Cuda:
     os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))
-    triton.runtime.driver.set_active(GpuDriver([Launcher.cuda.target]))
+    GpuDriver([Launcher.cuda.target]).activate()
     return Launcher.cuda
 
 

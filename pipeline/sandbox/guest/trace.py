@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-import triton
 from torch import Tensor, nn
 
 from . import compile as compiling
@@ -49,7 +48,7 @@ def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
         return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
     reply: dict[str, Any] = {"state": subject.digests(module)}
-    triton.runtime.driver.set_active(CompileOnlyDriver([request["target"]]))
+    CompileOnlyDriver([request["target"]]).activate()
     kernels, operators = Kernels(), set[str]()
     results: dict[str, Tensor] = {}
     reply["programs"], refused = [], list[int]()

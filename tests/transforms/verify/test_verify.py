@@ -182,6 +182,41 @@ def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sand
     assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
 
 
+ROOMY = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def softmax_rows(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK)[None, :]
+    inside = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * columns + column, mask=inside, other=float("-inf"))
+    power = tl.where(inside, tl.exp(x - tl.where(row < rows, tl.max(x, axis=1)[:, None], 0.0)), 0.0)
+    one = (tl.arange(0, BLOCK)[:, None] == tl.arange(0, BLOCK)[None, :]).to(tl.float32)
+    power = tl.dot(power, one, input_precision="tf32x3")
+    tl.store(out_ptr + row * columns + column, power / tl.sum(power, axis=1)[:, None], mask=inside)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        rows, columns = x.shape
+        out = torch.empty_like(x)
+        block = max(128, triton.next_power_of_2(columns))
+        softmax_rows[(triton.cdiv(rows, 64),)](x, out, rows, columns, ROWS=64, BLOCK=block)
+        return out
+"""
+
+
+def test_a_model_may_need_more_than_all_gpus_have(softmax: Candidate, sandbox: Sandbox) -> None:
+    """192 KiB of shared memory: more than an A100 has, too."""
+    roomy = replace(softmax, triton_code=ROOMY, kernels=("softmax_rows",))
+    outcome = verify(roomy, sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+    assert outcome.record.verdict.targets == ("sm_90",)
+    assert SETTINGS.needed(Task.of_candidate(lowered(softmax, ROOMY))) == SETTINGS.targets
+
+
 def test_the_environment_is_recorded(row: Pair, sandbox: Sandbox) -> None:
     environment = row.verdict.environment
     assert environment.device == "cpu-interpreter"

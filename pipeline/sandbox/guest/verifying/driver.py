@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import triton
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.driver import make_tensordesc_arg
+from triton.compiler import compiler
 from triton.runtime.cache import CacheManager
 
 from ...tensor_map import MAP, Tiling
@@ -210,6 +212,11 @@ class CompileOnlyDriver:
     def __init__(self, targets: list[str]) -> None:
         self._targets = targets
         self._device = 0
+
+    def activate(self) -> None:
+        """Take the place of the driver before, whose devices' memory Triton remembers by number."""
+        triton.runtime.driver.set_active(self)
+        compiler.max_shared_mem.cache_clear()
 
     @property
     def utils(self) -> _Utils:
