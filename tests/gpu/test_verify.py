@@ -130,3 +130,10 @@ def honest() -> list[Case]:
 @pytest.mark.parametrize("case", honest()[::8], ids=lambda case: case.name)
 def test_honest_kernels_pass(sandbox: Sandbox, case: Case) -> None:
     assert Tier.EXECUTED in verdict(case.candidate, sandbox).tiers
+
+
+@pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
+def test_what_a_tuner_runs_is_no_launch(engine: Engine, sandbox: Sandbox) -> None:
+    case = load_case(HERE / "honest" / "row_sums_autotuned")
+    settings = replace(TRACED, targets=("sm_80", "sm_90"), engine=engine)
+    assert verdict(case.candidate, sandbox, settings).engine is engine

@@ -13,7 +13,7 @@ import torch
 from ..cuda import Argument, Cuda, Fault, Function
 from ..tensor_map import MAP
 from . import compile as compiling
-from .verifying import trials, watch
+from .verifying import trials, tuning, watch
 from .verifying.driver import BEFORE_ARGUMENTS, CompileOnlyDriver, beyond_a_grid, flat, scratch_bytes
 from .verifying.session import session
 
@@ -35,6 +35,7 @@ def meet(ordinal: int) -> Cuda:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))
     GpuDriver([Launcher.cuda.target]).activate()
+    tuning.install(session.unseen)
     return Launcher.cuda
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,7 +46,7 @@ def install() -> None:
     interpreter._logical = _logical  # the rewriter's name for it: Triton copies its own globals into a kernel's
     InterpretedFunction.run = _run
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
-    tuning.install(_unseen)
+    tuning.install(session.unseen)
     libdevice.install(semantic)
     types.install()
     _scalar(0)  # its first call imports much of Triton
@@ -93,13 +91,6 @@ def _logical(operator: str, *parts: Any) -> Any:
         else:
             value = other
     return value
-
-
-@contextmanager
-def _unseen() -> Iterator[None]:
-    recorded = len(session.launches)
-    yield
-    del session.launches[recorded:]
 
 
 def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Launched:

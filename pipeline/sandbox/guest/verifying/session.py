@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -12,6 +14,13 @@ class Session:
     trial: int = 0  # its number; of autotuned kernels, each takes the next configuration
     launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
     failed: list[str] = field(default_factory=list)  # what the others raised
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What is launched within is not counted."""
+        recorded = len(self.launches)
+        yield
+        del self.launches[recorded:]
 
 
 class Launched:
