@@ -41,8 +41,8 @@ def get_init_inputs():
 """
 RIGHT = load_case(HERE / "honest/softmax_online").candidate.triton_code
 WRONG = RIGHT.replace("tl.exp(", "1.001 * tl.exp(", 1)
-LAZY = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.softmax(-1)\n"
-ANSWERS = [f"```python\n{RIGHT}```", "I cannot.", f"# @triton.jit\n```python\n# @triton.jit\n{LAZY}```"]
+LAZY = "import torch\nclass ModelNew(torch.nn.Module):\n def forward(self, x):\n  return x.softmax(-1)  # @triton.jit\n"
+ANSWERS = [f"```python\n{RIGHT}```", "I cannot.", f"```python\n{LAZY}```"]
 
 
 class Given:

@@ -64,7 +64,9 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
         imports.append("from triton.language.extra import libdevice")
     imports += [ast.unparse(statement) for statement in constructor.imports]
     entry = constructor.entry
-    _register_constants(entry, [b.name for b in lowered.bindings if b.source is Source.CONSTANT])
+    constants = [binding.name for binding in lowered.bindings if binding.source is Source.CONSTANT]
+    for name, buffer in _register_constants(entry, constants).items():
+        forward = forward.replace(f"self.{name}", f"self.{buffer}")
     texts = [
         *(LIBRARY[name] for name in library),
         *(function_text(combine) for combine in combines),
@@ -83,11 +85,13 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
     )
 
 
-def _register_constants(entry: ast.ClassDef, names: Sequence[str]) -> None:
+def _register_constants(entry: ast.ClassDef, names: Sequence[str]) -> dict[str, str]:
     """Tensors that the constructor keeps in plain attributes become buffers, which move to a GPU with the module.
 
-    They stay out of the state, as in the reference.
+    They stay out of the state, as in the reference. Returns the names of those that have another one now: what lies in
+    lists, dicts and the attributes of submodules.
     """
+    renamed: dict[str, str] = {}
     for method in entry.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             assigned = {ast.unparse(t) for node in ast.walk(method) for t in _targets(node)}
@@ -95,6 +99,13 @@ def _register_constants(entry: ast.ClassDef, names: Sequence[str]) -> None:
                 if f"self.{name}" in assigned:
                     buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
                     method.body += ast.parse(buffer).body
+                elif not name.isidentifier():
+                    renamed[name] = re.sub(r"\W+", "_", name).strip("_")
+                    while f"self.{renamed[name]}" in assigned or renamed[name] in names:
+                        renamed[name] += "_"
+                    buffer = f"self.register_buffer({renamed[name]!r}, self.{name}, persistent=False)"
+                    method.body += ast.parse(buffer).body
+    return renamed
 
 
 def _targets(node: ast.AST) -> Sequence[ast.expr]:

@@ -225,4 +225,4 @@ def _hashed(numbers: np.ndarray[Any, Any], salt: int) -> Tensor:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z = z ^ (z >> np.uint64(31))
-    return torch.from_numpy((z >> np.uint64(11)) / 2.0**53)
+    return torch.from_numpy(np.asarray((z >> np.uint64(11)) / 2.0**53))
