@@ -1,8 +1,8 @@
 """The reference's constructor without the rest: what `ModelNew` needs so that its state is the reference's.
 
 The same calls in the same order, so that the same seed gives the same state. Forward methods, annotations,
-docstrings, definitions that nothing needs and attributes that hold nothing go; imports other than torch's are
-rewritten where that is simple.
+docstrings, definitions that nothing needs and attributes that hold nothing go; imports are those of
+`imports.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Imports of a reference's constructor: torch's stay, a few of the standard library's are said in plain Python."""
+"""Imports of a reference's constructor: torch's stay, and those of the standard library that only compute.
+
+What a few of them are used for is said in plain Python.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,12 @@ from collections.abc import Callable
 _ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
             "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil",
             "numpy.floor": "math.floor", "numpy.inf": "math.inf"}  # fmt: skip
+
+
+# Modules of the standard library that the linter lets a model import, too (`filters/lint/reach.py`).
+_STANDARD = frozenset(
+    "abc collections copy dataclasses enum functools itertools math numbers operator typing warnings".split()
+)
 
 
 class NeedsImport(Exception):
@@ -48,13 +57,13 @@ class Imports:
         """The imports that bind these names, `torch` and `torch.nn as nn` left out as every file has them.
 
         Raises:
-            NeedsImport: one is not torch's.
+            NeedsImport: one is neither torch's nor of the standard library's part that only computes.
         """
         found: dict[str, ast.stmt] = {}
         foreign: set[str] = set()
         for name in sorted(names & self._bound.keys()):
             what, statement = self._bound[name]
-            if what.split(".")[0] != "torch":
+            if what.split(".")[0] not in ("torch", *_STANDARD):
                 foreign.add(what)
             found[ast.unparse(statement)] = statement
         if foreign:

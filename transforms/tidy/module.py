@@ -62,7 +62,9 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
         imports.append("from torch.autograd.function import once_differentiable")
     if any("libdevice" in ast.unparse(function) for function in [*kernels, *combines]):
         imports.append("from triton.language.extra import libdevice")
-    imports += [ast.unparse(statement) for statement in constructor.imports]
+    own = [ast.unparse(statement) for statement in constructor.imports]
+    standard = [line for line in own if line.split()[1].split(".")[0] != "torch"]
+    imports += [line for line in own if line not in standard]
     entry = constructor.entry
     constants = [binding.name for binding in lowered.bindings if binding.source is Source.CONSTANT]
     for name, buffer in _register_constants(entry, constants).items():
@@ -78,7 +80,7 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
     if not any(re.search(r"\bnn\.", text) for text in texts):
         imports.remove("import torch.nn as nn")
     return Rendered(
-        code=file_text(imports, texts),
+        code=file_text([*standard, "", *imports] if standard else imports, texts),
         kernels=tuple(kernel.name for kernel in kernels),
         is_tuned=any(kernel.is_tuned for body in bodies for kernel in body.kernels.values()),
         extern_operators=tuple(sorted({operator for body in bodies for operator in body.extern})),

@@ -16,6 +16,8 @@ _INDUCTOR = re.compile(
     r"|reinterpret_tensor|empty_strided_cuda|assert_size_stride|get_raw_stream"
 )
 
+STANDARD = "abc collections copy dataclasses enum functools itertools math numbers operator typing warnings".split()
+
 
 def complaints(code: str) -> list[str]:
     tree = ast.parse(code)
@@ -38,7 +40,7 @@ def _imports(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom):
             modules = [node.module or ""]
         for module in modules:
-            if module.split(".")[0] not in ("torch", "triton") or "_inductor" in module:
+            if module.split(".")[0] not in ("torch", "triton", *STANDARD) or "_inductor" in module:
                 yield f"import of {module}"
         if modules and node not in tree.body:
             yield f"an import inside of a function: {ast.unparse(node)}"

@@ -264,11 +264,11 @@ def test_torchs_own_imports_stay() -> None:
     ("line", "named"),
     [
         ("self.n = einops.rearrange(torch.ones(4), '(a b) -> a b', a=2)", "einops"),
-        ("self.n = nn.Parameter(torch.tensor(math.gamma(width)))", "math"),
+        ("self.n = nn.Parameter(torch.tensor(random.random()))", "random"),
     ],
 )
 def test_a_package_that_is_needed_is_named(line: str, named: str) -> None:
-    code = f"import math\nimport einops\n{BLOCK}".replace("self.block = Block(width)", line)
+    code = f"import random\nimport einops\n{BLOCK}".replace("self.block = Block(width)", line)
     with pytest.raises(NeedsImport, match=named):
         made(code, ("n",))
 

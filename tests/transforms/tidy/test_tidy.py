@@ -63,10 +63,18 @@ def test_a_form_that_is_not_known(old: str, new: str, evidence: str, relu: Lower
 
 
 def test_a_constructor_that_needs_another_package(relu: Lowered) -> None:
-    code = relu.probed.python_code.replace("torch.ones(8)", "torch.ones(math.gcd(*[8, 16]))")
+    code = relu.probed.python_code.replace("torch.ones(8)", "torch.ones(random.Random(8).choice([8]))")
+    code = code.replace("import math", "import random", 1)
     outcome = tidy(replace(relu, probed=replace(relu.probed, python_code=code)))
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.CONSTRUCTOR_NEEDS_IMPORT
-    assert outcome.evidence == "math"
+    assert outcome.evidence == "random"
+
+
+def test_a_constructor_that_computes_with_the_standard_library(relu: Lowered) -> None:
+    code = relu.probed.python_code.replace("torch.ones(8)", "torch.ones(math.gcd(*[8, 16]))")
+    outcome = tidy(replace(relu, probed=replace(relu.probed, python_code=code)))
+    assert isinstance(outcome, Kept), outcome
+    assert "\nimport math\n" in f"\n{outcome.record.triton_code}"
 
 
 def test_every_reason_of_the_stage_is_tested() -> None:

@@ -213,7 +213,7 @@ def _by_axes(shape: _Shape, salt: int, size: int) -> Tensor:
 
     Near the middle if there are several axes: sums of many products shall not saturate what follows them.
     """
-    axes = [np.arange(n, dtype=np.uint64) % np.uint64(size) for n in shape if n > 1]
+    axes = [np.arange(n, dtype=np.uint64) % np.uint64(size) for n in shape if n != 1]
     numbers = _hashed(reduce(np.add.outer, axes, np.zeros((), np.uint64)), salt + 16 * len(axes)).reshape(shape)
     return numbers if len(axes) < 2 else (numbers - 0.5) * (2 / size**0.5) + 0.5
 
