@@ -1,6 +1,6 @@
 """Says what models made of a run's modules: `distill.acceptance`, of a run that asked them.
 
-transformers serve MODEL --device cpu --dtype float32 &
+kernelquarry serve MODEL &
 kernelquarry dataset examples/modules --out out/taught --distill teachers.toml
 python benchmarks/teaching.py out/taught --note "SmolLM2-135M-Instruct, untrained" --record
 """

@@ -81,13 +81,14 @@ def decode(
 ) -> torch.Tensor:
     """One token a slot: (slots, heads, 1, size) over the first `lengths` of `keys` (slots, kv heads, room, size).
 
-    Returns what `query` is like. On a GPU no key behind a slot's length is read.
+    Returns what `query` is like. On a GPU no key behind a slot's length is read, elsewhere none behind the longest's.
     """
     slots, heads, _, size = query.shape
     kv_heads, room = keys.shape[1], keys.shape[2]
     grouped = query.reshape(slots, kv_heads, heads // kv_heads, size)
     if not query.is_cuda:
-        mask = torch.arange(room, device=lengths.device) < lengths[:, None]
+        keys, values = (part[:, :, : int(lengths.max())] for part in (keys, values))
+        mask = torch.arange(keys.shape[2], device=lengths.device) < lengths[:, None]
         found = scaled_dot_product_attention(grouped, keys, values, attn_mask=mask[:, None, None], scale=scale)
         return found.reshape(query.shape)
     out = torch.empty_like(grouped)

@@ -1,4 +1,4 @@
-"""The commands of the recipes: sft, grpo, train, evaluate, leaderboard, write."""
+"""The commands of the recipes: sft, grpo, train, evaluate, leaderboard, write, serve."""
 
 from __future__ import annotations
 
@@ -190,6 +190,30 @@ def write(
         raise typer.Exit(1)
 
 
+def serve(
+    model: Annotated[str, typer.Argument(help="Folder, id on the Hub, or package:NAME.")] = MODEL,
+    name: Annotated[str, typer.Option(help="What requests call it.  [default: MODEL]")] = "",
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
+    chat: ChatOption = "",
+    slots: Annotated[int, typer.Option(min=1, help="Answers at once.  [default: 128 on a GPU, 8 without]")] = 0,
+    context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
+    verbose: VerboseOption = 0,
+) -> None:
+    """Put a small model behind OpenAI's chat completions, to be asked as teachers are (docs/distillation.md)."""
+    set_up_logging(verbose)
+    check_installed("transformers")
+    import asyncio
+
+    import torch
+
+    from .serve import SlotWriter
+    from .serve import serve as listen
+
+    slots = slots or (128 if torch.cuda.is_available() else 8)
+    asyncio.run(listen(SlotWriter(model, name, chat, slots, context), host, port))
+
+
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="Folder that holds evaluations.")] = Path("out"),
     out: Annotated[Path, typer.Option(help="Page.")] = Path("out/leaderboard.md"),
@@ -247,7 +271,7 @@ def run_evaluation(
 
 
 def add_commands(app: typer.Typer) -> None:
-    for command in (sft, grpo, train, evaluate, leaderboard, write):
+    for command in (sft, grpo, train, evaluate, leaderboard, write, serve):
         app.command()(command)
 
 
@@ -266,11 +290,12 @@ def _recipe(config: str, changes: list[str] | None) -> tuple[str, Recipe]:
     return Path(name).stem if name.endswith(".toml") else name, load_recipe(name, changes or ())
 
 
-def check_installed() -> None:
-    """Raises: UserError: what training needs beside is not there."""
+def check_installed(*needed: str) -> None:
+    """Raises: UserError: what training needs beside, or some of it, is not there."""
     from importlib.util import find_spec
 
-    if missing := [name for name in ("transformers", "trl", "peft", "accelerate") if find_spec(name) is None]:
+    needed = needed or ("transformers", "trl", "peft", "accelerate")
+    if missing := [name for name in needed if find_spec(name) is None]:
         raise UserError(f"{', '.join(missing)} missing: `make train` installs them, or pip install kernelquarry[train]")
 
 

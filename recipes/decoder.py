@@ -8,9 +8,10 @@ no more than there is.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -20,6 +21,8 @@ _logger = logging.getLogger(__name__)
 _AT_ONCE = 32  # prompts that are read at once
 _STEPS = 16  # between looks at which answers have ended
 _SHARE = 0.7  # of the GPU's free memory, for the cache
+
+Key = TypeVar("Key")  # what a prompt's answer is told from others by
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +80,35 @@ class Decoder:
         self._mask = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=like.device)  # of no use, but then none is made
         self._step: Callable[[], object] | None = None
 
-    @torch.no_grad()
     def run(self, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
         """Index and tokens of each answer, its end included if it has one, as they end."""
-        waiting = list(range(len(prompts)))[::-1]
+        for ended in self.feed(deque(enumerate(prompts))):
+            yield from ended
+
+    @torch.no_grad()
+    def feed(self, waiting: deque[tuple[Key, Sequence[int]]]) -> Iterator[list[tuple[Key, list[int]]]]:
+        """Keys and tokens of the answers that ended, after every few steps, until none is left to be written.
+
+        `waiting` are prompts with their keys, to which another thread may append.
+        """
         free = list(range(len(self._all)))[::-1]
-        writing: dict[int, int] = {}  # index of the prompt, by slot
+        writing: dict[int, Key] = {}  # by slot
         while waiting or writing:
-            while waiting and len(free) >= min(_AT_ONCE, len(waiting), len(self._all)):
-                taken = {free.pop(): waiting.pop() for _ in range(min(_AT_ONCE, len(waiting), len(free)))}
-                self._read(list(taken), [prompts[index] for index in taken.values()])
-                writing |= taken
+            while waiting and len(free) >= (number := min(_AT_ONCE, len(waiting), len(self._all))):
+                taken = [waiting.popleft() for _ in range(number)]
+                slots = [free.pop() for _ in taken]
+                self._read(slots, [prompt for _, prompt in taken])
+                writing |= zip(slots, (key for key, _ in taken), strict=True)
             for _ in range(_STEPS):
                 self._advance()
             counts, lengths = torch.stack((self._counts, self._lengths)).tolist()
+            ended = []
             for slot in sorted(writing):
                 if lengths[slot] or counts[slot] >= self._sampling.new_tokens:
                     length = lengths[slot] or self._sampling.new_tokens
-                    yield writing.pop(slot), self._written[slot, :length].tolist()
+                    ended.append((writing.pop(slot), self._written[slot, :length].tolist()))
                     free.append(slot)
+            yield ended
 
     def _read(self, slots: list[int], prompts: list[Sequence[int]]) -> None:
         """Prompts into slots, and the first token of each answer."""

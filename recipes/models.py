@@ -64,23 +64,34 @@ def load_tokenizer(section: ModelSection, path: str) -> Any:
     Raises:
         UserError: there is no tokenizer, or it has no such template and none is known for it.
     """
-    from transformers import AutoTokenizer
     from trl.chat_template_utils import get_training_chat_template, has_generation_markers
 
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: no tokenizer: {_line(error)}") from None
-    if section.chat:
-        tokenizer.chat_template = (CHAT / section.chat).read_text()
-    if not tokenizer.chat_template:
-        raise UserError(f"{path}: its tokenizer has no chat template: name one with model.chat, such as chatml.jinja")
+    tokenizer = chat_tokenizer(path, section.chat)
     if not has_generation_markers(tokenizer.chat_template):
         try:
             tokenizer.chat_template = get_training_chat_template(tokenizer)
         except ValueError:
             told = "its chat template does not mark what the assistant says: name one that does with model.chat"
             raise UserError(f"{path}: {told}") from None
+    return tokenizer
+
+
+def chat_tokenizer(path: str, chat: str = "") -> Any:
+    """With a chat template: its own, or the file of this name in `recipes/chat`.
+
+    Raises:
+        UserError: there is no tokenizer, or it has no template.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: no tokenizer: {_line(error)}") from None
+    if chat:
+        tokenizer.chat_template = (CHAT / chat).read_text()
+    if not tokenizer.chat_template:
+        raise UserError(f"{path}: its tokenizer has no chat template: name one with model.chat, such as chatml.jinja")
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
