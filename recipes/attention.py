@@ -48,7 +48,8 @@ def attend(
     if (starts := others.get("cu_seq_lens_q")) is not None and query.shape[2] > 1:
         groups = query.shape[1] // key.shape[1]
         rows = (query, key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1))
-        q, k, v = (part[0].transpose(0, 1).contiguous() for part in rows)
+        # Under autocast the rotation leaves queries and keys wider than values, and flash attention takes one dtype.
+        q, k, v = (part[0].transpose(0, 1).to(value.dtype).contiguous() for part in rows)
         return attend_packed(q, k, v, starts, int(others["max_length_q"]), others["scaling"])[None], None
     found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
     return found
@@ -110,20 +111,20 @@ def decode(
 
 
 @triton.jit
-def _decode(
-    query_ptr: Any,
-    key_ptr: Any,
-    value_ptr: Any,
-    length_ptr: Any,
-    out_ptr: Any,
-    room: Any,
-    scale: Any,
+def _decode(  # type: ignore[no-untyped-def]  # names in annotations are globals to Triton
+    query_ptr,
+    key_ptr,
+    value_ptr,
+    length_ptr,
+    out_ptr,
+    room,
+    scale,
     GROUP: tl.constexpr,
     ROWS: tl.constexpr,
     SIZE: tl.constexpr,
     COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr,
-) -> None:
+):
     """A slot's queries that share one head of keys: online softmax over the keys, block by block."""
     head = tl.program_id(0).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
     length = tl.load(length_ptr + tl.program_id(0))

@@ -120,6 +120,7 @@ def evaluate(
     batch: Annotated[int, typer.Option(min=1, help="Answers at once, of a local model.")] = 64,
     slots: Annotated[bool, typer.Option(help="Write with our own decoder: for small models on a GPU.")] = False,
     prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out longer prompts, and count them.")] = 0,
+    time: Annotated[bool, typer.Option(help="Time first answers that are right, where there is a GPU.")] = True,
     held_out: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the clusters, as the training's held_out.")
     ] = 0.0,
@@ -142,6 +143,7 @@ def evaluate(
         batch=batch,
         slots=slots,
         prompt_tokens=prompt_tokens,
+        timed=time,
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
     levels, settings = tuple(level or ()), _settings(workers, gpus)
@@ -260,7 +262,7 @@ def run_evaluation(
     sampler = open_sampler(model, section, endpoint, chat)
     if section.prompt_tokens:
         problems = short(problems, sampler.tokens, section.prompt_tokens, section.modules)
-    found = run(problems, sampler, section.samples, folder, settings, timed=bool(settings.gpus))
+    found = run(problems, sampler, section.samples, folder, settings, section.timed and bool(settings.gpus))
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
     results = []
     for level in sorted({problem.level for problem in problems}):

@@ -55,7 +55,7 @@ class OptimiserSection(_Section):
     clip: Annotated[float, Field(gt=0.0)] = 1.0
     gradient_checkpointing: bool = True
     liger: bool = True  # its kernels, where they are installed and there is a GPU
-    compile: bool = False  # the model, by torch.compile
+    compile: bool = False  # the model's layers, by torch.compile
     lora: LoraSection | None = None
     save_steps: Positive = 50
     log_steps: Positive = 1
@@ -116,6 +116,7 @@ class EvaluationSection(_Section):
     batch: Positive = 64  # answers at once, of a local model
     slots: bool = False  # a local model's answers are written by `decoder.py`: for small models
     prompt_tokens: int = 0  # modules with longer prompts are left out and counted; 0 is none
+    timed: bool = True  # first answers that are right are timed, where there is a GPU
 
 
 class Recipe(_Section):

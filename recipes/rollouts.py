@@ -62,7 +62,10 @@ def write_by_slots(
     """As `tell_when_finished`, and the answers are written by `Decoder`, with a copy of the weights in bfloat16."""
     tell = _telling(tokenizer, prompts, submit)
     on_gpu = next(model.parameters()).is_cuda
-    writer = copy.deepcopy(model).to(torch.bfloat16 if on_gpu else None).eval().requires_grad_(False)
+    writer = copy.deepcopy(model).eval().requires_grad_(False)
+    if on_gpu:  # the weights alone: rounded, the frequencies of a rotary embedding would turn into others
+        for weight in writer.parameters():
+            weight.data = weight.data.to(torch.bfloat16)
     decoders: dict[int, Decoder] = {}  # by room, so that a graph is made once
 
     @torch.no_grad()

@@ -63,7 +63,10 @@ def train_stage(name: str, ask: Ask, section: OptimiserSection, make: Callable[[
     begun, path = time.monotonic(), ask.start or resolve(model_section.name)
     tokenizer = load_tokenizer(model_section, path)
     with suggesting(name):
-        trainer = make(load_model(model_section, path), tokenizer, stage)
+        model = load_model(model_section, path)
+        if section.compile:
+            compile_layers(model)
+        trainer = make(model, tokenizer, stage)
         if ask.minutes:
             trainer.add_callback(_deadline(begun + 60 * ask.minutes))
         trainer.train(resume_from_checkpoint=last_checkpoint(stage))
@@ -114,7 +117,6 @@ def arguments(section: OptimiserSection, model: ModelSection, stage: Path, seque
         "use_cpu": not cuda,
         "gradient_checkpointing": section.gradient_checkpointing,
         "use_liger_kernel": section.liger and cuda and importlib.util.find_spec("liger_kernel") is not None,
-        "torch_compile": section.compile,
         "save_steps": section.save_steps,
         "save_total_limit": section.keep_checkpoints,
         "logging_steps": section.log_steps,
@@ -122,6 +124,12 @@ def arguments(section: OptimiserSection, model: ModelSection, stage: Path, seque
         "seed": section.seed,
         "disable_tqdm": None,
     }
+
+
+def compile_layers(model: Any) -> None:
+    """Each layer by torch.compile, for rows of any length: all layers share one graph, so that it is made in seconds."""
+    for layer in model.base_model.layers:
+        layer.compile(dynamic=True)
 
 
 def lora_config(section: OptimiserSection) -> Any:
