@@ -127,7 +127,7 @@ def arguments(section: OptimiserSection, model: ModelSection, stage: Path, seque
 
 
 def compile_layers(model: Any) -> None:
-    """Each layer by torch.compile, for rows of any length: all layers share one graph, so that it is made in seconds."""
+    """Each layer by torch.compile, for rows of any length; all share one graph, which is made in seconds."""
     for layer in model.base_model.layers:
         layer.compile(dynamic=True)
 
