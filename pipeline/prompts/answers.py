@@ -24,7 +24,9 @@ MOST = 400_000  # characters of an answer that are read
 _WRAPPINGS = 2  # one in the other
 _PARTS = 6  # blocks that are put together
 _PYTHON = frozenset(("", "python", "python3", "py", "triton", "python-triton"))
-_INVISIBLE = dict.fromkeys([0, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_INVISIBLE = dict.fromkeys([0, 0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF])
+_LINE_ENDS = re.compile(r"\r\n|[\r\x85\u2028\u2029]")
+_DEFINES = re.compile(rf"^(?:class|def|@|{CANDIDATE_ENTRY_POINT}[ \t]*=)", re.MULTILINE)
 _JIT = re.compile(r"^[ \t]*@(?:\w+\.)*jit\b", re.MULTILINE)
 _IMPORTED = frozenset(("torch", "nn", "F", "triton", "tl"))
 _NAMED_CLASS = re.compile(rf"^class[ \t]+{CANDIDATE_ENTRY_POINT}\b", re.MULTILINE)
@@ -57,7 +59,7 @@ _Found = tuple[_Rank, str]
 
 def parse_answer(text: str) -> Answer:
     """Never raises; an answer without code has an empty `code`."""
-    text = text[:MOST].translate(_INVISIBLE).replace("\r\n", "\n").replace("\r", "\n")
+    text = _LINE_ENDS.sub("\n", text[:MOST].translate(_INVISIBLE))
     text, thinking, thinks_on = without_thoughts(first_turn(text))
     rank, code = _read(text, _WRAPPINGS)
     blocks = blocks_of(text)
@@ -103,7 +105,7 @@ def _put_together(codes: list[str]) -> Iterator[_Found]:
     for last in range(1, len(codes)):
         for first in range(last - 1, max(-1, last - _PARTS), -1):
             code = "\n\n".join(codes[first : last + 1])
-            if CANDIDATE_ENTRY_POINT in code and _JIT.search(code):
+            if CANDIDATE_ENTRY_POINT in code and _JIT.search(code) and _DEFINES.search(codes[last]):
                 found = _ranked(code)
                 yield found
                 if found[0] == _Rank.COMPLETE:

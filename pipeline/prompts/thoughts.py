@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 
 _NAMES = r"(?:seed:)?think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|draft"
-_OPEN = rf"<(?:{_NAMES})>|<\|begin_of_thought\|>|\[THINK\]|◁think▷"
-_CLOSE = rf"</(?:{_NAMES})>|<\|end_of_thought\|>|\[/THINK\]|◁/think▷"
+_OPEN = rf"<(?:{_NAMES})>|<\|(?:begin_of_thought|START_THINKING)\|>|\[THINK\]|◁think▷|<unused94>"
+_CLOSE = rf"</(?:{_NAMES})>|<\|(?:end_of_thought|END_THINKING)\|>|\[/THINK\]|◁/think▷|<unused95>"
 _TAGS = re.compile(rf"(?P<open>^[ \t]*(?:{_OPEN}))|(?P<close>{_CLOSE})(?P<last>[ \t]*$)?", re.MULTILINE | re.IGNORECASE)
 _CHANNEL = re.compile(r"^.*<\|channel\|>\s*final\s*(?:<\|constrain\|>\s*\w+\s*)?<\|message\|>", re.DOTALL)
-_TURN_ENDS = re.compile(r"<\|(?:im_end|eot_id|endoftext)\|>(?=\s*(?:\n|<\||\Z))|<end_of_turn>")
+_TURN_ENDS = re.compile(
+    r"<\|(?:im_end|eot_id|endoftext)\|>(?=\s*(?:\n|<\||\Z))|<end_of_turn>|<\|end\|>(?=\s*<\|user\|>)|</s>(?=\s*<s>)"
+)
+_THOUGHT_MARK = r"(?!\|(?:begin_of_thought|end_of_thought|START_THINKING|END_THINKING)\|)"
 _SPECIAL = re.compile(
-    r"<\|(?:im_end|im_start|eot_id|end|return|endoftext|start_header_id|end_header_id)\|>|<end_of_turn>|</s>"
+    rf"<{_THOUGHT_MARK}\|\w+\|>|<\uff5c[^<>\uff5c\n]{{1,40}}\uff5c>|<(?:start|end)_of_turn>|</s>|<eos>"
 )
 
 

@@ -6,23 +6,36 @@ import ast
 import html
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from kernelquarry.pipeline.schema.syntax import parse_expression
 
-_NUMBERED = re.compile(r"^[ \t]*L?\d+(?:[ \t]*[|:│→][ ]?|\t|[ ]{2}|[ ]*$|\.[ ]?)")
-_PROMPT = re.compile(r"^(?:>>>|\.\.\.)(?:[ ]|$)")
+from .fences import START
+
+_NUMBERED = re.compile(r"^[ \t]*[L#(\[]?\d+(?:[ \t]*[|:│→)\]][ ]?|\t|[ ]{2}|[ ]*$|\.[ ]?)")
+_NUMBERED_BY_ONE = re.compile(r"^[ \t]*\d+(?:[ ](?![|:│→)\]])|$)")
+_PROMPT = re.compile(r"^(?:>>>|\.\.\.|In[ ]?\[\d+\]:|[ ]+\.\.\.:)(?:[ ]|$)")
+_BOXED = re.compile(r"^[ \t]*(?:[│┃║|][ ]?|[╭╰┌└┏┗╔╚├][^\w\n]*$)|[ ]*[│┃║|][ \t]*$")
 _STARTS = r"(?=(?:import|from)[ \t]+\w|@triton|#[ \t!])"
-_BEFORE = re.compile(rf"^[^\n]*?(?:<[^<>\n]+>|<!\[CDATA\[|\"\"\"|'''|`){_STARTS}", re.MULTILINE)
-_BEHIND = re.compile(r"(?:</[^<>\n]+>|\]\]>|`)+[ \t]*$", re.MULTILINE)
+_BEFORE = re.compile(rf"^[^\n]*?(?:<[^<>\n]+>|\[\w+\]|<!\[CDATA\[|\"\"\"|'''|`){_STARTS}", re.MULTILINE)
+_BEHIND = re.compile(r"(?:</[^<>\n]+>|\[/\w+\]|\]\]>|`)+[ \t]*$", re.MULTILINE)
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|#\d+|#x[0-9a-fA-F]+);")
 _BREAK = re.compile(r"<br[ ]?/?>\n?")
+_STYLED = re.compile(r"</?(?:span|div|p|pre|code|b|i|font|t[dr]|table)(?:[ ][^<>\n]*)?>")
 _ESCAPED = re.compile(r"\\([_*\[\]#<>`~])")
-_TYPOGRAPHY = str.maketrans("\u00a0\u2007\u202f\u3000\u201c\u201d\u201e\u2018\u2019", '    """\'\'')
+_TYPOGRAPHY: dict[int, str] = {
+    **dict.fromkeys([0xA0, 0x2007, 0x202F, 0x3000], " "),
+    **dict.fromkeys([0x201C, 0x201D, 0x201E], '"'),
+    **dict.fromkeys([0x2018, 0x2019], "'"),
+    **dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2212], "-"),
+    **{0x2264: "<=", 0x2265: ">=", 0x2260: "!="},
+    **{0xFEE0 + code: chr(code) for code in b"!\"#%&'()*+,-./:;<=>@[]^_`{|}~"},  # as wide as a Chinese letter
+}
 _FENCE_LINE = re.compile(r"(^[ \t>]*(?:`{3,}|~{3,})[^\n]*\n?)", re.MULTILINE)
-_HUNK = re.compile(r"^(?:@@ |\*\*\* (?:Begin Patch|Add File|Update File))", re.MULTILINE)
-_HEADER = re.compile(r"^(?:diff |index |--- |\+\+\+ |@@|\*\*\* |new file|\\ No newline)")
+_HUNK = re.compile(r"^(?:@@ |\*\*\* (?:Begin Patch|Add File|Update File|\d))", re.MULTILINE)
+_HEADER = re.compile(r"^(?:diff |index |--- |\+\+\+ |@@|\*{3}|new file|\\ No newline)")
 
 
 def plain(text: str) -> str:
@@ -44,10 +57,11 @@ def unwrapped(text: str, entry: str) -> Iterator[str]:
 
 def _lines(text: str) -> str:
     """Without the numbers or prompts that some put before every line of the code."""
-    for pattern in (_NUMBERED, _PROMPT):
-        lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
+    by_one = any(_NUMBERED_BY_ONE.match(line) and not _NUMBERED.match(line) for line in lines)
+    for pattern in (_NUMBERED_BY_ONE if by_one else _NUMBERED, _PROMPT, _BOXED):
         if sum(bool(pattern.match(line)) for line in lines) > 0.7 * len(lines):
-            text = "\n".join(pattern.sub("", line, count=1) for line in text.split("\n"))
+            return "\n".join(pattern.sub("", line) for line in text.split("\n"))
     return text
 
 
@@ -59,12 +73,13 @@ def _is_patch(text: str) -> bool:
 
 def _patched(text: str) -> str:
     lines = [line for line in text.split("\n") if not line.startswith("-") and not _HEADER.match(line)]
-    return "\n".join(line[1:] if line[:1] in ("+", " ") else line for line in lines)
+    marks = ("+",) if any(map(START.match, lines)) else ("+", " ")  # some leave unmarked what does not change
+    return textwrap.dedent("\n".join(line[1:] if line[:1] in marks else line for line in lines))
 
 
 def _entities(text: str) -> str:
-    if _BREAK.search(text) or _ENTITY.search(text):
-        return html.unescape(_BREAK.sub("\n", text)).replace("\u00a0", " ")
+    if _BREAK.search(text) or _ENTITY.search(text) or _STYLED.search(text):
+        return html.unescape(_STYLED.sub("", _BREAK.sub("\n", text))).replace("\u00a0", " ")
     return text
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
 KERNEL = '''
@@ -271,6 +273,80 @@ THOUGHTS: dict[str, Callable[[str], str]] = {
 }
 
 
+LINES = CODE.splitlines()
+SPACED = html.escape(CODE).replace("    ", "&nbsp;" * 4)
+PARTS: dict[str, str] = {  # of `answer_styles.txt`
+    "code": CODE,
+    "stripped": CODE.rstrip(),
+    "other": OTHER,
+    "block": block(CODE),
+    "draft": block(OTHER),
+    "module": MODULE,
+    "block of the module": block(MODULE),
+    "imports": IMPORTS,
+    "kernel": KERNEL,
+    "model": MODEL,
+    "use": USE,
+    "json": json.dumps(CODE),
+    "json of json": json.dumps(json.dumps(CODE))[1:-1],
+    "json of the draft": json.dumps(OTHER),
+    "raw json": CODE.replace('"', '\\"'),
+    "string": repr(CODE),
+    "html": html.escape(CODE),
+    "html with spaces": SPACED,
+    "spans": "".join(f'<span class="k"><b>{html.escape(line)}</b></span>\n' for line in LINES),
+    "paragraphs": "".join(f"<p>{line}</p>\n" for line in SPACED.splitlines()),
+    "indented": indented(CODE, "    "),
+    "boxed": "".join(f"│ {line:90} │\n" for line in LINES),
+    "barred": indented(CODE, "| "),
+    "continued": CODE.replace("\n", "\n   ...: "),
+    "added": marked(CODE, "+"),
+    "added with a space": marked(CODE, "+ "),
+    "removed": marked(MODULE, "-"),
+    "changed": "".join(f"-{line}0\n+{line}\n" if "128" in line else f"{line}\n" for line in LINES),
+}
+OPENINGS = (
+    "{python}|{.python .numberLines}|python {linenos=table}|py:m.py|python3.11|Python 3|language-python|ipython|"
+    "python copy|openai-triton|python filename=m.py|12:40:m.py|python,ignore|m.py|python // m.py|"
+    "{code-cell} ipython3|PYTHON3|python\t"
+).split("|")
+NUMBERS = ("{:02d}. ", "{:3d}: ", "[{}] ", "{}) ", "{:>4} ", "#{}: ", "{:>3}│ ")
+SPELT: dict[str, tuple[str, str]] = {  # what is typed in place of what
+    "wide brackets and commas": ("(),", "（），"),  # noqa: RUF001
+    "wide colons": (":", "："),  # noqa: RUF001
+    "dashes": ("-", "–"),  # noqa: RUF001
+    "signs of minus": ("-", "−"),  # noqa: RUF001
+    "line separators": ("\n", "\u2028"),
+    "next lines": ("\n", "\x85"),
+}
+NEGATIVE = CODE.replace("index >= 0", "index > -1")
+TYPED: dict[str, tuple[str, str]] = {  # odd characters, and the code that they stand for
+    "soft hyphens": (block(CODE.replace("double[", "dou\u00adble[")), CODE),
+    "marks of direction": (block(CODE.replace("index =", "index\u200e =")), CODE),
+    "one sign for two": (block(CODE.replace(">=", "≥")), CODE),
+    "single quotes": (block(CODE.replace('"""', "\u2018" * 3)), CODE),
+    "form feeds": (block(CODE.replace("\n\n", "\n\x0c\n")), CODE),
+    "tabs": (block(CODE.replace("    ", "\t")), CODE),
+    "lines twice as far": (block(CODE.replace("\n", "\n\n")), CODE),
+    "lines ended three times": (block(CODE.replace("\n", "\r\r\n")), CODE),
+    "spaces behind lines": (block(CODE.replace("\n", "   \n")), CODE),
+    "escapes of json": (json.dumps({"code": CODE}).replace("<", "\\u003c").replace("'", "\\u0027"), CODE),
+    "Windows lines in json": (json.dumps({"code": CODE.replace("\n", "\r\n")}), CODE),
+}
+
+
+def styles() -> Iterator[Shape]:
+    """What is written out in `answer_styles.txt`, and what is typed or numbered oddly; all of them have the file."""
+    text = (Path(__file__).parent / "answer_styles.txt").read_text()
+    for name, body in re.findall(r"^=== (.*)\n([\s\S]*?)(?=^=== |\Z)", text, re.MULTILINE):
+        yield Shape(f"style: {name}", re.sub("«(.*?)»", lambda part: PARTS[part[1]], body), CODE)
+    yield from (Shape(f"opened by {info}", block(CODE, info), CODE) for info in OPENINGS)
+    yield from (Shape(f"numbered by {form}", block(numbered(form)), CODE) for form in NUMBERS)
+    yield from (Shape(f"typed: {name}", text, code) for name, (text, code) in TYPED.items())
+    for name, (right, typed) in SPELT.items():
+        yield Shape(f"typed: {name}", block(NEGATIVE.translate(str.maketrans(right, typed))), NEGATIVE)
+
+
 def shapes() -> Iterator[Shape]:
     """Every body after thoughts of three kinds or none, and what holds nothing."""
     for thought, think in THOUGHTS.items():
@@ -279,3 +355,4 @@ def shapes() -> Iterator[Shape]:
                 yield Shape(f"{thought}: {name}" if thought else name, think(body), code)
     for name, text in NOTHING.items():
         yield Shape(f"nothing: {name}", text, "")
+    yield from styles()
