@@ -6,8 +6,6 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
-
 from .names import TYPES, VIEWING
 from .source import Source, root
 
@@ -89,7 +87,7 @@ class Host:
     def _reached(self, host: list[Function]) -> list[Function]:
         """What runs when the file is imported or the entry's forward is called, found by names alone."""
         classes = {node.name: node for node in self._source.nodes if isinstance(node, ast.ClassDef)}
-        entry, reached = classes.get(CANDIDATE_ENTRY_POINT), list[Function]()
+        entry, reached = self._source.entry, list[Function]()
         methods = {name: _last_of_each_name(node, host) for name, node in classes.items()}
         waiting: list[ast.AST] = [
             node for node in self._source.tree.body if not isinstance(node, (Function, ast.ClassDef))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse
 
 
@@ -21,6 +22,16 @@ class Source:
         self.imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         self.kernels = {node.name: node for node in functions if any(map(self._is_jit, node.decorator_list))}
+
+    @cached_property
+    def entry(self) -> ast.ClassDef | None:
+        """The class of candidates; an assignment may have given it the name."""
+        classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+        assigned = [
+            node for node in self.tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        ]
+        names = {ast.unparse(target): ast.unparse(node.value) for node in assigned for target in node.targets}
+        return classes.get(CANDIDATE_ENTRY_POINT) or classes.get(names.get(CANDIDATE_ENTRY_POINT, ""))
 
     @cached_property
     def imported(self) -> dict[str, str]:

@@ -23,6 +23,7 @@ _FAMILIES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "
 _LEAVING = frozenset("item numpy tolist".split())
 
 
+_TOLD = 5  # names
 _HOOK = re.compile(r"_?register_\w*hook")
 _CONTAINERS = frozenset("dict list tuple str collections.OrderedDict collections.UserDict collections.UserList".split())
 _READING = frozenset("__getitem__ __iter__ get items keys values".split())
@@ -32,7 +33,7 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
     """What is no kernel's work. `extern_ops` are operators that a mixed candidate says it uses ("aten.convolution")."""
     host = Host(source)
     if not _has_entry(source):
-        yield source.tree, Rule.NO_ENTRY, f"no class {CANDIDATE_ENTRY_POINT} with forward"
+        yield source.tree, Rule.NO_ENTRY, f"no class {CANDIDATE_ENTRY_POINT} with forward{_in_its_place(source)}"
         return
     if not source.kernels:
         yield source.tree, Rule.NO_KERNEL, "no function with triton.jit"
@@ -110,7 +111,7 @@ def _layers_in_turn(node: ast.For, host: Host, declared: Collection[str]) -> Ite
 
 def _has_entry(source: Source) -> bool:
     classes = {node.name: node for node in source.tree.body if isinstance(node, ast.ClassDef)}
-    entry = classes.pop(CANDIDATE_ENTRY_POINT, None)
+    entry = source.entry
     while entry is not None:
         names = {member.name for member in entry.body if isinstance(member, Function)}
         assigned = [member for member in entry.body if isinstance(member, ast.Assign)]
@@ -120,6 +121,14 @@ def _has_entry(source: Source) -> bool:
         above = next((root(base) for base in entry.bases if root(base) in classes), "")
         entry = classes.pop(above, None)
     return False
+
+
+def _in_its_place(source: Source) -> str:
+    """What there is, told to who wrote it."""
+    there = [node for node in source.tree.body if isinstance(node, (ast.ClassDef, Function))]
+    names = [f"class {node.name}" if isinstance(node, ast.ClassDef) else f"def {node.name}" for node in there]
+    told = [name for name in names if name.partition(" ")[2] not in source.kernels]
+    return f", but {', '.join(told[:_TOLD])}" if told else ""
 
 
 def _deferred(source: Source) -> Iterator[Found]:

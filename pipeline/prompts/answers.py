@@ -15,6 +15,7 @@ from enum import IntEnum
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
+from .entry import is_the_one, renamings
 from .fences import Block, blocks_of, without_blocks
 from .scan import is_idle, parsed, pieces_of_code
 from .thoughts import first_turn, without_thoughts
@@ -40,6 +41,7 @@ class Answer:
     thinking: str  # between the tags for thoughts
     prose: str  # what was said beside the code
     truncated: bool  # it ends inside of a thought or a block of code
+    renamed: str = ""  # what the class was called, if that is not what it had to be called
 
 
 class _Rank(IntEnum):
@@ -57,16 +59,31 @@ class _Rank(IntEnum):
 _Found = tuple[_Rank, str]
 
 
-def parse_answer(text: str) -> Answer:
-    """Never raises; an answer without code has an empty `code`."""
+def parse_answer(text: str, rename: bool = False) -> Answer:
+    """Never raises; an answer without code has an empty `code`.
+
+    With `rename` a file without the class that was asked for may have it under another name, if it is plain which is
+    meant: for what answers are worth, not for how well a model does as it is told.
+    """
     text = _LINE_ENDS.sub("\n", text[:MOST].translate(_INVISIBLE))
     text, thinking, thinks_on = without_thoughts(first_turn(text))
     rank, code = _read(text, _WRAPPINGS)
+    renamed = ""
+    if rename and rank < _Rank.BROKEN:
+        rank, code, renamed = next(_renamed(text), (rank, code, ""))
     blocks = blocks_of(text)
     cut = thinks_on or bool(blocks and not blocks[-1].closed)
     whole = rank >= _Rank.ENTRY
     code = code.strip("\n") + "\n" if rank else ""
-    return Answer(code, thinking, without_blocks(text, blocks), cut and not whole)
+    return Answer(code, thinking, without_blocks(text, blocks), cut and not whole, renamed)
+
+
+def _renamed(text: str) -> Iterator[tuple[_Rank, str, str]]:
+    for name, renamed in renamings(text):
+        rank, code = _read(renamed, _WRAPPINGS)
+        tree = parsed(code) if rank >= _Rank.FILE else None
+        if tree is not None and is_the_one(tree):
+            yield rank, code, name
 
 
 def _read(text: str, wrappings: int) -> _Found:

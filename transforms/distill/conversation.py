@@ -61,7 +61,7 @@ class Conversation:
             completion_tokens=reply.completion_tokens,
             cost_usd=reply.cost_usd,
         )
-        read = parse_answer(reply.content)
+        read = parse_answer(reply.content, rename=True)
         said = answer(read.code) if read.code else Message(role="assistant", content=reply.content[:_REPEATED])
         return replace(self, messages=(*self.messages, said), turns=(*self.turns, turn))
 

@@ -42,7 +42,7 @@ class Judge:
 
     def judge(self, conversation: Conversation, reply: Reply) -> Attempt:
         """`conversation` ends with `reply`."""
-        read = parse_answer(reply.content)
+        read = parse_answer(reply.content, rename=True)
         if reply.finish == "refused" or not reply.content.strip():
             return self._lost(conversation, reply, Reason.NO_ANSWER, reply.content or "empty")
         if not read.code:

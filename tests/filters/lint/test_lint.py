@@ -162,7 +162,12 @@ def test_a_launch_may_not_be_guarded() -> None:
 
 def test_kernels_and_the_entry_must_be_there() -> None:
     model = MODEL.format(body="pass")
-    assert rules(KERNEL + model.replace("ModelNew", "Model")) == {Rule.NO_ENTRY}
+    renamed = KERNEL + model.replace("ModelNew", "Model")
+    assert rules(renamed) == {Rule.NO_ENTRY}
+    assert [finding.what for finding in lint(renamed)] == ["no class ModelNew with forward, but class Model"]
+    assert rules(renamed + "\nModelNew = Model\n") == set()
+    computing = renamed.replace("pass", "out = torch.relu(out)") + "\nModelNew = Model\n"
+    assert rules(computing) == {Rule.TORCH_COMPUTE}
     assert Rule.NO_KERNEL in rules("import torch\nfrom torch import nn\n" + model)
     second = KERNEL + KERNEL.replace("double", "triple")
     assert rules(second + model) == {Rule.NOT_LAUNCHED}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
+import re
 import time
+from collections.abc import Callable
 
 import answer_shapes as our
 import pytest
@@ -22,6 +25,11 @@ def same(a: str, b: str) -> bool:
         return a.strip() == b.strip()
 
 
+def in_two_blocks(code: str) -> str:
+    at = code.index("class ")
+    return our.block(code[:at]) + "and\n" + our.block(code[at:])
+
+
 def test_there_are_hundreds_of_shapes() -> None:
     assert len(SHAPES) >= 700
     assert len({shape.text for shape in SHAPES}) == len(SHAPES)
@@ -37,6 +45,59 @@ def test_thoughts_and_prose_are_kept_apart() -> None:
     assert answer.thinking == "One kernel."
     assert answer.prose == "Here:\nThat is all."
     assert not answer.truncated
+
+
+SUPER = our.RENAMED.replace(
+    "    def forward", "    def __init__(self):\n        super(Doubler, self).__init__()\n\n    def forward"
+)
+INNER = our.RENAMED + (
+    "\n\nclass Twice(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.one = Doubler()\n\n    def forward(self, x):\n        return self.one(self.one(x))\n"
+)
+BY_FUNCTION = our.RENAMED.replace("class Doubler", "def run(x):\n    double[(1,)](x)\n\n\nclass Doubler").replace(
+    "double[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)", "run(x)"
+)
+AS_MODULE = our.RENAMED.replace("Doubler", "Model")
+BESIDE_MODULE = our.IMPORTS + our.MODULE.removeprefix("import torch\n") + our.RENAMED.removeprefix(our.IMPORTS)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (our.RENAMED, "Doubler"),
+        (SUPER, "Doubler"),
+        (INNER, "Twice"),
+        (BY_FUNCTION, "Doubler"),
+        (AS_MODULE, "Model"),
+        (BESIDE_MODULE, "Doubler"),
+    ],
+)
+@pytest.mark.parametrize(
+    "wrap",
+    [our.block, lambda code: "Here it is.\n\n" + code, lambda code: json.dumps({"code": code}), in_two_blocks],
+)
+def test_a_class_of_another_name_is_taken_where_it_is_plain_which(
+    code: str, name: str, wrap: Callable[[str], str]
+) -> None:
+    answer = parse_answer(wrap(code), rename=True)
+    assert same(answer.code, re.sub(rf"\b{name}\b", "ModelNew", code)) and answer.renamed == name
+    assert "class ModelNew" not in parse_answer(wrap(code)).code, "whoever is scored names it as told"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        our.RENAMED + our.MODEL.replace("ModelNew", "Other"),  # which?
+        our.MODULE,  # launches nothing
+        our.FIRST,  # no class
+        our.FIRST + "\n\ndef run(x):\n    double[(1,)](x, x, 1, BLOCK=1)\n    return x\n",
+        our.RENAMED.replace("torch.nn.Module", "object"),  # no module
+        our.CODE.replace("return out", "return out)"),  # named as told, and broken
+    ],
+)
+def test_no_other_class_is_taken(code: str) -> None:
+    answer = parse_answer(our.block(code), rename=True)
+    assert same(answer.code, code) and answer.renamed == ""
 
 
 @pytest.mark.parametrize("text", ["<think>\nfirst", "```python\nimport torch\n"])

@@ -113,6 +113,20 @@ def test_what_is_no_candidate_is_not_run(learn: Learn, answer: str, reason: str,
     assert reasons(lesson) == ([reason, ""] if repaired else [reason])
 
 
+def test_a_class_of_another_name_is_verified_under_its_right_one(learn: Learn) -> None:
+    lesson = learn([fenced(ONLINE.replace("ModelNew", "OnlineSoftmax")), fenced(ONLINE)], samples=2, repairs=0)
+    assert reasons(lesson) == ["", "answered_before"]
+    assert lesson.attempts[0].candidate.triton_code.strip() == ONLINE.strip()
+    assert "OnlineSoftmax" in lesson.attempts[0].candidate.distillation[0].turns[0].answered
+
+
+def test_an_answer_without_the_class_is_told_so(learn: Learn) -> None:
+    without = ONLINE[: ONLINE.index("class ModelNew")] + "def run(x):\n    return x\n"
+    lesson = learn([fenced(without)], repairs=0)
+    assert reasons(lesson) == ["no_code"]
+    assert "no class ModelNew with forward, but def run" in lesson.attempts[0].lost[0].evidence
+
+
 def test_an_answer_counts_once(learn: Learn) -> None:
     lesson = learn([fenced(ONLINE)] * 3, samples=3, repairs=0)
     assert reasons(lesson) == ["", "answered_before", "answered_before"]

@@ -1,0 +1,44 @@
+"""An answer's class under another name: taken for the one that was asked for, where it is plain which is meant."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+
+_NAMES = 6  # classes that are tried
+_CLASS = re.compile(r"(?:\b|\\n)class[ \t]+(\w+)[ \t]*\([^()\n]*Module\b")
+
+
+def renamings(text: str) -> Iterator[tuple[str, str]]:
+    """Names of the modules' classes in an answer, the last first, each with the answer in which it is the entry."""
+    names = dict.fromkeys(reversed(_CLASS.findall(text)))
+    for name in list(names)[:_NAMES]:
+        yield name, re.sub(rf"\b{name}\b", CANDIDATE_ENTRY_POINT, text)
+
+
+def is_the_one(tree: ast.Module) -> bool:
+    """Whether the entry is the one class of the file that launches kernels and that no other such class has in it."""
+    definitions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    uses = {name: _names_in(node) - {name} for name, node in definitions.items()}
+    launching = {name for name, node in definitions.items() if any(map(_is_jit, node.decorator_list))}
+    while more := {name for name, used in uses.items() if used & launching} - launching:
+        launching |= more
+    classes = {name for name in launching if _has_forward(definitions[name])}
+    return classes - set().union(*(uses[name] for name in classes)) == {CANDIDATE_ENTRY_POINT}
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(function).rpartition(".")[2] == "jit"
+
+
+def _has_forward(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    members = node.body if isinstance(node, ast.ClassDef) else []
+    return any(isinstance(member, ast.FunctionDef) and member.name == "forward" for member in members)
