@@ -50,8 +50,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     gradient = tensors.get("gradient.0")
     with gpu.pretend():
-        given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-        module = nn.Module.to(subject.construct(request["code"], "candidate", *given), gpu.DEVICE)
+        module = nn.Module.to(subject.constructed(request, request["code"], "candidate"), gpu.DEVICE)
         return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs, None, gradient)), {}
 
 

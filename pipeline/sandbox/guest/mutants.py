@@ -49,8 +49,7 @@ def _call(
     code: str, request: Mapping[str, Any], tensors: Mapping[str, Tensor], number: str, results: dict[str, Tensor]
 ) -> dict[str, Any]:
     trial = request["trials"][0]
-    given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-    module = nn.Module.to(subject.construct(code, f"mutant{number}", *given), gpu.DEVICE)
+    module = nn.Module.to(subject.constructed(request, code, f"mutant{number}"), gpu.DEVICE)
     subject.load_state(module, subject.selected(tensors, f"state.{trial['state']}."))
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     description, outputs, mutated = subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))

@@ -89,8 +89,7 @@ def _construct(request: dict[str, Any]) -> nn.Module:
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-        return subject.construct(request["code"], "reference", *given)
+        return subject.constructed(request, request["code"], "reference")
     finally:
         torch.set_default_dtype(default)
 

@@ -16,6 +16,7 @@ from triton.runtime.jit import JITFunction
 
 from .trees import fill
 from .verifying import gpu, subject, watch
+from .verifying.layout import zeros
 from .verifying.session import Launched
 
 Path = list[str]
@@ -59,8 +60,7 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Lau
 
 
 def _path(module: nn.Module, call: Mapping[str, Any]) -> Path | None:
-    specs = call["inputs"]
-    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=gpu.DEVICE) for spec in specs]
+    inputs = zeros(call["inputs"], gpu.DEVICE)
     args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
     _Noted.path = []
     try:

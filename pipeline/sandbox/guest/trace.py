@@ -13,7 +13,7 @@ from . import compile as compiling
 from .trees import fill, flatten
 from .verifying import gpu, subject, watch
 from .verifying.driver import CompileOnlyDriver, Recorder
-from .verifying.layout import strided
+from .verifying.layout import strided, zeros
 from .verifying.session import session
 from .verifying.tracing import Json, Kernels, Tracer, Untraceable
 
@@ -43,8 +43,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
 def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
-        given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-        module = nn.Module.to(subject.construct(request["code"], "candidate", *given), gpu.DEVICE)
+        module = nn.Module.to(subject.constructed(request, request["code"], "candidate"), gpu.DEVICE)
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
         return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
     reply: dict[str, Any] = {"state": subject.digests(module)}
@@ -84,8 +83,7 @@ def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]
 def _trace(
     module: nn.Module, workload: Mapping[str, Any], kernels: Kernels
 ) -> tuple[Json, dict[int, Tensor], set[str]]:
-    specs = workload["inputs"]
-    inputs = [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=gpu.DEVICE) for spec in specs]
+    inputs = zeros(workload["inputs"], gpu.DEVICE)
     inputs = [strided(value) for value in inputs] if workload["strided"] else inputs
     named = {f"state.{name}": value for name, value in module.state_dict(keep_vars=True).items()}
     named |= {f"input.{index}": value for index, value in enumerate(inputs)}

@@ -25,36 +25,13 @@ _BOOLEANS = re.compile(r"\b(Bool|Byte)Tensor|\bbool(ean)?\b")
 
 _BATCH = frozenset({"b", "bs", "bsz", "bz", "nb", "batch", "batch_size", "batchsize", "n_batch", "nbatch"})
 _CHANNELS = frozenset(
-    {
-        "c",
-        "ch",
-        "channel",
-        "channels",
-        "chans",
-        "dim",
-        "emb",
-        "embed",
-        "embed_dim",
-        "embedding_dim",
-        "feature",
-        "features",
-    }
-    | {
-        "feature",
-        "feature_dim",
-        "hidden_dim",
-        "hidden_size",
-        "d_model",
-        "in_channels",
-        "in_dim",
-        "in_features",
-        "input_dim",
-    }
-    | {"input_size", "feat_dim", "n_features", "num_features", "c_in", "cin", "hidden", "n_channels", "e"}
+    "c ch channel channels chans dim emb embed embed_dim embedding_dim feature features feature_dim hidden_dim "
+    "hidden_size d_model in_channels in_dim in_features input_dim input_size feat_dim n_features num_features c_in cin "
+    "hidden n_channels e".split()
 )
 _SEQUENCE = frozenset(
-    {"l", "s", "len", "length", "seq", "seq_len", "seq_length", "seqlen", "sequence_length", "tokens", "num_tokens"}
-    | {"n_tokens", "time_steps", "timesteps", "n_times", "num_patches", "n_patches"}
+    "l s len length seq seq_len seq_length seqlen sequence_length tokens num_tokens n_tokens time_steps timesteps "
+    "n_times num_patches n_patches".split()
 )
 _TIME = frozenset({"t", "f", "time", "frame", "frames", "num_frames", "n_frames", "duration"})
 _PLANE = {"h": "H", "height": "H", "w": "W", "width": "W"}

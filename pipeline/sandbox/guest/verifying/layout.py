@@ -1,10 +1,19 @@
-"""Inputs that are not contiguous."""
+"""Inputs of guests that need no values, and inputs that are not contiguous."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from .watch import poison
+
+
+def zeros(specs: Iterable[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
+    """A tensor for each `shape` and `dtype`."""
+    return [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=device) for spec in specs]
 
 
 def strided(tensor: Tensor) -> Tensor:

@@ -43,6 +43,11 @@ def construct(code: str, name: str, entry_point: str, init_args: str, dtype: str
     return module if dtype == "float32" else nn.Module.to(module, getattr(torch, dtype))
 
 
+def constructed(request: Mapping[str, Any], code: str, name: str) -> nn.Module:
+    """As `construct`, of `code`, by the entry point, arguments and dtype that the guest's request names."""
+    return construct(code, name, request["entry_point"], request["init_args"], request["dtype"])
+
+
 def state(module: nn.Module) -> dict[str, Tensor]:
     """Copies of the entries of the module's state that are tensors, by name."""
     entries = sorted(module.state_dict().items())

@@ -30,8 +30,7 @@ def run(
     torch.set_num_threads(1)
     try:
         with Watch():
-            given = (request[name] for name in ("entry_point", "init_args", "dtype"))
-            module = subject.construct(request["code"], "candidate", *given)
+            module = subject.constructed(request, request["code"], "candidate")
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
         return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
     reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "launches": []}
