@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
-from .arguments import arguments, result, signature, size_word
+from .arguments import Argument, arguments, result, signature, size_word
 from .body import Body, File, Words
 from .constructor import slice_constructor
 from .function import render_function
@@ -46,10 +46,12 @@ def render_module(lowered: Lowered, autotuned: bool = False) -> Rendered:
         texts, lines = [], bodies[0].lines
     head = f"    def forward({ast.unparse(forward)}):"
     body = [wrapped(line, 8) for group in lines for line in group.splitlines()]
-    return _rendered(lowered, bodies, texts, "\n".join([head, *body]))
+    return _rendered(lowered, given, bodies, texts, "\n".join([head, *body]))
 
 
-def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str], forward: str) -> Rendered:
+def _rendered(
+    lowered: Lowered, given: Mapping[str, Argument], bodies: Sequence[Body], functions: Sequence[str], forward: str
+) -> Rendered:
     kept = [binding.name.split(".")[0].split("[")[0] for binding in lowered.bindings]
     constructor = slice_constructor(lowered.probed.python_code, [state.name for state in lowered.probed.state], kept)
     kernels = [kernel.function for body in bodies for kernel in body.kernels.values()]
@@ -66,9 +68,10 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
     standard = [line for line in own if line.split()[1].split(".")[0] != "torch"]
     imports += [line for line in own if line not in standard]
     entry = constructor.entry
-    constants = [binding.name for binding in lowered.bindings if binding.source is Source.CONSTANT]
-    for name, buffer in _register_constants(entry, constants).items():
-        forward = forward.replace(f"self.{name}", f"self.{buffer}")
+    constants = [binding for binding in lowered.bindings if binding.source is Source.CONSTANT]
+    reached = {binding.name: given[binding.argument].expression for binding in constants}
+    for expression, buffer in _register_constants(entry, reached).items():
+        forward = re.sub(rf"{re.escape(expression)}(?!\w)", f"self.{buffer}", forward)
     texts = [
         *(LIBRARY[name] for name in library),
         *(function_text(combine) for combine in combines),
@@ -87,25 +90,26 @@ def _rendered(lowered: Lowered, bodies: Sequence[Body], functions: Sequence[str]
     )
 
 
-def _register_constants(entry: ast.ClassDef, names: Sequence[str]) -> dict[str, str]:
+def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[str, str]:
     """Tensors that the constructor keeps in plain attributes become buffers, which move to a GPU with the module.
 
-    They stay out of the state, as in the reference. Returns the names of those that have another one now: what lies in
-    lists, dicts and the attributes of submodules.
+    They stay out of the state, as in the reference. `names` maps each to the expression that reaches it. Returns the
+    names of those that have another one now, by expression: what lies in lists, dicts and the attributes of submodules.
     """
     renamed: dict[str, str] = {}
     for method in entry.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             assigned = {ast.unparse(t) for node in ast.walk(method) for t in _targets(node)}
-            for name in names:
-                if f"self.{name}" in assigned:
+            for name, expression in names.items():
+                if expression in assigned:
                     buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
                     method.body += ast.parse(buffer).body
                 elif not name.isidentifier():
-                    renamed[name] = re.sub(r"\W+", "_", name).strip("_")
-                    while f"self.{renamed[name]}" in assigned or renamed[name] in names:
-                        renamed[name] += "_"
-                    buffer = f"self.register_buffer({renamed[name]!r}, self.{name}, persistent=False)"
+                    other = re.sub(r"\W+", "_", name).strip("_")
+                    while f"self.{other}" in assigned or other in names or other in renamed.values():
+                        other += "_"
+                    renamed[expression] = other
+                    buffer = f"self.register_buffer({other!r}, {expression}, persistent=False)"
                     method.body += ast.parse(buffer).body
     return renamed
 
