@@ -101,7 +101,7 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             assigned = {ast.unparse(t) for node in ast.walk(method) for t in _targets(node)}
             for name, expression in names.items():
-                if expression in assigned:
+                if name.isidentifier() and expression in assigned:
                     buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
                     method.body += ast.parse(buffer).body
                 elif not name.isidentifier():
