@@ -8,6 +8,7 @@ It prints what it finds, and records it with `--record`. What a folder does not 
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -48,16 +49,22 @@ def _history(stage: Path) -> list[dict[str, float]]:
 
 
 def _of_sft(stage: Path, peak: float, weights: int) -> dict[str, float]:
-    """Tokens that were seen, times six for each weight, against what the GPU could do in that time."""
-    history = _history(stage)
-    seconds, tokens = series(history, "train_runtime"), series(history, "num_tokens")
-    if not seconds or not tokens or not (weights or (stage / "model" / "config.json").is_file()):
+    """Tokens that were seen, times six for each weight, against what the GPU could do in that time.
+
+    Of the last call alone, if it was stopped between, and from its first entry on, so that compiling is left out.
+    """
+    tokens = [entry for entry in _history(stage) if "num_tokens" in entry and "seconds" in entry]
+    begun = max((at for at, (old, new) in enumerate(pairwise(tokens), 1) if new["seconds"] < old["seconds"]), default=0)
+    tokens = tokens[begun:]
+    if len(tokens) < 2 or not (weights or (stage / "model" / "config.json").is_file()):
         return {}
+    first, last = tokens[0], tokens[-1]
     if not weights:
         from transformers import AutoModelForCausalLM
 
         weights = AutoModelForCausalLM.from_pretrained(stage / "model").num_parameters()
-    return {"train.mfu": 100 * 6 * weights * tokens[-1][1] / (seconds[-1][1] * peak)}
+    rate = (last["num_tokens"] - first["num_tokens"]) / max(1e-9, last["seconds"] - first["seconds"])
+    return {"train.mfu": 100 * 6 * weights * rate / peak}
 
 
 def _of_grpo(stage: Path) -> dict[str, float]:

@@ -67,6 +67,7 @@ def train_stage(name: str, ask: Ask, section: OptimiserSection, make: Callable[[
         if section.compile:
             compile_layers(model)
         trainer = make(model, tokenizer, stage)
+        trainer.add_callback(_clock())
         if ask.minutes:
             trainer.add_callback(_deadline(begun + 60 * ask.minutes))
         trainer.train(resume_from_checkpoint=last_checkpoint(stage))
@@ -159,6 +160,23 @@ def suggesting(stage: str) -> Iterator[None]:
         told = str(error).splitlines()[0]
         knobs = f"lower {stage}.per_device or model.context, or set {stage}.gradient_checkpointing=true"
         raise UserError(f"the GPU's memory is full ({told}): {knobs}; the same command goes on from here") from None
+
+
+def _clock() -> Any:
+    from transformers import TrainerCallback
+
+    class Clock(TrainerCallback):
+        """Notes with each entry of the log how long this call trains, its first step left out: there layers compile."""
+
+        began = 0.0
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            self.began = self.began or time.monotonic()
+
+        def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            state.log_history[-1]["seconds"] = time.monotonic() - self.began if self.began else 0.0
+
+    return Clock()
 
 
 def _deadline(end: float) -> Any:

@@ -1,4 +1,4 @@
-"""Answers verified beside the generation of others: threads around one sandbox, each answer once."""
+"""Answers verified beside the generation of others, each once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.transforms.boundary import run_guarded
 
+from .benches import Benches
 from .judging import Judgement, judge_code
 from .timing import speedup
 
@@ -39,7 +39,7 @@ class Verifiers:
     def __init__(self, rows: Mapping[str, Row], settings: SandboxSettings, general: bool = True, timed: bool = False):
         """`rows` by the ids that answers are asked about; `timed`: what passes is timed, if there is a GPU."""
         self._rows, self._general, self._timed = rows, general, timed
-        self._sandbox = Sandbox(settings)
+        self._benches = Benches(settings, alone=timed)
         self._threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="verifier")
         self._known: dict[str, Future[Judgement]] = {}
         self.waited_s = 0.0  # by those who asked for judgements
@@ -62,7 +62,7 @@ class Verifiers:
         return judgements
 
     def _judge(self, asked: Asked) -> Judgement:
-        outcome = run_guarded(_judged, asked, self._sandbox)
+        outcome = self._benches.run(_judged, asked)
         if isinstance(outcome, Kept):
             judgement: Judgement = outcome.record
             return judgement
@@ -72,7 +72,7 @@ class Verifiers:
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
-        self._sandbox.close()
+        self._benches.close()
 
     def __enter__(self) -> Verifiers:
         return self

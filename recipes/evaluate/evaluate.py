@@ -13,10 +13,10 @@ from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.lines import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.recipes.benches import Benches
 from kernelquarry.recipes.judging import Judgement, Step, judge_code
 from kernelquarry.recipes.samplers import Sampler
 from kernelquarry.recipes.timing import speedup
-from kernelquarry.transforms.boundary import run_guarded
 
 from .answers import Answer, Score, read_records, write_answers
 from .problems import AnyProblem, Problem
@@ -66,7 +66,7 @@ def evaluate(
     pending: dict[tuple[str, int], Future[Score]] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}  # answer to a problem with the same code
     begun = time.monotonic()
-    with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
+    with Benches(settings, alone=timed) as benches, ThreadPoolExecutor(settings.workers) as threads:
         try:
             for answer in write_answers(folder / "answers.jsonl", problems, samples, sampler):
                 answers.append(answer)
@@ -74,7 +74,7 @@ def evaluate(
                 if key not in known:
                     answered = _Answered(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed and not key[1])
                     equal = pending.get(first.setdefault((key[0], read_answer(answer.text)), key))
-                    pending[key] = threads.submit(_guarded, answered, sandbox, path, equal)
+                    pending[key] = threads.submit(_guarded, answered, benches, path, equal)
             written = time.monotonic()
             known |= {key: future.result() for key, future in pending.items()}
         finally:
@@ -84,14 +84,14 @@ def evaluate(
     return Evaluated(answers, scores, written - begun, ended - written)
 
 
-def _guarded(asked: _Answered, sandbox: Sandbox, path: Path, equal: Future[Score] | None) -> Score:
+def _guarded(asked: _Answered, benches: Benches, path: Path, equal: Future[Score] | None) -> Score:
     """`equal`: the score of an answer with the same code, which went in before."""
     known = equal.result() if equal is not None else None
     outcome: Outcome[Score]
     if known is not None and known.why != "errored":
         outcome = Kept(replace(known, sample=asked.answer.sample))
     else:
-        outcome = run_guarded(_score, asked, sandbox)
+        outcome = benches.run(_score, asked)
     if isinstance(outcome, Kept):
         score: Score = outcome.record
         add_line(path, asdict(score))
