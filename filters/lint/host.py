@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterator
 
-from .names import TYPES, VIEWING
+from .names import TYPES, VIEWING, is_function
 from .source import Source, root
 
 Function = ast.FunctionDef
@@ -71,7 +71,7 @@ class Host:
         return isinstance(node.ctx, ast.Load) and node.id in self._source.kernels and not empty
 
     def _walk(self, node: ast.AST) -> Iterator[ast.AST]:
-        for child in _live(node):
+        for child in _children(node):
             if id(child) not in self._skipped and child not in getattr(node, "decorator_list", ()):
                 yield child
                 yield from self._walk(child)
@@ -145,28 +145,50 @@ class Host:
         layers: dict[str, str] = {}
         stacks: dict[str, str] = {}
         state: set[str] = set()
+        for held, value in self._given():
+            name = self._layer(value) if isinstance(value, ast.Call) else ""
+            if name in ("Parameter", "Buffer"):
+                state.add(held)
+            elif name in ("ModuleDict", "ModuleList", "Sequential") and (inner := self._stacked(value)):
+                stacks[held] = inner
+            elif name[:1].isupper() and name not in TYPES:
+                layers[held] = name
+            elif not name and held.startswith("self.") and (function := self._function_in(value)):
+                (stacks if isinstance(value, (ast.Dict, ast.List, ast.Tuple)) else layers)[held] = function
         for node in self._source.nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                name = self._layer(node.value)
-                for held in filter(None, map(_held, node.targets)):
-                    if name in ("Parameter", "Buffer"):
-                        state.add(held)
-                    elif name in ("ModuleList", "Sequential") and (inner := self._stacked(node.value)):
-                        stacks[held] = inner
-                    elif name[:1].isupper() and name not in TYPES:
-                        layers[held] = name
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
                 name, first = node.func.attr, node.args[0]
                 if name in ("register_buffer", "register_parameter") and isinstance(first, ast.Constant):
                     state.add("self." + str(first.value))
         return layers, stacks, state
+
+    def _given(self) -> Iterator[tuple[str, ast.expr]]:
+        """Names and attributes of `self` with what they are given."""
+        for node in self._source.nodes:
+            if isinstance(node, ast.Assign):
+                yield from ((held, node.value) for held in map(_held, node.targets) if held)
+            elif isinstance(node, ast.Call) and len(node.args) > 1:
+                *owner, name, value = node.args
+                by_name = _name_of(node.func) in ("add_module", "register_module") and root(node.func) == "self"
+                by_name |= _name_of(node.func) == "setattr" and [ast.unparse(part) for part in owner] == ["self"]
+                if by_name and isinstance(name, ast.Constant):
+                    yield "self." + str(name.value), value
+
+    def _function_in(self, value: ast.expr) -> str:
+        """A function of PyTorch's that computes, of what is no call of it, "" if there is none."""
+        if isinstance(value, ast.Lambda):
+            value = value.body
+        elif isinstance(value, ast.Call) and self._source.path(value.func) != "functools.partial":
+            return ""
+        paths = (self._source.path(node) for node in ast.walk(value))
+        return next((path.rsplit(".", 1)[-1] for path in paths if is_function(path)), "")
 
     def _layer(self, node: ast.Call) -> str:
         """The class of torch.nn whose instance the call makes, "" if it makes none."""
         path = self._source.path(node.func)
         return path.rsplit(".", 1)[-1] if path.startswith("torch.nn.") else ""
 
-    def _stacked(self, node: ast.Call) -> str:
+    def _stacked(self, node: ast.expr) -> str:
         """A class of torch.nn that computes, of the layers in a container that has none of a class of the file."""
         made = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call) and inner is not node]
         names = [self._layer(inner) for inner in made if _name_of(inner.func)[:1].isupper()]
@@ -187,16 +209,44 @@ class Host:
         return found - {"self", "ctx"}
 
 
-def _live(node: ast.AST) -> Iterator[ast.AST]:
-    """The children of a node that could run: not what stands behind a return, or under a constant that says no."""
+def live(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a node and could run."""
+    for child in _children(node):
+        yield child
+        yield from live(child)
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """The children of a node that could run: not what stands behind a return, or under a condition that never holds."""
     left_out: list[ast.AST] = []
-    if isinstance(node, ast.If) and isinstance(node.test, ast.Constant):
-        left_out += node.orelse if node.test.value else node.body
+    if isinstance(node, (ast.If, ast.While)) and _holds(node.test) is not None:
+        left_out += node.orelse if _holds(node.test) else node.body
+    if isinstance(node, ast.For) and _is_empty(node.iter):
+        left_out += node.body
     for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
         if isinstance(body, list):
             ends = next((at for at, child in enumerate(body) if isinstance(child, (ast.Return, ast.Raise))), len(body))
             left_out += body[ends + 1 :]
     yield from (child for child in ast.iter_child_nodes(node) if child not in left_out)
+
+
+def _holds(test: ast.expr) -> bool | None:
+    """Whether a condition holds, None if that is not written down. No candidate is run as `__main__`."""
+    if isinstance(test, ast.Constant):
+        return bool(test.value)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _holds(test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decides = isinstance(test.op, ast.Or)  # one that holds decides an `or`, one that does not an `and`
+        parts = {_holds(value) for value in test.values}
+        return decides if decides in parts else None if None in parts else not decides
+    return False if ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__") else None
+
+
+def _is_empty(node: ast.expr) -> bool:
+    none = isinstance(node, ast.Call) and ast.unparse(node) == "range(0)"
+    return none or (isinstance(node, (ast.Tuple, ast.List)) and not node.elts)
 
 
 def _held(target: ast.AST) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 # Functions of torch that allocate, fill, view, copy or ask: the census of a `pure` row allows what they run.
 HARMLESS = frozenset(
-    "as_strided as_tensor broadcast_shapes channels_last chunk clone contiguous_format cuda device "
-    "diagonal dsplit dtype empty empty_like empty_permuted empty_strided enable_grad finfo flatten full "
-    "full_like Generator get_default_dtype get_device_module hsplit iinfo inference_mode is_complex "
-    "is_floating_point is_grad_enabled is_tensor manual_seed moveaxis movedim narrow no_grad numel ones "
-    "ones_like permute preserve_format promote_types ravel reshape result_type scalar_tensor select "
-    "set_grad_enabled Size split split_with_sizes squeeze strided swapaxes swapdims t Tensor tensor "
-    "tensor_split transpose unbind unflatten unsqueeze view_as_complex view_as_real vsplit zeros "
-    "zeros_like".split()
+    "as_strided as_tensor atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
+    "broadcast_to channels_last chunk clone contiguous_format cuda device diagonal dsplit dtype empty "
+    "empty_like empty_permuted empty_strided enable_grad finfo flatten full full_like Generator "
+    "get_default_dtype get_device_module hsplit iinfo inference_mode is_complex is_floating_point "
+    "is_grad_enabled is_tensor manual_seed moveaxis movedim narrow no_grad numel ones ones_like permute "
+    "preserve_format promote_types ravel reshape result_type scalar_tensor select set_grad_enabled Size "
+    "split split_with_sizes squeeze strided swapaxes swapdims t tensor Tensor tensor_split transpose "
+    "unbind unflatten unsqueeze view_as_complex view_as_real vsplit zeros zeros_like".split()
 )
 TYPES = frozenset(
     "Buffer Identity Module ModuleDict ModuleList Parameter ParameterDict ParameterList Sequential".split()
@@ -48,3 +48,28 @@ COMPUTING_TENSORS = COMPUTING | frozenset(
 COMPUTING_BUILTINS = frozenset("abs all any divmod max min pow round sorted sum".split())
 # Functions of torch that compute and are no methods of a tensor.
 FUNCTIONS = COMPUTING | PRODUCTS | frozenset("cat concat concatenate hstack stack vstack tensordot".split())
+_SPACES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "torch.masked.", "torch.nested.")
+
+
+def is_compute(path: str, in_function: bool = True) -> bool:
+    """Whether a call of this function or class of torch computes; a constructor's shorthand at the top of a file is no
+    work."""
+    name = path.rsplit(".", 1)[-1]
+    if path.startswith("torch.nn.") and name[:1].isupper():
+        return in_function and name not in TYPES
+    if path.startswith("torch.Tensor."):
+        return name.removesuffix("_") in COMPUTING_TENSORS or name.startswith("__")
+    if path.startswith(_SPACES) or (path.startswith("torch.nn.") and name == "forward"):
+        return True
+    function = path.startswith("torch.nn.functional.") or (
+        path.startswith("torch.") and path.count(".") == 1 and name not in HARMLESS
+    )
+    return function and name[:1].islower()
+
+
+def is_function(path: str) -> bool:
+    """Whether what an import leads to is a function of torch that computes, by a name that nothing else has."""
+    name = path.rsplit(".", 1)[-1]
+    if path == "torch.nn.functional." + name:
+        return name[:1].islower()
+    return path in ("torch." + name, "torch.Tensor." + name) and name in FUNCTIONS | COMPUTING_TENSORS

@@ -53,7 +53,12 @@ _ANSWERED = frozenset(
     "amp current_device device device_count device_of empty_cache get_device_capability get_device_name "
     "get_device_properties is_available is_bf16_supported set_device synchronize".split()
 )
-_DEVICE_OF_TRITON = "triton.runtime.driver.active.get_active_torch_device"  # as Triton's own tutorials ask for it
+_EXCEPTIONS = frozenset(
+    (
+        "triton.runtime.driver.active.get_active_torch_device",  # as Triton's own tutorials ask for it
+        "torch.testing.assert_close",  # of tests that are left behind the class
+    )
+)
 _BUILTINS = frozenset("__import__ breakpoint compile delattr dir eval exec globals locals memoryview open vars".split())
 _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
@@ -76,6 +81,7 @@ class _Reader:
         self._path = source.path
         self._imports, self._kernels = source.imports, source.kernels
         self._modules, self._shared = self._imported()
+        self._classes = {node.name for node in self._tree.body if isinstance(node, ast.ClassDef)} - self._shared.keys()
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
     def all(self) -> Iterator[Found]:
@@ -129,14 +135,17 @@ class _Reader:
         for name, kernel in self._kernels.items():
             if kernel not in top or bound.count(name) > 1:
                 yield kernel, Rule.KERNEL_TOUCHED, f"defines the kernel {name} under a condition or twice"
+        for node in top:
+            if self._path(ast.Name(node.name)).startswith("triton"):
+                yield node, Rule.KERNEL_TOUCHED, f"defines {node.name}, which is Triton's"
 
     def _attribute(self, node: ast.Attribute) -> Iterator[tuple[Rule, str]]:
         owner, whole = root(node), node
         while isinstance(parent := self._parents[whole], ast.Attribute):
             whole = parent
-        if self._path(whole) == _DEVICE_OF_TRITON:
+        if self._path(whole) in _EXCEPTIONS:
             return
-        if _is_hidden(node.attr, self._shared.get(owner, "")) and not _is_own(node):
+        if _is_hidden(node.attr, self._shared.get(owner, "")) and not self._is_own(node):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if node.attr in _METHODS and owner not in self._shared:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
@@ -148,6 +157,14 @@ class _Reader:
             yield Rule.SETS_SHARED, f"sets {ast.unparse(node)}"
         if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
             yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(node)}"
+
+    def _is_own(self, node: ast.Attribute) -> bool:
+        """`self._name`, `super().__init__`, `type(x).__name__`, and private names of the file's classes."""
+        if _is_dunder(node.attr):
+            base = node.value
+            above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
+            return node.attr == "__name__" or (above and node.attr in ("__init__", "__new__"))
+        return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx", *self._classes)
 
     def _may_set(self, node: ast.Attribute) -> bool:
         """On `self`, or on an object that was made here: not what a tensor's values are, or what is called forward."""
@@ -222,12 +239,3 @@ def _start(node: ast.AST) -> str:
 
 def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    """`self._name`, `super().__init__`, `type(x).__name__`."""
-    if _is_dunder(node.attr):
-        base = node.value
-        above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
-        return node.attr == "__name__" or (above and node.attr in ("__init__", "__new__"))
-    return isinstance(node.value, ast.Name) and node.value.id in ("self", "ctx")

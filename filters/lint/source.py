@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from functools import cached_property
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -39,13 +40,25 @@ class Source:
         paths: dict[str, str] = {}
         for node in self.imports:
             for alias in node.names:
-                if isinstance(node, ast.ImportFrom):
+                if alias.name == "*" and isinstance(node, ast.ImportFrom):
+                    paths |= {name: f"{node.module}.{name}" for name in self._unbound}
+                elif isinstance(node, ast.ImportFrom):
                     paths[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 elif alias.asname:
                     paths[alias.asname] = alias.name
                 else:
                     paths[alias.name.split(".")[0]] = alias.name.split(".")[0]
         return paths
+
+    @cached_property
+    def _unbound(self) -> set[str]:
+        """Names that nothing in the file gives a value: what `import *` is for."""
+        names = [node for node in self.nodes if isinstance(node, ast.Name)]
+        bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | vars(builtins).keys()
+        bound |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
+        bound |= {node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        bound |= {alias.asname or alias.name.split(".")[0] for node in self.imports for alias in node.names}
+        return {node.id for node in names} - bound
 
     def path(self, node: ast.AST) -> str:
         """`torch.nn.functional.relu` for `F.relu`; "" for what does not start at an imported name."""

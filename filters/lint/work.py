@@ -13,13 +13,12 @@ from collections.abc import Collection, Iterator
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .finding import Rule
-from .host import Function, Host
-from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, FAMILIES, FUNCTIONS, HARMLESS, PRODUCTS, TYPES
+from .host import Function, Host, live
+from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, FAMILIES, PRODUCTS, is_compute, is_function
 from .reach import Found
 from .source import Source, root
 
 _GUARDS = frozenset("contextlib.suppress contextlib.ExitStack contextlib.AsyncExitStack".split())
-_FAMILIES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "torch.masked.", "torch.nested.")
 _LEAVING = frozenset("item numpy tolist".split())
 
 
@@ -52,6 +51,9 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
             yield from _call(node, source, host, declared)
         elif isinstance(node, ast.For):
             yield from _layers_in_turn(node, host, declared)
+        elif isinstance(node, ast.FormattedValue):
+            if host.is_tensor(node.value) and not _is_complaint(node, source):
+                yield node, Rule.VALUES_LEAVE, ast.unparse(node.value)
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _passed_on(node, source, host, declared)
         elif _computes(node, host) and not (_is_product(node) and declared & PRODUCTS):
@@ -70,13 +72,20 @@ def _computes(node: ast.AST, host: Host) -> bool:
     return isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not) and host.is_tensor(node.operand)
 
 
+def _is_complaint(node: ast.AST, source: Source) -> bool:
+    """Whether it is said when something is wrong."""
+    while node in source.parents and not isinstance(node, (ast.Raise, ast.Assert)):
+        node = source.parents[node]
+    return isinstance(node, (ast.Raise, ast.Assert))
+
+
 def _is_product(node: ast.AST) -> bool:
     return isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult)
 
 
 def _stores_nothing(kernel: Function) -> bool:
-    """Whether a kernel neither stores nor calls what may."""
-    called = [node.func for node in ast.walk(kernel) if isinstance(node, ast.Call)]
+    """Whether a kernel neither stores nor calls what may, as far as it runs at all."""
+    called = [node.func for node in live(kernel) if isinstance(node, ast.Call)]
     methods = [ast.unparse(function) for function in called if not isinstance(function, ast.Name)]
     helpers = [function.id for function in called if isinstance(function, ast.Name) and function.id != "range"]
     return not helpers and not any(word in method for method in methods for word in ("store", "atomic", "asm", "copy"))
@@ -91,16 +100,16 @@ def _passed_on(
         return
     path = source.path(node)
     name = path.rsplit(".", 1)[-1]
-    functions = ("torch." + name, "torch.Tensor." + name, "torch.nn.functional." + name)
-    of_torch = path in functions and (name in FUNCTIONS or path == functions[2]) and name[:1].islower()
     bound = isinstance(node, ast.Attribute) and node.attr in COMPUTING_TENSORS and host.is_tensor(node.value)
-    if (of_torch or bound) and not _is_declared(name or ast.unparse(node), declared):
+    if (is_function(path) or bound) and not _is_declared(name or ast.unparse(node), declared):
         yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
 def _layers_in_turn(node: ast.For, host: Host, declared: Collection[str]) -> Iterator[Found]:
     """`for layer in self.layers: x = layer(x)`, of layers of torch.nn."""
     stacks = {name for inner in ast.walk(node.iter) if (name := host.stacks.get(ast.unparse(inner)))}
+    if ast.unparse(node.iter) in ("self.children()", "self.modules()"):
+        stacks |= {name for held, name in host.layers.items() if held.startswith("self.")}
     names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
     calls = [inner for body in node.body for inner in ast.walk(body) if isinstance(inner, ast.Call)]
     if stacks and not any(_is_declared(name, declared) for name in stacks):
@@ -153,11 +162,13 @@ def _call(node: ast.Call, source: Source, host: Host, declared: set[str]) -> Ite
     layer = host.layers.get(ast.unparse(held)) or host.stacks.get(ast.unparse(held))
     if layer:
         if not _is_declared(layer, declared):
-            yield node, Rule.TORCH_COMPUTE, f"{text}, a layer of torch.nn"
+            yield node, Rule.TORCH_COMPUTE, f"{text}, PyTorch's {layer}"
+    elif above := _layer_above(node.func, source):
+        yield node, Rule.TORCH_COMPUTE, f"{text} of {above}"
     elif path in _GUARDS:
         yield node, Rule.GUARDED, text
     elif path.startswith("torch."):
-        if _is_compute(path, host.function(node) != 0) and not _is_declared(name, declared):
+        if is_compute(path, host.function(node) != 0) and not _is_declared(name, declared):
             yield node, Rule.TORCH_COMPUTE, text
     elif isinstance(node.func, ast.Attribute) and not path:
         yield from _method(node, node.func, host, declared)
@@ -165,18 +176,18 @@ def _call(node: ast.Call, source: Source, host: Host, declared: set[str]) -> Ite
         yield from _builtin(node, path, host)
 
 
-def _is_compute(path: str, in_function: bool) -> bool:
-    """Whether a call of this function or class of torch computes; a constructor's shorthand at the top of the file is
-    no work."""
-    name = path.rsplit(".", 1)[-1]
-    if path.startswith("torch.nn.") and name[:1].isupper():
-        return in_function and name not in TYPES
-    if path.startswith("torch.Tensor."):
-        return name.removesuffix("_") in COMPUTING_TENSORS or name.startswith("__")
-    if path.startswith(_FAMILIES) or (path.startswith("torch.nn.") and name == "forward"):
-        return True
-    function = path.startswith("torch.nn.functional.") or (path.count(".") == 1 and name not in HARMLESS)
-    return function and name[:1].islower()
+def _layer_above(function: ast.expr, source: Source) -> str:
+    """The layer of torch.nn whose forward `super().forward` is, "" if it is no such."""
+    if not (isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")):
+        return ""
+    called = function.value
+    if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "super"):
+        return ""
+    node: ast.AST = called
+    while node in source.parents and not isinstance(node, ast.ClassDef):
+        node = source.parents[node]
+    paths = [source.path(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+    return next((path for path in paths if path.startswith("torch.nn.") and is_compute(path)), "")
 
 
 def _builtin(node: ast.Call, path: str, host: Host) -> Iterator[Found]:
@@ -186,9 +197,10 @@ def _builtin(node: ast.Call, path: str, host: Host) -> Iterator[Found]:
         inner for value in node.args for inner in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
     ]
     on_tensors = any(map(host.is_tensor, given))
-    if path == "operator.matmul" or (on_tensors and (path.startswith("operator.") or text in COMPUTING_BUILTINS)):
+    computes = path.startswith("operator.") or path == "functools.reduce" or text in COMPUTING_BUILTINS
+    if path == "operator.matmul" or (on_tensors and computes):
         yield node, Rule.TORCH_COMPUTE, text
-    elif text in ("bool", "float", "int") and on_tensors:
+    elif text in ("bool", "complex", "float", "int", "repr", "str") and on_tensors:
         yield node, Rule.VALUES_LEAVE, text
     elif text == "getattr" and any(isinstance(value, ast.Constant) and value.value in COMPUTING for value in node.args):
         yield node, Rule.TORCH_COMPUTE, ast.unparse(node)

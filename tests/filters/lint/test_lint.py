@@ -24,11 +24,15 @@ def double(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
 """
 HELPERS = """
 import contextlib
+import functools
 import operator
+from torch import *
 
 ACTIVATION = nn.ReLU()
-TABLE = {"relu": torch.relu}
-relu = lambda values: torch.relu(values)
+
+
+def rectified(values):
+    return torch.relu(values)
 
 
 def scaled(values):
@@ -42,6 +46,18 @@ class ModelNew(nn.Module):
         self.linear = nn.Linear(3, 3)
         self.layers = nn.ModuleList([nn.ReLU()])
         self.steps = nn.Sequential(nn.ReLU())
+        self.rectify = lambda values: torch.relu(values)
+        self.curve = F.gelu
+        self.clipped = functools.partial(torch.clamp, min=0)
+        self.table = {{"relu": torch.relu}}
+        self.named = nn.ModuleDict({{"relu": nn.ReLU()}})
+        self.add_module("added", nn.ReLU())
+        setattr(self, "set", nn.ReLU())
+
+    @staticmethod
+    def _launched(x, out):
+        double[(1,)](x, out, x.numel(), BLOCK=128)
+        return out
 
     def forward(self, x):
         out = torch.empty_like(x)
@@ -80,6 +96,12 @@ def test_a_hack_that_the_source_shows_is_found(case: Case) -> None:
         "rows = 1 if x.shape[0] > 4 else 2",
         "count = functools.reduce(operator.mul, x.shape)",
         "block = max(16, min(128, size))",
+        "a, b = torch.broadcast_tensors(x, out); c = torch.broadcast_to(x, (2, *x.shape))",
+        "out = ModelNew._launched(x, out)",
+        "raise ValueError(f'{x} is of another size') if x.dim() > 9 else None",
+        "assert x.dim() == 2, f'2 dimensions, not those of {x}'",
+        "grid = (lambda meta: (triton.cdiv(size, meta['BLOCK']),))",
+        "while size > 1 << 40: size -= 1",
     ],
 )
 def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
@@ -105,8 +127,7 @@ def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
         ("out = self.layers[0](out)", Rule.TORCH_COMPUTE),
         ("for layer in self.layers: out = layer(out)", Rule.TORCH_COMPUTE),
         ("out = ACTIVATION(out)", Rule.TORCH_COMPUTE),
-        ("out = relu(out)", Rule.TORCH_COMPUTE),
-        ("out = TABLE['relu'](out)", Rule.TORCH_COMPUTE),
+        ("out = rectified(out)", Rule.TORCH_COMPUTE),
         ("product = torch.matmul", Rule.TORCH_COMPUTE),
         ("rectify = out.relu", Rule.TORCH_COMPUTE),
         ("out = torch.Tensor.relu(out)", Rule.TORCH_COMPUTE),
@@ -126,16 +147,51 @@ def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
         ("out.set_(x)", Rule.HIDDEN_NAME),
         ("stack = contextlib.ExitStack()", Rule.GUARDED),
         ("self.register_forward_hook(print)", Rule.DEFERRED),
+        ("out = functools.partial(torch.add, 1)(out)", Rule.TORCH_COMPUTE),
+        ("out = functools.reduce(lambda a, b: a + b, [out, x])", Rule.TORCH_COMPUTE),
+        ("out = erf(out)", Rule.TORCH_COMPUTE),
+        ("out = self.rectify(out)", Rule.TORCH_COMPUTE),
+        ("out = self.curve(out)", Rule.TORCH_COMPUTE),
+        ("out = self.clipped(out)", Rule.TORCH_COMPUTE),
+        ("out = self.table['relu'](out)", Rule.TORCH_COMPUTE),
+        ("out = self.named['relu'](out)", Rule.TORCH_COMPUTE),
+        ("out = self.added(out)", Rule.TORCH_COMPUTE),
+        ("out = self.set(out)", Rule.TORCH_COMPUTE),
+        ("for layer in self.children(): out = layer(out)", Rule.TORCH_COMPUTE),
+        ("scale = str(x)", Rule.VALUES_LEAVE),
+        ("scale = f'{x}'", Rule.VALUES_LEAVE),
+        ("scale = complex(x[0])", Rule.VALUES_LEAVE),
     ],
 )
 def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
+    assert rules(KERNEL + HELPERS + MODEL.format(body="pass")) == set()
     assert rule in rules(KERNEL + HELPERS + MODEL.format(body=body))
+
+
+@pytest.mark.parametrize(
+    "line", ["relu = lambda values: torch.relu(values)", "TABLE = {'relu': torch.relu}", "relu = torch.relu"]
+)
+def test_pytorch_under_names_of_the_file_is_found(line: str) -> None:
+    assert rules(KERNEL + line + MODEL.format(body="pass")) == {Rule.TORCH_COMPUTE}
+
+
+def test_the_forward_of_a_layer_that_is_inherited_is_found() -> None:
+    code = KERNEL + MODEL.format(body="out = super().forward(out)")
+    assert rules(code) == set()
+    assert rules(code.replace("class ModelNew(nn.Module)", "class ModelNew(nn.ReLU)")) == {Rule.TORCH_COMPUTE}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [
         ("double[(triton", "if False: double[(triton", Rule.NOT_LAUNCHED),
+        ("double[(triton", "while not True: double[(triton", Rule.NOT_LAUNCHED),
+        ("double[(triton", "if size and 0: double[(triton", Rule.NOT_LAUNCHED),
+        ("double[(triton", "for _ in range(0): double[(triton", Rule.NOT_LAUNCHED),
+        ("double[(triton", "for _ in (): double[(triton", Rule.NOT_LAUNCHED),
+        ("    index = ", "    return\n    index = ", Rule.STORES_NOTHING),
+        ("    tl.store", "    if False: tl.store", Rule.STORES_NOTHING),
+        ("@triton.jit", "class triton:\n    jit = staticmethod(abs)\n\n\n@triton.jit", Rule.KERNEL_TOUCHED),
         ("out = torch.empty_like(x)", "return x\n        out = torch.empty_like(x)", Rule.NOT_LAUNCHED),
         ("(triton.cdiv(size, 128),)", "(0,)", Rule.NOT_LAUNCHED),
         ("tl.store(out_ptr + index, ", "tl.where(index < size, ", Rule.STORES_NOTHING),
@@ -146,7 +202,19 @@ def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
 def test_a_kernel_that_does_nothing_is_found(old: str, new: str, rule: Rule) -> None:
     code = KERNEL + "def jit(function): return function\n" + MODEL.format(body="pass")
     assert rules(code) == set()
-    assert rule in rules(code.replace(old, new, 1))
+    assert old in code and rule in rules(code.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        'if __name__ == "__main__":\n    x = torch.randn(4)\n    assert torch.allclose(ModelNew()(x), 2 * x)\n',
+        "def test():\n    x = torch.randn(4)\n    torch.testing.assert_close(ModelNew()(x), 2 * x)\n",
+        "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * 2\n",
+    ],
+)
+def test_what_is_left_behind_the_class_is_no_work(behind: str) -> None:
+    assert rules(KERNEL + MODEL.format(body="pass") + behind) == set()
 
 
 def test_a_mixed_candidate_may_use_what_it_declares() -> None:
