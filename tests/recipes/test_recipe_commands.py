@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -52,6 +53,20 @@ def test_a_whole_training_and_what_it_leaves(dataset: Path, recipe_file: str, tm
     page = tmp_path / "page.md"
     run("leaderboard", out, "--out", page)
     assert page.read_text().count("| grpo |") == 1
+
+
+def test_a_model_is_served_under_its_name(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    async def listen(*arguments: Any) -> None:
+        asked.extend(arguments)
+
+    monkeypatch.setattr("kernelquarry.recipes.serve.serve", listen)
+    run("serve", tiny_model, "--chat", "chatml.jinja", "--port", "0")
+    writer, *place = asked
+    assert writer.name == str(tiny_model) and place == ["127.0.0.1", 0]
+    with pytest.raises(UserError, match="no such template"):
+        run("serve", tiny_model, "--chat", "none.jinja")
 
 
 def test_a_part_stops_when_its_time_is_up(dataset: Path, recipe_file: str, tmp_path: Path) -> None:

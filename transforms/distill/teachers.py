@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import os
 import tomllib
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from kernelquarry.pipeline.prompts import prompt_id
 from kernelquarry.pipeline.schema.errors import UserError
@@ -19,6 +29,8 @@ from kernelquarry.pipeline.schema.provenance import TermsClass
 
 PROMPTS = ("system", "teacher", "write", "refine", "explain", "repair", "answer")  # all that questions are made of
 Route = Literal["write", "refine", "explain"]
+Date = Annotated[str, BeforeValidator(lambda value: value.isoformat() if isinstance(value, date) else value)]
+_OURS = frozenset(("model", "messages", "stream", "n", "max_tokens", "max_completion_tokens"))  # never `sampling`'s
 
 
 class _Model(BaseModel):
@@ -30,7 +42,7 @@ class Terms(_Model):
 
     training: TermsClass
     source: str  # URL, or name of the licence
-    read_on: str  # date
+    read_on: Date
 
 
 class Teacher(_Model):
@@ -39,20 +51,38 @@ class Teacher(_Model):
     name: str = Field(pattern=r"^[\w.-]{1,40}$")
     model: str  # as the endpoint calls it
     version: str = ""  # revision of the weights, or date of the API's version
-    url: str  # up to and with /v1
+    url: str = Field(pattern=r"^https?://")  # up to and with /v1
     kind: Literal["hosted", "vllm", "sglang", "transformers", "own"]
     terms: str  # key in the table of terms
     key_env: str = ""  # environment variable with the API key
     usd_per_million_input: Annotated[float, Field(ge=0)] = 0.0
     usd_per_million_output: Annotated[float, Field(ge=0)] = 0.0
     batch_price: Annotated[float, Field(ge=0, le=1)] = 1.0  # share of the price that a batch costs
-    routes: tuple[Route, ...] = ("write", "refine")
+    routes: Annotated[tuple[Route, ...], Field(min_length=1)] = ("write", "refine")
     samples: Annotated[int, Field(ge=1)] = 1
     in_flight: Annotated[int, Field(ge=1)] = 16
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
     max_tokens: Annotated[int, Field(ge=1)] = 8192
     max_tokens_name: str = "max_tokens"  # some endpoints call it max_completion_tokens
-    sampling: dict[str, str | int | float | bool] = Field(default_factory=dict)  # goes into each request as it is
+    sampling: dict[str, JsonValue] = Field(default_factory=dict)  # goes into each request as it is
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_base(cls, url: str) -> str:
+        if url.rstrip("/").endswith("/completions"):
+            raise ValueError("give it up to and with /v1: /chat/completions is put behind it")
+        return url
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> Teacher:
+        if taken := sorted(_OURS & self.sampling.keys()):
+            raise ValueError(f"teacher {self.name}: {taken[0]} is no part of sampling: it is set apart")
+        if self.kind == "hosted" and not {"usd_per_million_input", "usd_per_million_output"} <= self.model_fields_set:
+            raise ValueError(
+                f"teacher {self.name} is hosted and its prices are not given, so no limit in dollars could stop it: "
+                "give usd_per_million_input and usd_per_million_output, 0.0 if it costs nothing"
+            )
+        return self
 
     @property
     def key(self) -> str:
@@ -100,6 +130,8 @@ class Teaching(_Model):
         names = [teacher.name for teacher in self.teachers]
         if len(set(names)) < len(names):
             raise ValueError("two teachers have one name")
+        if strangers := sorted(set(self.accept_terms) - set(names)):
+            raise ValueError(f"accept_terms names {strangers[0]!r}, and no teacher is called so")
         for teacher in self.teachers:
             if teacher.terms not in self.terms:
                 raise ValueError(f"teacher {teacher.name}: no terms are called {teacher.terms!r}")
@@ -126,16 +158,22 @@ class Teaching(_Model):
         return sha256(canonical([teachers, terms, self.repairs, prompts]))
 
 
+_SAID = {  # of kinds of errors, where pydantic speaks of Python
+    "tuple_type": "should be a list: tables in a list are written [[teachers]]",
+    "extra_forbidden": "there is no such setting",
+}
+
+
 def load_teaching(path: Path) -> Teaching:
     """Raises: UserError: there is no such file, or what is wrong with it."""
     try:
         return Teaching.model_validate(tomllib.loads(path.read_text()))
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{path}: no such file: docs/distillation.md shows what is in one") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ")
+        message = _SAID.get(first["type"], first["msg"].removeprefix("Value error, "))
         raise UserError(f"{path}: {place + ': ' if place else ''}{message}") from None

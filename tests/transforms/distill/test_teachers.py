@@ -24,7 +24,14 @@ def load(folder: Path, text: str) -> Teaching:
         (('training = "permits"', 'training = "forbids"'), "its terms say 'forbids'"),
         (('training = "permits"', 'training = "unknown"'), "its terms say 'unknown'"),
         (('terms = "open"', 'terms = "other"'), "no terms are called 'other'"),
-        (("[limits]", "[limit]"), "limit: Extra inputs"),
+        (("[limits]", "[limit]"), "limit: there is no such setting"),
+        (('kind = "own"', 'kind = "own"\nkey = "abc"'), "teachers.0.key: there is no such setting"),
+        (('kind = "own"', 'kind = "own"\nsampling = { max_tokens = 9 }'), "max_tokens is no part of sampling"),
+        (('routes = ["refine"]', "routes = []"), "teachers.0.routes"),
+        (("http://127.0.0.1:9/v1", "127.0.0.1:9/v1"), "teachers.0.url"),
+        (("/v1", "/v1/chat/completions"), "up to and with /v1"),
+        (("[[teachers]]", "[teachers]"), "written [[teachers]]"),
+        (("repairs = 1", 'repairs = 1\naccept_terms = ["nobody"]'), "no teacher is called so"),
         (("samples = 1", "samples = 0"), "teachers.0.samples"),
         (("[limits]", "[limits"), "not TOML"),
         (("[[teachers]]", "[[teachers]]\nname = 'scripted'"), "not TOML"),
@@ -37,8 +44,25 @@ def test_a_table_that_is_wrong_is_refused_in_a_line(tmp_path: Path, change: tupl
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such file"):
-        load_teaching(tmp_path / "none.toml")
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(UserError, match="no such file"):
+            load_teaching(path)
+
+
+def test_a_hosted_model_without_prices_is_refused_since_no_limit_could_stop_it(tmp_path: Path) -> None:
+    hosted = TEXT.replace('kind = "own"', 'kind = "hosted"')
+    assert load(tmp_path, hosted).teachers[0].kind == "hosted"
+    with pytest.raises(UserError, match="if it costs nothing"):
+        load(tmp_path, hosted.replace("usd_per_million_output = 2.0\n", ""))
+
+
+def test_what_a_server_may_be_told_beside_numbers(tmp_path: Path) -> None:
+    sampling = 'sampling = { stop = ["END"], chat_template_kwargs = { enable_thinking = false } }'
+    table = load(
+        tmp_path, TEXT.replace("samples = 1", "samples = 1\n" + sampling).replace('"2026-11-01"', "2026-11-01")
+    )
+    assert table.teachers[0].sampling["chat_template_kwargs"] == {"enable_thinking": False}
+    assert table.terms["open"].read_on == "2026-11-01"
 
 
 def test_terms_that_forbid_can_be_overruled_by_name(tmp_path: Path) -> None:
