@@ -43,25 +43,25 @@ class _Made:
 def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
     """Take over what other run directories, and the parts of this one, have of stages that are not done here.
 
-    Stage after stage, as far as they reach. Returns those that were taken over or merged.
+    Stage after stage, where the input of one is here. Returns those that were taken over or merged.
 
     Raises:
         UserError: parts of a stage are missing or damaged, or nothing fits.
     """
     merged: list[StageManifest] = []
+    unasked: list[UserError] = []
     for stage in ALL:
         try:
             asked = ask(run, stage)
-        except UserError:
-            if merged:
-                break
-            raise
+        except UserError as why:  # a machine that does one stage may have the input of that one alone
+            unasked.append(why)
+            continue
         if run.directory(stage).finished(asked.made_by.key, asked.inputs) is None:
             manifest = _bring(run, stage, asked, others)
             if manifest is not None:
                 merged.append(manifest)
     if not merged:
-        raise UserError(
+        raise unasked[0] if unasked else UserError(
             f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
         )
     return tuple(merged)
