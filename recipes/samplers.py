@@ -113,7 +113,8 @@ class LocalModel:
         asked = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
         room = max(map(len, asked)) + section.new_tokens
         sampling = Sampling(section.temperature, section.top_p, section.new_tokens)
-        for place, tokens in Decoder(self._model, ends, section.batch, room, sampling).run(asked):
+        slots = min(section.batch, len(asked))
+        for place, tokens in Decoder(self._model, ends, slots, room, sampling).run(asked):
             text = self._tokenizer.decode(tokens, skip_special_tokens=True)
             yield Sampled(order[place], text, len(tokens), cut=tokens[-1] not in ends)
 
