@@ -50,6 +50,6 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str, status: int = 1) -> NoReturn:
-    err.print(f"kernelquarry: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    err.print(f"kernelquarry: {message}", style="red", markup=False, emoji=False, highlight=False, soft_wrap=True)
     sys.stdout.flush()
     os._exit(status)  # guests and threads may still run; their parent's death ends them

@@ -11,7 +11,11 @@ from rich.text import Text
 
 from .schema.reasons import Reason
 
-_WHY = {reason.value: reason.why for reason in Reason}
+_WHY = {reason.value: reason.why for reason in Reason} | {  # and what has no result yet
+    "BudgetSpent": "the limits in the table of teachers are used up: raise them, and the next run goes on",
+    "Postponed": "its questions wait for a batch: import the answers, and run the same again",
+    "Unanswered": "an endpoint did not answer: the next run asks again, and pays for no answer twice",
+}
 
 
 class ConservationError(Exception):
@@ -60,7 +64,7 @@ class StageCounts:
 
 
 def explain(code: str) -> str:
-    """The sentence of a reason's code; for an exception's type, that the failure is ours."""
+    """The sentence of a reason's code; for an exception's type, what to do, or that the failure is ours."""
     return _WHY.get(code, "our failure, not the record's: tried again by the next run")
 
 

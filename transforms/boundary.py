@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.errors import NotYet, UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Record(Protocol):
 
 
 def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: Any) -> Outcome[Any]:
-    """`work(record, *services)`, or `Errored` with the place where it raised.
+    """`work(record, *services)`, or `Errored`, of our own failures with the place where it raised.
 
     Raises: UserError, or OSError of a full disk, which no other record would escape: the machine lacks what the
     stage needs.
@@ -32,6 +32,8 @@ def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: An
         return work(record, *services)
     except UserError:
         raise
+    except NotYet as error:
+        return Errored(record.id, type(error).__name__, str(error)[:_MESSAGE])
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             raise

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable
 
 from kernelquarry.pipeline.schema.records import Workload
+from kernelquarry.pipeline.schema.syntax import parse_expression
 
 _SIZE = re.compile(r"input(\d{1,4})_(\d{1,4})")
 _LONGEST = 500  # characters
 _ALLOWED = (
-    ast.Expression, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Load,
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Load,
     ast.And, ast.Or, ast.Not, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod,
     ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
 )  # fmt: skip
@@ -24,12 +25,12 @@ _ALLOWED = (
 def parse_guard(text: str) -> ast.expr:
     """Raises: ValueError: it is no condition in integer arithmetic over sizes."""
     try:
-        tree = ast.parse(text[: _LONGEST + 1], mode="eval") if len(text) <= _LONGEST else None
+        tree = parse_expression(text) if len(text) <= _LONGEST else None
     except (SyntaxError, RecursionError, MemoryError):
         tree = None
     if tree is None or not all(map(_is_allowed, ast.walk(tree))):
         raise ValueError(f"no guard: {text[:80]!r}")
-    return tree.body
+    return tree
 
 
 def _is_allowed(node: ast.AST) -> bool:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 from rich.console import Console
 
 from kernelquarry.pipeline.funnel import ConservationError, StageCounts, explain, render_text
+from kernelquarry.pipeline.schema.errors import NotYet
+from kernelquarry.pipeline.schema.outcome import Errored
+from kernelquarry.transforms.boundary import run_guarded
+from kernelquarry.transforms.distill.batch import Postponed
+from kernelquarry.transforms.distill.budget import BudgetSpent
+from kernelquarry.transforms.distill.client import Unanswered
 
 PROBE = StageCounts("probe", "module", 10, 6, {"no_workload": 2, "import_failed": 1}, {"OSError": 1})
 
@@ -43,3 +51,19 @@ def test_rendering_shows_figures_and_reasons() -> None:
     assert lines[2] == ["no_workload", "2"]
     assert lines[5] == ["lower", "module", "0", "0", "0", "0", "-"]
     assert lines[7][0] == "no_workload" and lines[7][-1] == "on"
+
+
+@pytest.mark.parametrize("kind", [BudgetSpent, Postponed, Unanswered])
+def test_what_has_no_result_yet_is_told_what_to_wait_for(kind: type[NotYet]) -> None:
+    assert issubclass(kind, NotYet)
+    assert "our failure" not in explain(kind.__name__)
+
+
+def test_only_our_own_failures_name_a_place_in_the_code() -> None:
+    def work(record: Any, error: Exception) -> NoReturn:
+        raise error
+
+    record = SimpleNamespace(id="mod_1")
+    waiting, failed = (run_guarded(work, record, error) for error in (Unanswered("nobody"), ValueError("odd")))
+    assert isinstance(waiting, Errored) and waiting.message == "nobody"
+    assert isinstance(failed, Errored) and "test_funnel.py" in failed.message

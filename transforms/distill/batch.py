@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.errors import NotYet, UserError
 from kernelquarry.pipeline.schema.files import replace_file
 
 from .cache import Cache, Reply
@@ -25,7 +25,7 @@ from .teachers import Teacher, Teaching
 _ENDPOINT = "/v1/chat/completions"
 
 
-class Postponed(Exception):
+class Postponed(NotYet):
     """The question waits for its batch."""
 
 
@@ -81,6 +81,8 @@ def import_batch(file: Path, teaching: Teaching, cache: Path) -> Imported:
     known, answers, refused, failed = Cache(cache), 0, 0, 0
     try:
         for number, line in _lines(file):
+            if "body" in line and "response" not in line:
+                raise UserError(f"{file}: these are the questions; give the file of answers that the endpoint made")
             teacher, request, sample = _id(line, teachers, f"{file}:{number}")
             reply = _reply(line, teacher, request, sample)
             if reply is None:
@@ -103,7 +105,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     if not isinstance(line, dict):
                         raise ValueError("no object")
                     yield number, line
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{file}: no such file") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: not the output of a batch, which is JSON in lines: {error}") from None

@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from kernelquarry.pipeline.schema.errors import NotYet
+
 from .cache import Reply, Spent
 from .teachers import Limits, Teacher
 
 CHARACTERS_PER_TOKEN = 3  # of code, at least
 
 
-class BudgetSpent(Exception):
+class BudgetSpent(NotYet):
     """What is left does not pay for the request."""
 
 
@@ -39,7 +41,8 @@ class Budget:
                 if not self._in_flight:
                     left = self._limits.tokens - self._tokens, self._limits.usd - self._usd
                     raise BudgetSpent(
-                        f"{left[0]:,} tokens and ${left[1]:.2f} are left; a request may take {tokens:,} and ${usd:.4f}"
+                        f"{left[0]:,} tokens and ${left[1]:.2f} are left, and a request may take {tokens:,} and "
+                        f"${usd:.4f}: raise [limits], and the next run goes on"
                     )
                 await self._changed.wait()
             self._add(tokens, usd, 1)

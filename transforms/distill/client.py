@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import aiohttp
 
 from kernelquarry.pipeline.prompts import Message
-from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.errors import NotYet, UserError
 
 from .budget import Budget
 from .cache import Cache, Reply
@@ -44,7 +44,7 @@ _AGAIN = frozenset((408, 409, 425))
 _QUOTA = ("insufficient_quota", "billing_hard_limit_reached")
 
 
-class Unanswered(Exception):
+class Unanswered(NotYet):
     """An endpoint did not answer, however often it was asked."""
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import StateSpec, Workload
+from kernelquarry.pipeline.schema.syntax import parse
 
 from . import arithmetic, indexing, launching, masking, parameters, precision, reduction, synchronisation
 from .operator import Fault, Operator
@@ -176,7 +177,7 @@ def _mutant(pair: Original, source: Source, operator: Operator, edit: Edit) -> M
     """None if the edit changes nothing but the text, or leaves no Python."""
     code = source.apply(edit)
     try:
-        same = ast.dump(ast.parse(code)) == source.form
+        same = ast.dump(parse(code)) == source.form
     except SyntaxError:
         return None
     if same:

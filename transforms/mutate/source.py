@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from kernelquarry.pipeline.schema.records import Workload
+from kernelquarry.pipeline.schema.syntax import parse
 
 from .roles import Role, Roles, dotted, library_name
 
@@ -38,7 +39,7 @@ class Source:
         self._starts = [0]
         for line in self._bytes.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
-        self.tree = ast.parse(code)
+        self.tree = parse(code)
         functions = [node for node in self.tree.body if isinstance(node, Function)]
         self.kernels = [Kernel(self, node) for node in functions if any(map(_is_jit, node.decorator_list))]
 

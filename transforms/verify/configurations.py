@@ -8,13 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from kernelquarry.pipeline.schema.syntax import parse
+
 
 def others(code: str) -> Iterator[str]:
     """The source with the second configuration of each autotuned kernel first, then the third, until each was first.
 
     Of kernels with fewer than others, some are first again. What is not written as a list is not looked into.
     """
-    tree = ast.parse(code)
+    tree = parse(code)
     lists = [found for node in ast.walk(tree) if (found := _configurations(node)) is not None]
     for _ in range(1, max((len(each.elts) for each in lists), default=0)):
         for each in lists:
