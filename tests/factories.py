@@ -9,7 +9,15 @@ from typing import Any
 from kernelquarry.pipeline.manifest import Fingerprint
 from kernelquarry.pipeline.schema import ids
 from kernelquarry.pipeline.schema.loss import Loss, Status
-from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.provenance import (
+    Distillation,
+    Environment,
+    Generator,
+    Licence,
+    SourceRef,
+    TermsClass,
+    Turn,
+)
 from kernelquarry.pipeline.schema.records import (
     Candidate,
     Contamination,
@@ -203,6 +211,41 @@ def make_pair(**overrides: Any) -> Pair:
     )
     fields |= overrides
     return Pair(**{"id": ids.pair_id(fields["python_code"], fields["triton_code"]), **fields})
+
+
+def make_turn(**overrides: Any) -> Turn:
+    fields: dict[str, Any] = dict(
+        prompts=("system@0123456789abcdef", "write@0123456789abcdef"),
+        asked="A kernel, please.",
+        answered="Here.",
+        thinking="",
+        reason="",
+        finish="stop",
+        request="0" * 32,
+        sample=0,
+        prompt_tokens=20,
+        completion_tokens=10,
+        cost_usd=0.02,
+    )
+    return Turn(**{**fields, **overrides})
+
+
+def make_distillation(**overrides: Any) -> Distillation:
+    fields: dict[str, Any] = dict(
+        teacher="scripted",
+        model="scripted",
+        served="scripted-1",
+        version="1",
+        endpoint="own",
+        terms=TermsClass.OWN,
+        terms_source="ours, read on 2026-11-01",
+        route="write",
+        system="You write Triton kernels.",
+        sampling="{}",
+        turns=(make_turn(),),
+        similarity=0.0,
+    )
+    return Distillation(**{**fields, **overrides})
 
 
 def make_example(**overrides: Any) -> CounterExample:

@@ -167,6 +167,18 @@ def test_no_more_than_so_many_at_once(endpoint, tmp_path) -> None:
     assert endpoint.most_in_flight == 4
 
 
+def test_an_endpoint_that_tells_to_wait_holds_no_other_up(endpoint, tmp_path) -> None:
+    told = Said(status=429, headers={"Retry-After": "3600"})
+    with ScriptedEndpoint(lambda request, number: told) as busy:
+        teachers = make_teacher(busy.url, name="busy"), make_teacher(endpoint.url, name="free", in_flight=2)
+        with Client(make_teaching(*teachers), tmp_path / "answers.sqlite") as client:
+            waiting = [client.submit(ask) for ask in asks(teachers[0], 3)]
+            answered = client.ask_all(asks(teachers[1], 9))
+            assert [reply.teacher for reply in answered if isinstance(reply, Reply)] == ["free"] * 9
+            assert not any(future.done() for future in waiting)
+    assert len(endpoint.requests) == 9
+
+
 def test_an_empty_bucket_is_waited_for(endpoint, tmp_path) -> None:
     headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
     endpoint.script = lambda request, number: Said(headers=headers if number == 0 else {})
