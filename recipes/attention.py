@@ -48,8 +48,10 @@ def attend(
     if (starts := others.get("cu_seq_lens_q")) is not None and query.shape[2] > 1:
         groups = query.shape[1] // key.shape[1]
         rows = (query, key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1))
-        # Under autocast the rotation leaves queries and keys wider than values, and flash attention takes one dtype.
-        q, k, v = (part[0].transpose(0, 1).to(value.dtype).contiguous() for part in rows)
+        # Under autocast the rotary embedding leaves float32, which flash attention does not take.
+        kind = value.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
+        q, k, v = (part[0].transpose(0, 1).to(dtype).contiguous() for part in rows)
         return attend_packed(q, k, v, starts, int(others["max_length_q"]), others["scaling"])[None], None
     found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
     return found

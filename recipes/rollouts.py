@@ -62,10 +62,7 @@ def write_by_slots(
     """As `tell_when_finished`, and the answers are written by `Decoder`, with a copy of the weights in bfloat16."""
     tell = _telling(tokenizer, prompts, submit)
     on_gpu = next(model.parameters()).is_cuda
-    writer = copy.deepcopy(model).eval().requires_grad_(False)
-    if on_gpu:  # the weights alone: rounded, the frequencies of a rotary embedding would turn into others
-        for weight in writer.parameters():
-            weight.data = weight.data.to(torch.bfloat16)
+    writer = writing_copy(model, torch.bfloat16 if on_gpu else None)
     decoders: dict[int, Decoder] = {}  # by room, so that a graph is made once
 
     @torch.no_grad()
@@ -87,6 +84,14 @@ def write_by_slots(
         return torch.cat((input_ids, pad_sequence(written, batch_first=True, padding_value=padding)), 1)
 
     model.generate = generate
+
+
+def writing_copy(model: Any, dtype: torch.dtype | None) -> Any:
+    """A copy that is not trained, its weights in `dtype`. Its buffers stay: the rotary embedding's are frequencies."""
+    writer = copy.deepcopy(model).eval().requires_grad_(False)
+    for weight in writer.parameters():
+        weight.data = weight.data.to(dtype)
+    return writer
 
 
 def _decoder(model: Any, slots: int, room: int, config: Any) -> Decoder:
