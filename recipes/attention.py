@@ -142,13 +142,13 @@ def _decode(  # type: ignore[no-untyped-def]  # names in annotations are globals
         there = (token[:, None] < length) & (column[None, :] < SIZE)
         offset = (head * room + token[:, None]) * SIZE + column[None, :]
         key = tl.load(key_ptr + offset, mask=there, other=0.0)
-        logits = tl.dot(query, tl.trans(key)).to(tl.float32) * scale
+        logits = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
         logits = tl.where(token[None, :] < length, logits, float("-inf"))
         new_top = tl.maximum(top, tl.max(logits, 1))
         weight = tl.exp(logits - new_top[:, None])
         shrink = tl.exp(top - new_top)
         value = tl.load(value_ptr + offset, mask=there, other=0.0)
-        acc = acc * shrink[:, None] + tl.dot(weight.to(value.dtype), value)
+        acc = acc * shrink[:, None] + tl.dot(weight.to(value.dtype), value, input_precision="ieee")
         total = total * shrink + tl.sum(weight, 1)
         top = new_top
     tl.store(out_ptr + place, (acc / total[:, None]).to(query.dtype), mask=inside)
