@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Probed
+from kernelquarry.pipeline.schema.syntax import parse
 
 from .builder import Kind
 
@@ -65,7 +66,7 @@ def parts(modules: Iterable[Probed]) -> tuple[Mined, ...]:
 
 def _is_free(code: str) -> bool:
     """Whether the names that a composition binds mean the same in it, or nothing."""
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(parse(code)):
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 _LARGE, _SIZE = 16, 32  # every integer from _LARGE on becomes _SIZE
 _ARGUMENTS = "get_init_inputs"
@@ -59,7 +59,7 @@ class _Written(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id not in self._constants or not self._depth:
             return node
-        copy = ast.parse(ast.unparse(self._constants[node.id]), mode="eval").body
+        copy = parse_expression(ast.unparse(self._constants[node.id]))
         return _Written(self._constants, self._depth - 1).visit(copy)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:

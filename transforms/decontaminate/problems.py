@@ -94,7 +94,7 @@ def kernels_of(text: str) -> str:
 
 
 def _as_module(function: ast.FunctionDef) -> ast.ClassDef:
-    (entry,) = ast.parse(f"class {ENTRY_POINT}(torch.nn.Module):\n    pass").body
+    (entry,) = parse(f"class {ENTRY_POINT}(torch.nn.Module):\n    pass").body
     assert isinstance(entry, ast.ClassDef)
     function.name = "forward"
     function.args.args.insert(0, ast.arg("self"))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
+from kernelquarry.pipeline.schema.syntax import parse_expression
 
 _OPERATOR, _CALL = re.compile(r"Operator: (\S+)$"), re.compile(r"cnt: \d+, (.+)$")
 _NUMBER = re.compile(r"-?\b\d[\d.e+-]*")
@@ -44,7 +45,7 @@ def module_of_call(operator: str, call: str) -> str:
     """A module whose forward takes the call's tensors and makes it; "" if the call is not understood."""
     tensors = _Tensors()
     try:
-        match ast.parse(call, mode="eval").body:
+        match parse_expression(call):
             case ast.Tuple(elts=[ast.Tuple() as args, ast.Dict() as options]):
                 given = [ast.unparse(tensors.visit(arg)) for arg in args.elts]
                 for key, value in zip(options.keys, options.values, strict=True):

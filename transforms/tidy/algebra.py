@@ -9,6 +9,8 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
 Monomial = tuple[str, ...]  # sorted atoms, a power is a repetition
 
 _CALLS = {"div_floor_integer": ast.FloorDiv, "remainder_integer": ast.Mod}
@@ -179,7 +181,7 @@ def _product(monomial: Iterable[str], factor: int) -> ast.expr:
 
 
 def _atom(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 def is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kernelquarry.pipeline.schema.records import Lowered, Source
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 from .algebra import is_contiguous, polynomial, render
 from .arguments import Argument, axes_word, rank_of, short_roles, size_word
@@ -227,7 +228,7 @@ class Body:
 
     def _expanded(self, node: ast.expr) -> ast.expr:
         """An expression of sizes, in the names of this function."""
-        return _Expansion(self._defined, self._names).visit(ast.parse(ast.unparse(node), mode="eval").body)
+        return _Expansion(self._defined, self._names).visit(parse_expression(ast.unparse(node)))
 
     def _size(self, node: ast.expr) -> str:
         return ast.unparse(render(polynomial(self._expanded(node)), lambda atom: True))
@@ -370,7 +371,7 @@ class Body:
 
 
 def _names(lines: list[str]) -> set[str]:
-    return {node.id for line in lines for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    return {node.id for line in lines for node in ast.walk(parse(line)) if isinstance(node, ast.Name)}
 
 
 class _Expansion(ast.NodeTransformer):
@@ -380,7 +381,7 @@ class _Expansion(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self._defined:
             return self._defined[node.id]
-        return ast.parse(self._names.get(node.id, node.id), mode="eval").body
+        return parse_expression(self._names.get(node.id, node.id))
 
 
 def _root(node: ast.expr) -> str | None:

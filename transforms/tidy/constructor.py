@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 from .imports import Imports, NeedsImport
 from .raw import NotTidied
@@ -46,7 +47,7 @@ class Constructor:
 
 def forward_of(source: str) -> ast.FunctionDef | None:
     """The entry point's `forward` without annotations, found through its bases in the source; None if torch has it."""
-    classes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for node in parse(source).body if isinstance(node, ast.ClassDef)}
     name: str | None = ENTRY_POINT
     seen: set[str] = set()
     pending = [ENTRY_POINT]
@@ -69,7 +70,7 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
         NeedsImport: it needs a package that is neither torch nor simple to do without.
         NotTidied: the source has statements at its top that are no definitions.
     """
-    module = ast.parse(source)
+    module = parse(source)
     imports = Imports()
     definitions: dict[str, ast.stmt] = {}
     for node in module.body:
@@ -278,7 +279,7 @@ class _Identities(ast.NodeTransformer):
         self.generic_visit(node)
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         if isinstance(node.func, ast.Name) and node.func.id in self._empty and all(map(_is_inert, arguments)):
-            return ast.parse("nn.Identity()", mode="eval").body
+            return parse_expression("nn.Identity()")
         return node
 
 

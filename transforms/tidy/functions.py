@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
 from .mathematics import EXACT, MATHEMATICS, NEEDS
 from .raw import NotTidied
 
@@ -123,7 +125,7 @@ _NEEDS = {"arg_max": ("nan_max",), "arg_min": ("nan_min",), **NEEDS}
 
 
 def parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 def call(function: str, *args: ast.expr | str, **keywords: str) -> ast.Call:

@@ -9,6 +9,8 @@ import ast
 import math
 from collections.abc import Callable
 
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
 _ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
             "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil",
             "numpy.floor": "math.floor", "numpy.inf": "math.inf"}  # fmt: skip
@@ -164,4 +166,4 @@ def _partial(node: ast.Call) -> ast.expr:
 
 
 def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from kernelquarry.pipeline.schema.syntax import parse
+
 from . import matmul, passes, tuning
 from .axes import Axis, split
 from .blocks import Launch, choose
@@ -132,7 +134,7 @@ def _preamble(
         if used[axis.mask]:
             size = axis.size if axis.size is not None else axis.numel
             lines.append(f"{axis.mask} = {axis.index} < {size}")
-    return [statement for line in lines for statement in ast.parse(line).body]
+    return [statement for line in lines for statement in parse(line).body]
 
 
 def _with_loop_indices(
@@ -149,7 +151,7 @@ def _with_loop_indices(
             size = axis.size if axis.size is not None else axis.numel
             if passes.uses(statement.body)[axis.mask]:
                 lines.append(f"{axis.mask} = {axis.index} < {size}")
-            inner = [*ast.parse("\n".join(lines)).body, *statement.body]
+            inner = [*parse("\n".join(lines)).body, *statement.body]
             steps = parsed(f"range(0, {size}, {block})")
             statement = ast.For(statement.target, steps, inner, [], lineno=0)
         result.append(statement)

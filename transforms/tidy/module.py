@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelquarry.pipeline.schema import syntax
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
 from .arguments import Argument, arguments, result, signature, size_word
@@ -103,14 +104,14 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
             for name, expression in names.items():
                 if name.isidentifier() and expression in assigned:
                     buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
-                    method.body += ast.parse(buffer).body
+                    method.body += syntax.parse(buffer).body
                 elif not name.isidentifier():
                     other = re.sub(r"\W+", "_", name).strip("_")
                     while f"self.{other}" in assigned or other in names or other in renamed.values():
                         other += "_"
                     renamed[expression] = other
                     buffer = f"self.register_buffer({other!r}, {expression}, persistent=False)"
-                    method.body += ast.parse(buffer).body
+                    method.body += syntax.parse(buffer).body
     return renamed
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelquarry.pipeline.schema import syntax
+
 from .sources import Origin, call_sources, value_origins
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
@@ -58,7 +60,7 @@ def parse(source: str) -> RawSource:
     comments = _comments(source)
     kernels: dict[str, RawKernel] = {}
     call: list[ast.stmt] | None = None
-    for statement in ast.parse(source).body:
+    for statement in syntax.parse(source).body:
         match statement:
             case ast.Assign(
                 targets=[ast.Name(name)],
@@ -94,7 +96,7 @@ def _operators(comments: str, origins: Mapping[str, Origin]) -> tuple[str, ...]:
 
 
 def _kernel(name: str, text: str, comments: str) -> RawKernel:
-    functions = [statement for statement in ast.parse(text).body if isinstance(statement, ast.FunctionDef)]
+    functions = [statement for statement in syntax.parse(text).body if isinstance(statement, ast.FunctionDef)]
     main = functions[-1]
     heuristic = main.decorator_list[0]
     if not (isinstance(heuristic, ast.Call) and isinstance(heuristic.func, ast.Attribute)):

@@ -9,6 +9,8 @@ import tokenize
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from kernelquarry.pipeline.schema.syntax import parse
+
 LINE = 110
 _Operation = ast.BinOp | ast.BoolOp | ast.IfExp
 _PRECEDENCE = (
@@ -47,7 +49,7 @@ def wrapped(line: str, indent: int = 0) -> str:
     begins = "el" if text.startswith("elif ") else "@" if text.startswith("@") else ""
     code = text.removeprefix(begins)
     try:
-        (statement,) = ast.parse(f"{code} pass" if code.endswith(":") else code).body
+        (statement,) = parse(f"{code} pass" if code.endswith(":") else code).body
     except SyntaxError:  # a line of a string
         return margin + line
     values = [getattr(statement, field, None) for field in ("value", "test", "iter", "exc")]
@@ -186,7 +188,7 @@ def _precedence(node: ast.BinOp) -> int:
 
 def _wrapped_head(line: str, pad: str) -> str:
     """The first line of a function, its arguments on lines of their own."""
-    (function,) = ast.parse(line + " ...").body
+    (function,) = parse(line + " ...").body
     assert isinstance(function, ast.FunctionDef)
     inner = ast.unparse(function.args)
     if len(pad) + 4 + len(inner) > LINE:

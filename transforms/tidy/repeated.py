@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from kernelquarry.pipeline.schema.syntax import parse
+
 from .arguments import axis_word
 from .names import free
 
@@ -40,7 +42,7 @@ def _repeated(lines: Sequence[str]) -> str | None:
 
 def _sizes(line: str) -> Iterator[ast.expr]:
     """Divisions of sizes; the value of a line that does no more than name one is left."""
-    for statement in ast.parse(line).body:
+    for statement in parse(line).body:
         for node in ast.walk(statement):
             is_named = isinstance(statement, ast.Assign) and statement.value is node
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and _is_size(node) and not is_named:
@@ -54,7 +56,7 @@ def _is_size(node: ast.BinOp) -> bool:
 
 def _name(size: str, lines: Sequence[str]) -> str:
     for line in lines:
-        match ast.parse(line).body:
+        match parse(line).body:
             case [ast.Assign(targets=[ast.Name(buffer)], value=ast.Call(args=[ast.Tuple(elts=shape), *_]))]:
                 for axis, one in enumerate(shape):
                     if ast.unparse(one) == size:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
 _VALUES = "# Source node to value mapping:\n"
 _MAPPING = re.compile(r"^#   (.+) => (\w+(?:, \w+)*)$", re.MULTILINE)
 _CALLED_FOR = re.compile(r"Source Nodes: \[(.*)\], Original ATen: ")
@@ -50,7 +52,7 @@ def call_sources(source: str) -> dict[int, tuple[str, ...]]:
 
 def _expressions(listed: str) -> tuple[str, ...]:
     try:
-        parsed = ast.parse(f"[{listed}]", mode="eval").body
+        parsed = parse_expression(f"[{listed}]")
     except SyntaxError:
         return ()
     return tuple(map(ast.unparse, parsed.elts)) if isinstance(parsed, ast.List) else ()

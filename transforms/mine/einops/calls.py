@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from kernelquarry.pipeline.schema.syntax import parse_expression
+
 from .. import syntax
 from ..analyse import analyse
 from ..usage import Reference, Usage
@@ -71,7 +73,7 @@ class Source:
         if _is_list(node):
             return f"torch.stack({text})"
         try:
-            ast.parse(text, mode="eval")
+            parse_expression(text)
         except SyntaxError:  # lines that parentheses around them joined
             return f"({text})"
         return text if node.type in _SIMPLE else f"({text})"
