@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .einops.pattern import DEFINED, FUNCTIONS
 
@@ -31,6 +32,7 @@ _OF_TIMM = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def allowed(dotted: str) -> bool:
     """Whether `import a.b.c`, or the use of `a.b.c`, is one that a mined module may have."""
     root = dotted.partition(".")[0]

@@ -5,7 +5,6 @@ import __future__
 
 import gc
 import logging
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 
 from . import stand_ins, syntax
+from .candidates import Candidates
 from .classes import Classes
 from .closure import Closure, close
 from .einops.pattern import Unsupported
@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000
 _EVIDENCE = 300  # characters
-
-# Only files that match can define a module; most do not, and are never parsed.
-_DERIVED_CLASS = re.compile(rb"^[ \t]*class\s+\w+\s*[\[(]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,7 @@ class _Miner:
         self._resolver = Resolver(tree)
         self._renderer = Renderer(self._resolver)
         self.users = Users()
-        self._has_torch = any(b"torch" in source for source in tree.sources.values())
+        self._candidates = Candidates(tree.sources)
 
     def scan(self, file: SourceFile) -> list[Definition] | Dropped:
         """The module classes of a file."""
@@ -87,7 +84,7 @@ class _Miner:
         source = self._tree.sources[path]
         if len(source) > MAX_BYTES:
             return Dropped(file.id, Reason.UNPARSABLE, f"{len(source)} bytes")
-        if not self._has_torch or not _DERIVED_CLASS.search(source):
+        if not self._candidates.may_define(path):
             return Dropped(file.id, Reason.NO_MODULE, "")
         try:
             found = self._classes.modules(path)
@@ -157,7 +154,8 @@ def _without_collections() -> Iterator[None]:
 
 def _normalised(text: str) -> bytes:
     """UTF-8 with plain line ends; what cannot be encoded (lone surrogates) becomes a question mark."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").encode(errors="replace")
+    plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    return plain.encode(errors="replace")
 
 
 def _compile(rendered: Rendered) -> None:
