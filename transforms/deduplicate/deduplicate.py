@@ -8,9 +8,10 @@ stands for all modules with the same `exact` digest.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from kernelquarry.pipeline.schema.ids import cluster_id
@@ -23,6 +24,7 @@ from .cluster import Link, compare, component_of, connect, same_key
 from .form import COPIES, KIN, Form, Relation, form_of, similarity
 
 Fate = str | Dropped  # the cluster of a module that stays, or why it does not
+_MOST = 2000  # sources that are compared each with each: half a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,13 @@ def links(forms: Iterable[Form], relation: Relation) -> list[Link]:
 
 def settle(group: Sequence[Member]) -> list[Member | Dropped]:
     """Of what a chain of copies connects, keep the best that are no copies of each other, and drop what copies one of
-    them. The ends of a chain may not be alike, so that more than one may stay."""
+    them. The ends of a chain may not be alike, so that more than one may stay: of equals in licence and workloads,
+    what is alike to few comes first, since it costs few others their place."""
     stay: list[Member] = []
     copies: defaultdict[str, list[str]] = defaultdict(list)
     dropped: list[Dropped] = []
-    for member in sorted(group, key=lambda member: member.rank):
+    alike = _alike([member.form for member in sorted(group, key=lambda member: member.rank)])
+    for member in sorted(group, key=lambda member: (member.rank[:2], alike[member.form.renamed], member.rank[2:])):
         original = next((other for other in stay if COPIES.holds(member.form, other.form)), None)
         if original is None:
             stay.append(member)
@@ -112,6 +116,15 @@ def settle(group: Sequence[Member]) -> list[Member | Dropped]:
             dropped.append(Dropped(member.id, _relation(member.form, original.form), evidence))
             copies[original.id].append(member.id)
     return [*(replace(member, eldest=min([member.id, *copies[member.id]])) for member in stay), *dropped]
+
+
+def _alike(forms: Sequence[Form]) -> Counter[str]:
+    """How many others each source copies, by `renamed`: renamed copies are one. Of too many sources, nothing."""
+    sources = {form.renamed: form for form in forms}
+    if len(sources) > _MOST:
+        return Counter()
+    pairs = combinations(sources.values(), 2)
+    return Counter(form.renamed for pair in pairs if COPIES.holds(*pair) for form in pair)
 
 
 def name_cluster(cluster: Sequence[Member]) -> list[tuple[str, str]]:

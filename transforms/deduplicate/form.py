@@ -85,7 +85,10 @@ class Relation:
     least: float  # similarity
 
     def holds(self, a: Form, b: Form) -> bool:
-        return bool(set(self.keys(a)) & set(self.keys(b))) or similarity(a, b) >= self.least
+        if not set(self.keys(a)).isdisjoint(self.keys(b)):
+            return True
+        shorter, longer = sorted((len(a.shingles), len(b.shingles)))
+        return shorter / longer >= self.least and similarity(a, b) >= self.least  # which is no more than the first
 
 
 COPIES = Relation(_copy_keys, THRESHOLD)  # one of them stays

@@ -101,6 +101,17 @@ def test_a_chain_connects_nothing_by_what_it_drops() -> None:
     assert len({module.cluster for module in kept(outcomes)}) == 2
 
 
+def test_as_many_stay_as_copy_no_other() -> None:
+    """The short one that all resemble goes, and those that only resemble it stay."""
+    thirds = "x[0-7]", "x(?:8|9|1[0-5])", "x(?:1[6-9]|2[0-3])"
+    middle, *others = make(LONG), *(make(re.sub(rf"torch\.\w+\(({x})\)", r"torch.tan(\1)", LONG)) for x in thirds)
+    others = [make(other.python_code + "# longer\n") for other in others]
+    assert min([middle, *others], key=rank) is middle
+    assert all(COPIES.holds(form_of(middle.python_code), form_of(other.python_code)) for other in others)
+    assert not any(COPIES.holds(form_of(a.python_code), form_of(b.python_code)) for a, b in combinations(others, 2))
+    assert {module.id for module in kept(deduplicate([middle, *others]))} == {other.id for other in others}
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(OPERATORS[:3]), min_size=12, max_size=14), max_size=8))
 def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[str]]) -> None:
