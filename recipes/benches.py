@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import queue
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.managers import BaseManager
+from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -58,7 +61,9 @@ class Benches:
         number = 1 if alone else math.ceil(settings.workers / _ABREAST)
         shares = [settings.workers // number + (place < settings.workers % number) for place in range(number)]
         self._free: queue.SimpleQueue[_Runs] = queue.SimpleQueue()
-        benches = [self._bench(replace(settings, workers=share), apart=number > 1) for share in shares]
+        with ThreadPoolExecutor(number) as threads:  # each imports torch, which takes its time
+            asked = [replace(settings, workers=share) for share in shares]
+            benches = list(threads.map(self._bench, asked, [number > 1] * number))
         for turn in range(max(shares)):
             for bench, share in zip(benches, shares, strict=True):
                 if turn < share:
@@ -66,7 +71,9 @@ class Benches:
 
     def _bench(self, settings: SandboxSettings, apart: bool) -> _Runs:
         if apart:
-            process = self._stack.enter_context(_Process(ctx=get_context("spawn")))
+            process = _Process(ctx=get_context("spawn"))
+            process.start(_end_with_parent)
+            self._stack.callback(process.shutdown)
             bench: Bench = process.Bench(settings)  # type: ignore[attr-defined]
         else:
             bench = Bench(settings)
@@ -103,3 +110,15 @@ def _run(record: Record, bench: _Runs, work: Callable[..., Outcome[Any]]) -> Out
 def _close(bench: _Runs) -> None:
     with suppress(EOFError, ConnectionError):  # its process died, and what it had with it
         bench.close()
+
+
+def _end_with_parent() -> None:
+    """In a process that serves: it ends when its parent does, however that ends, and its warm processes end with it."""
+    parent = parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
+import subprocess
+import sys
 from dataclasses import dataclass
 from threading import Barrier, Thread
 from typing import Any
@@ -30,6 +33,14 @@ def where(asked: Asked, sandbox: Any) -> Outcome[tuple[str, int]]:
     return Kept((asked.id, os.getpid()))
 
 
+ASKER = """
+from tests.recipes.test_benches import Asked, Benches, SandboxSettings, where
+benches = Benches(SandboxSettings(workers=8))
+print(*{benches.run(where, Asked(str(place))).record[1] for place in range(8)}, flush=True)
+input()
+"""
+
+
 def test_few_guests_are_of_this_process() -> None:
     with Benches(SandboxSettings(workers=6)) as benches:
         assert benches.run(where, Asked("a")) == Kept(("a", os.getpid()))
@@ -52,6 +63,18 @@ def test_a_process_that_dies_costs_what_it_was_asked() -> None:
     with Benches(SandboxSettings(workers=8)) as benches:
         found = [benches.run(where, Asked("dies")), benches.run(where, Asked("b"))]
         assert isinstance(found[0], Errored) and isinstance(found[1], Kept)
+
+
+def test_processes_end_with_the_one_that_asked() -> None:
+    command = [sys.executable, "-c", ASKER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asker:
+        assert asker.stdout is not None
+        watched = [os.pidfd_open(int(each)) for each in asker.stdout.readline().split()]
+        assert len(watched) == 2
+        asker.kill()
+    for each in watched:
+        assert select.select([each], [], [], 60)[0], "it outlives the process that it works for"
+        os.close(each)
 
 
 def test_threads_are_served_at_the_same_time() -> None:
