@@ -13,28 +13,32 @@ nothing for each; all other core time of the stage is overhead: Beam, the store,
 from __future__ import annotations
 
 import argparse
+import math
 import os
-import resource
+import random
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import psutil
 
 from kernelquarry.pipeline.build import Run
 from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.graph import STAGES, Stage
 from kernelquarry.pipeline.manifest import Fingerprint, StageManifest
 from kernelquarry.pipeline.opening import open_run, sandbox_settings
-from kernelquarry.pipeline.run import Counted, StageDirectory, execute, tag_as
+from kernelquarry.pipeline.run import Counted, StageDirectory, execute, read_shards, tag_as
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
-from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
@@ -47,38 +51,71 @@ KEY = Fingerprint.of((), ())
 HEAVY = ("probe", "lower", "verify")
 NOTHING = {"code": "def main(arguments, tensors):\n    return {}, {}\n", "arguments": []}
 FEW, MANY = 100, 10_000  # records
+SHARD = 1000
+WORDS = sorted({*dir(math), *dir(str), *dir(os)})
 
 
-def weigh(module: Module, sandbox: Sandbox, folder: str) -> Outcome[Module]:
-    """Keeps the module, and the largest memory of its worker (KiB) in a file named after it."""
-    Path(folder, str(os.getpid())).write_text(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+def keep(module: Module, sandbox: Sandbox) -> Outcome[Module]:
     return Kept(module)
 
 
 def peak(number: int) -> float:
-    """MiB of the largest of two worker processes that treat so many modules of 2 KB."""
-    modules = [_module(n) for n in range(number)]
+    """MiB of the largest of two worker processes that treat so many modules of 2 KB, from their start to their end."""
     with tempfile.TemporaryDirectory() as name:
-        seen = Path(name, "seen")
-        seen.mkdir()
-        work = stages.Work("weigh", partial(weigh, folder=str(seen)), Module, stages.Where.GUESTS)
+        paths = [Path(name, f"{first}.parquet") for first in range(0, number, SHARD)]
+        for path, first in zip(paths, range(0, number, SHARD), strict=True):
+            write_shard(path, [_module(n) for n in range(first, min(number, first + SHARD))], Module)
+        work = stages.Work("keep", keep, Module, stages.Where.GUESTS)
         place = stages.Workplace(Path(name, "store"), sandbox_settings(1))
-        execute(
-            lambda: beam.Create(modules) | stages.ApplyStage(work, KEY, place) | tag_as("weigh"),
-            stage="weigh",
-            kind=Module,
-            made_by=KEY,
-            directory=StageDirectory(Path(name, "stage")),
-            inputs={},
-            counted=(Counted("weigh", "module", number),),
-            shards=max(1, number // 1000),
-            options=tuple(PROCESSES.format(2).split()),
-        )
-        return max(int(path.read_text()) for path in seen.iterdir()) / 1024
+        with Scales() as scales:
+            execute(
+                lambda: read_shards(paths, Module) | stages.ApplyStage(work, KEY, place) | tag_as("keep"),
+                stage="keep",
+                kind=Module,
+                made_by=KEY,
+                directory=StageDirectory(Path(name, "stage")),
+                inputs={},
+                counted=(Counted("keep", "module", number),),
+                shards=max(1, number // SHARD),
+                options=tuple(PROCESSES.format(2).split()),
+            )
+        return scales.largest_mb
+
+
+class Scales:
+    """Weighs Beam's worker processes again and again until the block ends."""
+
+    def __init__(self) -> None:
+        self.largest_mb = 0.0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Scales:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.05):
+            for process in psutil.Process().children():
+                with suppress(psutil.NoSuchProcess, psutil.ZombieProcess, FileNotFoundError, ProcessLookupError):
+                    if any("sdk_worker_main" in word for word in process.cmdline()):  # before exec, it is a copy of us
+                        self.largest_mb = max(self.largest_mb, _high_water_mb(process.pid))
+
+
+def _high_water_mb(pid: int) -> float:
+    """Of what the process is now: getrusage tells that of the one that it was forked from, too."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
 
 
 def _module(number: int) -> Module:
-    code = f"# {number}\n" + "x = 'forty characters of some module'\n" * 50
+    random_ = random.Random(number)
+    code = "\n".join(f"{random_.choice(WORDS)} = {random_.choice(WORDS)}({random_.random():.4f})" for _ in range(75))
     source = SourceRef("none", "none", "1", f"{number}.py", "")
     return Module(module_id(code), "Model", code, source, Licence("MIT", ""), ())
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import resource
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 NAMESPACE = "kernelquarry"
 LOST = "lost.parquet"
 MANIFEST = "stage.json"
+_SLICE = 50  # records that a worker is told to read at once, at most
+_SLICES = 64  # of a stage's input, at least where it has as many records: cores of all workers share them
 _ATTEMPTS = 5  # at a stage whose workers die; each goes on from what is stored
 
 
@@ -97,16 +101,25 @@ class WriteOutcomes(beam.PTransform):
             | "Write" >> beam.MapTuple(self._write)
         )
 
-    def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, Any]]:
+    def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, bytes]]:
         Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
         if not isinstance(outcome, Kept):
-            yield LOST, Loss.of(counted, outcome)
+            yield LOST, _pack(Loss.of(counted, outcome))
         elif counted == self._stage:
             index = number_of(outcome.record.id) % self._shards
-            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", outcome.record
+            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", _pack(outcome.record)
 
-    def _write(self, name: str, records: Iterable[Any]) -> None:
-        write_sorted(self._directory / name, records, self._kind)
+    def _write(self, name: str, packed: Iterable[bytes]) -> None:
+        write_sorted(self._directory / name, map(_unpack, packed), self._kind)
+
+
+def _pack(record: Any) -> bytes:
+    """For its way to the worker that writes it: a runner holds a stage's records on it, and may look into each."""
+    return zlib.compress(pickle.dumps(record, pickle.HIGHEST_PROTOCOL), level=1)
+
+
+def _unpack(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(packed))
 
 
 def number_of(id: str) -> int:
@@ -255,5 +268,12 @@ def tag_as(stage: str) -> beam.PTransform:
 
 
 def read_shards(paths: list[Path], kind: type) -> beam.PTransform:
-    """The records of the shards."""
-    return beam.Create([str(path) for path in paths]) | beam.FlatMap(lambda path: read_records(place(path), kind))
+    """The records of the shards, spread over the workers.
+
+    What is spread are places to read at: a runner may hold all that a worker is to get, and hand it over at once.
+    Raises: SchemaError, FileNotFoundError.
+    """
+    held = [(str(path), count_records(path, kind)) for path in paths]
+    length = min(_SLICE, max(1, sum(number for _, number in held) // _SLICES))
+    slices = [(path, start, start + length) for path, number in held for start in range(0, number, length)]
+    return beam.Create(slices) | beam.FlatMapTuple(lambda path, *span: read_records(place(path), kind, *span))

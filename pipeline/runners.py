@@ -29,6 +29,7 @@ from .schema.errors import UserError
 
 DEFAULT = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
 _LOCAL = "FnApiRunner"
+_FRUGAL = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1000000 ARROW_DEFAULT_MEMORY_POOL=system"
 _SPEAKERS = ("run_worker", "beam_control_read", "read_grpc_client_inputs")  # its threads
 _REFUSED = {
     "DaskRunner": "it loses records without an error: of two sinks only the last gets any, tags are mixed up, and what "
@@ -112,7 +113,7 @@ def open_pipeline(options: tuple[str, ...]) -> beam.Pipeline:
     if portable.environment_type == "EXTERNAL":
         environment = ExternalEnvironment.from_options(portable)
     else:
-        command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
+        command = f"{_FRUGAL} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
         environment = SubprocessSDKEnvironment.from_command_string(command)
     direct.direct_running_mode = ""  # is the environment now
     return beam.Pipeline(FnApiRunner(default_environment=environment), parsed)

@@ -71,14 +71,17 @@ class Work:
 
 
 class ApplyStage(beam.PTransform):
-    """PCollection of records -> PCollection of outcomes, each computed once whatever is retried."""
+    """PCollection of records -> PCollection of outcomes, each computed once whatever is retried.
+
+    The records are to be spread over workers already, as `read_shards` and `beam.Create` spread them.
+    """
 
     def __init__(self, work: Work, fingerprint: Fingerprint, workplace: Workplace) -> None:
         super().__init__(label=f"Apply {work.stage}")
         self._doer = _Apply(work, fingerprint, workplace)
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
-        return records | "Spread" >> beam.Reshuffle() | "Work" >> beam.ParDo(self._doer)
+        return records | "Work" >> beam.ParDo(self._doer)
 
 
 class _Apply(beam.DoFn):

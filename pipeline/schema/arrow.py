@@ -15,6 +15,7 @@ No column is nullable. A shard names its record and schema version in its metada
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
@@ -103,15 +104,15 @@ def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
         pq.write_table(table, stream, **_FORMAT)
 
 
-def read_records(path: Path, cls: type[T]) -> Iterator[T]:
-    """The records of a shard, in their order, one row group in memory at a time.
+def read_records(path: Path, cls: type[T], start: int = 0, stop: int = sys.maxsize) -> Iterator[T]:
+    """The records of a shard from `start` up to `stop`, in their order, one row group in memory at a time.
 
     Raises: SchemaError at once if the file is truncated, or of another record or schema version; while
     iterating if its pages are damaged. FileNotFoundError if there is no file.
     """
     file = _open(path)
     _check_schema(file.schema_arrow, cls, path)
-    return map(_decoder(cls), _read_plain(file, path))
+    return map(_decoder(cls), _read_plain(file, path, start, stop))
 
 
 def read_plain(path: Path) -> Iterator[dict[str, Any]]:
@@ -158,11 +159,17 @@ def _source(path: Path) -> Path | pa.BufferReader:
     return path if is_local(path) else pa.BufferReader(read_bytes(path))
 
 
-def _read_plain(file: pq.ParquetFile, path: Path) -> Iterator[dict[str, Any]]:
+def _read_plain(
+    file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sys.maxsize
+) -> Iterator[dict[str, Any]]:
     with file:
         try:
-            for batch in file.iter_batches(batch_size=ROWS_PER_GROUP):
-                yield from batch.to_pylist()
+            ends = 0
+            for group in range(file.num_row_groups):
+                begins, ends = ends, ends + file.metadata.row_group(group).num_rows
+                first, last = max(start, begins), min(stop, ends)
+                if first < last:
+                    yield from file.read_row_group(group).slice(first - begins, last - first).to_pylist()
         except (pa.ArrowInvalid, OSError) as error:  # damaged pages: Arrow's name for it depends on the codec
             raise SchemaError(path, f"damaged data ({_line(error)})", _REMAKE) from error
 

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.funnel import ConservationError
 from kernelquarry.pipeline.run import Counted, StageDirectory, execute, read_shards, tag_as
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Gpus
-from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.loss import Loss, Status
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
@@ -126,3 +126,27 @@ def test_shards_can_be_read_back_in_beam(tmp_path: Path) -> None:
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         codes = pipeline | read_shards(shards, Module) | beam.Map(lambda module: int(module.code))
         assert_that(codes, equal_to([n for n in range(0, 40, 2) if n != 26]))
+
+
+@pytest.mark.parametrize("number", [3, 130, 6000])
+def test_workers_are_told_where_to_read_a_few_records(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(number)]
+    noted = tmp_path / "read"
+
+    def told(path: Path, kind: type, start: int, stop: int) -> list[Module]:
+        found = list(read_records(path, kind, start, stop))
+        with noted.open("a") as stream:
+            stream.write(f"{len(found)}\n")
+        return found
+
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    write_shard(paths[0], modules[: number // 3], Module)
+    write_shard(paths[1], modules[number // 3 :], Module)
+    monkeypatch.setattr("kernelquarry.pipeline.run.read_records", told)
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        found = pipeline | read_shards(paths, Module) | beam.Map(lambda module: module.id)
+        assert_that(found, equal_to([module.id for module in modules]))
+    read = [int(line) for line in noted.read_text().splitlines()]
+    assert max(read) <= 50 and len(read) >= min(number, 64)

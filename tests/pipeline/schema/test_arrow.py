@@ -87,6 +87,8 @@ def test_several_row_groups(tmp_path) -> None:
     write_shard(tmp_path / "many.parquet", many, Loss)
     assert pq.read_metadata(tmp_path / "many.parquet").num_row_groups == 3
     assert list(read_records(tmp_path / "many.parquet", Loss)) == many
+    for start, stop in ((0, 3), (248, 252), (250, 500), (499, 10_000), (501, 502)):
+        assert list(read_records(tmp_path / "many.parquet", Loss, start, stop)) == many[start:stop]
 
 
 def test_enums_come_back_as_enums(tmp_path) -> None:
