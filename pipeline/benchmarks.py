@@ -41,7 +41,7 @@ def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
     if not source.runs:
         return Problem(benchmark, source.name, fingerprint_of(source.code))
     place, found = SourceRef(benchmark, benchmark, "", source.name, ""), []
-    for code in filter(None, (source.code, source.given)):
+    for code in (source.code, *source.given):
         module = Module(module_id(code), source.name, code, place, Licence("NOASSERTION", ""))
         outcome = probe(module, sandbox, _LIMITS)
         found += [outcome.record] if isinstance(outcome, Kept) else []

@@ -26,6 +26,11 @@ _ONE_NAME = {
 }  # fmt: skip
 _WITH_A_CONSTANT = {"add": "shift", "sub": "shift", "mul": "scale", "div": "scale"}
 _ADDED_TO = frozenset({"addmm", "baddbmm", "addbmm", "addmv"})
+_PARTS = frozenset(
+    {"chunk", "diagonal", "narrow", "select", "select_copy", "slice", "slice_copy", "split", "split_with_sizes", "unbind"}
+)  # of what views: they do not show all of it
+_PRODUCTS = frozenset({"mm", "bmm"})
+_OF_ITSELF = {"mul": "pow"} | dict.fromkeys(_PRODUCTS, "gram")  # another function than that of two things
 _SEVERAL = {"mean": ("sum", "scale"), "rsqrt": ("sqrt", "reciprocal")}
 
 
@@ -33,16 +38,21 @@ def paths_of(graph: str) -> Paths:
     """Of a probed module's `graph`; none if it has no operators."""
     paths: Paths = Counter()
     ends: list[_Ends] = []  # of each node, the paths that end in it
-    for node in json.loads(graph):
+    views: list[int] = []  # of each node, the node that it shows all of: itself, or what it views or copies
+    for place, node in enumerate(json.loads(graph)):
+        views.append(place)
         if len(node) == 1:
             ends.append(((_STATE,),) if node[0] in ("parameter", "buffer") else ())
             continue
         operator, takes = base_name(node[0]).rstrip("_"), node[1]
+        if operator in _LAYOUT - _PARTS and len(takes) == 1:
+            views[place] = views[takes[0]]
         if operator in _ADDED_TO and len(takes) == 3:  # what is added to, and the factors
             product = _count(paths, ("mm",), [ends[n] for n in takes[1:]])
             ends.append(_count(paths, ("add",), [ends[takes[0]], product]))
         else:
-            names = () if operator in _LAYOUT else _names(operator, takes)
+            shown = [views[n] for n in takes] if operator in _PRODUCTS else takes
+            names = () if operator in _LAYOUT else _names(operator, shown)
             ends.append(_count(paths, names, [ends[n] for n in takes]))
     return paths
 
@@ -67,8 +77,8 @@ def signature_of(paths: Paths) -> str:
 
 
 def _names(operator: str, takes: list[int]) -> tuple[str, ...]:
-    if operator == "mul" and len(takes) == 2 and takes[0] == takes[1]:
-        return ("pow",)
+    if len(takes) == 2 and takes[0] == takes[1] and operator in _OF_ITSELF:
+        return (_OF_ITSELF[operator],)
     if len(takes) == 1 and operator in _WITH_A_CONSTANT:
         return (_WITH_A_CONSTANT[operator],)
     return _SEVERAL.get(operator, (_ONE_NAME.get(operator, operator),))

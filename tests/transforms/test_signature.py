@@ -52,6 +52,15 @@ def test_paths_stay_when_something_comes_before_or_after() -> None:
     assert paths & plain == plain and size(paths) == size(plain) + 2
 
 
+def test_a_product_of_something_with_itself_is_no_product_of_two() -> None:
+    transposed = ["aten.transpose", [0]]
+    itself = signature(X, transposed, ["aten.bmm", [0, 1]])
+    assert itself == signature(X, ["aten.view", [0]], ["aten.t", [1]], ["aten.mm", [2, 0]])
+    assert itself != signature(X, X, ["aten.transpose", [1]], ["aten.bmm", [0, 2]])
+    halves = (X, ["aten.slice", [0]], ["aten.slice", [0]], ["aten.bmm", [1, 2]])
+    assert signature(*halves) == signature(X, X, ["aten.bmm", [0, 1]])
+
+
 def test_constants_are_blind_and_squares_are_powers() -> None:
     assert signature(X, ["aten.mul", [0, 0]]) == signature(X, ["aten.pow", [0]])
     assert signature(X, ["aten.mul", [0]]) == signature(X, ["aten.div", [0]]) != signature(X, X, ["aten.mul", [0, 1]])

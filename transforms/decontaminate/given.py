@@ -7,12 +7,14 @@ benchmark runs on a GPU runs within probing's limits.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 _LARGE, _SIZE = 16, 32  # every integer from _LARGE on becomes _SIZE
+_NAMES = re.compile(r"(channels?|features?|filters?|planes|dim|width)$|(input|hidden|output|embed\w*|state|model)_size$")
 _ARGUMENTS = "get_init_inputs"
 
 
@@ -34,8 +36,15 @@ def given_arguments(text: str) -> list[ast.expr]:
     return []
 
 
-def with_arguments(code: str, arguments: list[ast.expr]) -> str:
-    """The code with these as the constructor's defaults; "" if it does not take as many."""
+def with_arguments(code: str, arguments: list[ast.expr]) -> tuple[str, ...]:
+    """The code with these as the constructor's defaults, none if it does not take as many.
+
+    Twice, where a number that is named as a size is small: probing takes other sizes for a row, whatever they were.
+    """
+    return tuple(dict.fromkeys(filter(None, (_constructed(code, arguments, sized) for sized in (False, True)))))
+
+
+def _constructed(code: str, arguments: list[ast.expr], sized: bool) -> str:
     tree = parse(code)
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
@@ -45,9 +54,16 @@ def with_arguments(code: str, arguments: list[ast.expr]) -> str:
                     kept = part.args.defaults[max(0, len(part.args.defaults) - places + len(arguments)) :]
                     if not 0 < len(arguments) <= places or len(arguments) + len(kept) < places:
                         return ""
-                    part.args.defaults = [*arguments, *kept]
+                    names = [argument.arg for argument in (*part.args.posonlyargs, *part.args.args)][1:]
+                    given = zip(names, arguments, strict=False)
+                    part.args.defaults = [*(_size(n, a) if sized else a for n, a in given), *kept]
                     return ast.unparse(ast.fix_missing_locations(tree))
     return ""
+
+
+def _size(name: str, argument: ast.expr) -> ast.expr:
+    whole = isinstance(argument, ast.Constant) and type(argument.value) is int
+    return ast.Constant(_SIZE) if whole and _NAMES.search(name) else argument
 
 
 class _Written(ast.NodeTransformer):

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.ids import canonical
 
 from .fingerprint import Fingerprint, Problem
 
-FORMAT = 2  # changes with the fingerprints: an old index would find nothing and say nothing
+FORMAT = 3  # changes with the fingerprints: an old index would find nothing and say nothing
 SUFFIX = ".index.jsonl"
 _SHIPPED = Path(__file__).parent / "benchmarks"
 

@@ -34,7 +34,7 @@ class Source:
 
     name: str
     code: str
-    given: str = ""  # the code constructed as the benchmark does, see `given.py`; "" if that is not known
+    given: tuple[str, ...] = ()  # the code constructed as the benchmark does, see `given.py`; none if that is not known
     runs: bool = True  # False: kernels, which are compared by their text alone
 
 

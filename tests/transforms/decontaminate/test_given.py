@@ -54,12 +54,21 @@ def test_what_gives_nothing(text: str) -> None:
     ],
 )
 def test_arguments_become_defaults(parameters: str, expected: str | None) -> None:
-    code = with_arguments(HEAD.format(parameters), given_arguments("def get_init_inputs():\n    return [64, 3]"))
-    assert code == "" if expected is None else f"def __init__(self, {expected}):" in code
+    codes = with_arguments(HEAD.format(parameters), given_arguments("def get_init_inputs():\n    return [64, 3]"))
+    assert [f"def __init__(self, {expected}):" in code for code in codes] == ([] if expected is None else [True])
+
+
+def test_small_sizes_are_given_as_they_are_and_as_rows_have_them() -> None:
+    tail = "def get_init_inputs():\n    return [3, 64, 3, 8, (1, 2)]"
+    header = HEAD.format("in_channels, out_channels, kernel_size, hidden_size, dim")
+    as_it_is, sized = with_arguments(header, given_arguments(tail))
+    assert "in_channels=3, out_channels=32, kernel_size=3, hidden_size=8, dim=(1, 2)" in as_it_is
+    assert "in_channels=32, out_channels=32, kernel_size=3, hidden_size=32, dim=(1, 2)" in sized
 
 
 def test_a_problem_has_both(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from torch import nn\n" + HEAD.format("a, b, c, d, e") + TAIL)
     (problem,) = read_problems(str(tmp_path))
     assert isinstance(problem, Source) and "self, a, b, c, d, e)" in problem.code
-    assert "a=32, b=(32, 1, 1), c=3, d=0.5" in problem.given and "get_init_inputs" not in problem.given
+    (given,) = problem.given
+    assert "a=32, b=(32, 1, 1), c=3, d=0.5" in given and "get_init_inputs" not in given

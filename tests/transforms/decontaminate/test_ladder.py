@@ -24,6 +24,7 @@ from kernelquarry.transforms.decontaminate import (
     shipped,
     write_index,
 )
+from kernelquarry.transforms.decontaminate.index import FORMAT
 
 GRAPH = json.dumps([["input"], ["aten.sin", [0]], ["aten.cos", [1]], ["aten.exp", [2]]])
 LONGER = json.dumps([["input"], ["aten.tan", [0]], ["aten.sin", [1]], ["aten.cos", [2]], ["aten.exp", [3]]])
@@ -119,7 +120,7 @@ def test_an_index_of_another_format_or_cut_short_is_refused(tmp_path: Path) -> N
     path = tmp_path / "bench.index.jsonl"
     write_index(path, "bench", "2.0", [PROBLEM])
     text = path.read_text()
-    path.write_text(text.replace('"format":2', '"format":1'))
+    path.write_text(text.replace(f'"format":{FORMAT}', '"format":1'))
     with pytest.raises(UserError, match="index of format 1"):
         read_index(path)
     path.write_text(text.partition("\n")[0] + "\n")
