@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import pickle
 import resource
 import time
 import zlib
@@ -20,7 +20,7 @@ from kernelquarry.transforms.stage import GPUS_BUSY
 from .funnel import ConservationError, StageCounts
 from .manifest import Fingerprint, StageManifest
 from .runners import DEFAULT, WorkerDied, open_pipeline, run_pipeline
-from .schema.arrow import count_records, read_records, write_shard
+from .schema.arrow import count_records, from_plain, read_records, to_plain, write_shard
 from .schema.errors import UserError
 from .schema.files import digest, place, remove_tree
 from .schema.ids import sha256
@@ -110,16 +110,17 @@ class WriteOutcomes(beam.PTransform):
             yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", _pack(outcome.record)
 
     def _write(self, name: str, packed: Iterable[bytes]) -> None:
-        write_sorted(self._directory / name, map(_unpack, packed), self._kind)
+        kind = Loss if name == LOST else self._kind
+        write_sorted(self._directory / name, (_unpack(each, kind) for each in packed), kind)
 
 
 def _pack(record: Any) -> bytes:
     """For its way to the worker that writes it: a runner holds a stage's records on it, and may look into each."""
-    return zlib.compress(pickle.dumps(record, pickle.HIGHEST_PROTOCOL), level=1)
+    return zlib.compress(json.dumps(to_plain(record)).encode(), level=1)
 
 
-def _unpack(packed: bytes) -> Any:
-    return pickle.loads(zlib.decompress(packed))
+def _unpack(packed: bytes, kind: type) -> Any:
+    return from_plain(json.loads(zlib.decompress(packed)), kind)
 
 
 def number_of(id: str) -> int:

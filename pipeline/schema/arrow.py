@@ -159,9 +159,7 @@ def _source(path: Path) -> Path | pa.BufferReader:
     return path if is_local(path) else pa.BufferReader(read_bytes(path))
 
 
-def _read_plain(
-    file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sys.maxsize
-) -> Iterator[dict[str, Any]]:
+def _read_plain(file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sys.maxsize) -> Iterator[dict[str, Any]]:
     with file:
         try:
             ends = 0

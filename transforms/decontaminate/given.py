@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 _LARGE, _SIZE = 16, 32  # every integer from _LARGE on becomes _SIZE
-_NAMES = re.compile(r"(channels?|features?|filters?|planes|dim|width)$|(input|hidden|output|embed\w*|state|model)_size$")
+_NAMES = re.compile(r"(channels?|features?|filters?|planes|dim|width|(input|hidden|output|embed\w*|model)_size)$")
 _ARGUMENTS = "get_init_inputs"
 
 
