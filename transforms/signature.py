@@ -27,7 +27,8 @@ _ONE_NAME = {
 _WITH_A_CONSTANT = {"add": "shift", "sub": "shift", "mul": "scale", "div": "scale"}
 _ADDED_TO = frozenset({"addmm", "baddbmm", "addbmm", "addmv"})
 _PARTS = frozenset({  # of what views: they do not show all of it
-    "chunk", "diagonal", "narrow", "select", "select_copy", "slice", "slice_copy", "split", "split_with_sizes", "unbind",
+    "chunk", "diagonal", "narrow", "select", "select_copy", "slice", "slice_copy", "split",
+    "split_with_sizes", "unbind",
 })  # fmt: skip
 _PRODUCTS = frozenset({"mm", "bmm"})
 _OF_ITSELF = {"mul": "pow"} | dict.fromkeys(_PRODUCTS, "gram")  # another function than that of two things
