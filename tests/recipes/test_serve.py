@@ -14,18 +14,24 @@ from typing import Any
 import pytest
 import torch
 from aiohttp import web
+from corpus import HERE, load_case
+from factories import make_verdict
 from transformers import AutoModelForCausalLM
 
 from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.pipeline.schema.records import Verified
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.samplers import EndpointModel
 from kernelquarry.recipes.serve import Server, SlotWriter, serve
-from kernelquarry.transforms.distill import Client
+from kernelquarry.transforms.distill import Client, School, distill
 from kernelquarry.transforms.distill.client import Ask
-from kernelquarry.transforms.distill.teachers import Limits, Teacher, Teaching, Terms
+from kernelquarry.transforms.distill.teachers import Teacher, Teaching, Terms
 
+OWN = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-22")
 CHATS = [[Message(role="user", content=text)] for text in ("one", "a longer one", "two", "three and more")]
 
 
@@ -108,8 +114,7 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
         )
         for limit in (20, 6)
     ]
-    terms = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-22")
-    table = Teaching(teachers=tuple(teachers), terms={"own": terms}, limits=Limits())
+    table = Teaching(teachers=tuple(teachers), terms={"own": OWN})
     asks = [Ask(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
     with Client(table, None) as client:
         replies = client.ask_all(asks)
@@ -118,6 +123,27 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
         assert reply.content == alone(tiny_model, writer, list(ask.messages), ask.teacher.max_tokens)
         assert reply.model == "ours" and reply.prompt_tokens == len(writer.read(ask.messages, 1))
         assert (reply.finish == "length") == (reply.completion_tokens == ask.teacher.max_tokens)
+
+
+def test_what_it_writes_is_judged_and_says_who_wrote_it(tiny_model: Path) -> None:
+    """Of random weights: an answer that is none."""
+    seed = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
+    roomy = SlotWriter(str(tiny_model), "ours", "chatml.jinja", slots=4, context=4000)
+    with Served(roomy) as served, Sandbox(SandboxSettings(workers=1)) as sandbox:
+        teacher = Teacher(
+            name="round-0", model="ours", url=served.url, kind="own", terms="own", samples=2, max_tokens=30
+        )
+        table = Teaching(teachers=(teacher,), terms={"own": OWN}, repairs=1)
+        with Client(table, None) as client:
+            outcome = distill(seed, sandbox, School(table, client))
+    assert isinstance(outcome, Kept)
+    attempts = outcome.record.attempts
+    assert {attempt.lost[0].reason for attempt in attempts} <= {"no_answer", "no_code"}
+    written = [attempt.candidate.distillation[0] for attempt in attempts]
+    assert [(said.route, len(said.turns)) for said in written][:4] == [("write", 1)] * 2 + [("refine", 1)] * 2
+    assert {(said.teacher, said.served, said.endpoint, said.terms.value) for said in written} == {
+        ("round-0", "ours", "own", "own")
+    }
 
 
 def test_what_waits_for_a_stream_gets_the_answer_in_one_part(served: Served) -> None:

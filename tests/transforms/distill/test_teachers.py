@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,15 @@ def test_what_a_server_may_be_told_beside_numbers(tmp_path: Path) -> None:
     )
     assert table.teachers[0].sampling["chat_template_kwargs"] == {"enable_thinking": False}
     assert table.terms["open"].read_on == "2026-11-01"
+
+
+def test_the_tables_in_the_docs_are_tables(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "distillation.md").read_text()
+    whole, own = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert load(tmp_path, whole).teachers[0].name == "local"
+    paid = re.sub(r"^# (?=\w+ = )", "", whole, flags=re.MULTILINE)  # what hosted ones also have
+    assert load(tmp_path, paid).teachers[0].usd_per_million_output == 2.0
+    assert load(tmp_path, own).teachers[0].kind == "own"
 
 
 def test_terms_that_forbid_can_be_overruled_by_name(tmp_path: Path) -> None:
