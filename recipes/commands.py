@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +32,7 @@ ChatOption = Annotated[str, typer.Option(help="Chat template of recipes/chat in 
 VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: what is done; -vv: all.")]
 
 DATASET = "out/tiny/dataset"
-WORKERS = 2
+WORKERS = max(2, (os.cpu_count() or 1) - 2)  # what trains and writes needs some itself
 MODEL = "out/train/smollm2-135m/grpo/model"
 
 
