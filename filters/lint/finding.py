@@ -54,4 +54,4 @@ class Finding:
         return _RULES[self.id]
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.what}"
+        return f"line {self.line}: {self.what}" if self.line else self.what  # 0: the file as a whole
