@@ -2,12 +2,14 @@
 
     python benchmarks/scale.py memory                      # a worker's memory with 100 times the input; 2 minutes
     python benchmarks/scale.py speedup                     # mine, probe and lower by 1 and by 2 worker processes
-    python benchmarks/scale.py overhead out/tiny --records 60
+    python benchmarks/scale.py overhead out/tiny           # a build's probe, lower and verify again; 15 minutes
     python benchmarks/scale.py capacity out/tiny out/default   # what a file costs each stage, for docs/scale.md
 
-`overhead` does the work of a finished run's probe, lower and verify again for some of its records. What the stage
-functions themselves take is what their threads on the host and their guests' processes took, less a guest that does
-nothing for each; all other core time of the stage is overhead: Beam, the store, warm processes, forks and messages.
+`overhead` does the work of a finished run's probe, lower and verify again, for all of its records or, with `--records`,
+some of each. What the stage functions take is what their threads on the host and their guests took, less a guest that
+does nothing for each; all other core time of a stage is overhead: Beam, the store, warm processes, forks and messages.
+Warm processes start once in a stage, so that some records bear more of them than all do. Cores that wait for the last
+records of a stage do nothing, which is no core time: how much of the wall time stage functions fill is told beside it.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import psutil
 
 from kernelquarry.pipeline.build import Run
@@ -36,8 +38,8 @@ from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.graph import STAGES, Stage
 from kernelquarry.pipeline.manifest import Fingerprint, StageManifest
 from kernelquarry.pipeline.opening import open_run, sandbox_settings
-from kernelquarry.pipeline.run import Counted, StageDirectory, execute, read_shards, tag_as
-from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
+from kernelquarry.pipeline.run import Counted, StageDirectory, core_seconds, execute, read_shards, tag_as
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -147,7 +149,8 @@ class Clock:
     """Core seconds of stage functions: of their threads here, and of their guests."""
 
     def __init__(self) -> None:
-        self._lock, self.here_s, self.guests_s, self.guests = threading.Lock(), 0.0, 0.0, 0
+        self._lock, self.here_s, self.guests_s = threading.Lock(), 0.0, 0.0
+        self.guests = Counter[str]()  # by kind
 
     def guarded(self, guarded: Any, work: Any, given: Any, *services: Any) -> Any:
         began = time.thread_time()
@@ -162,39 +165,57 @@ class Clock:
         with self._lock:  # sending it and waiting for it is no work of the stage's
             self.here_s -= time.thread_time() - began
             self.guests_s += report.cpu_s
-            self.guests += 1
+            self.guests[job.kind] += 1
         return report
 
 
-def overhead(root: Path, number: int) -> None:
-    run = open_run(root, None, Path("out/cache"), sandbox_settings())
-    with Sandbox(run.workplace.sandbox) as sandbox:
-        nothing = [sandbox.run(Job("script", NOTHING)).cpu_s for _ in range(20)]
-    empty_s = sorted(nothing)[len(nothing) // 2]
-    clock, core_s = Clock(), 0.0
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Core seconds of a stage."""
+
+    records: int
+    core_s: float  # all of them
+    bare_s: float  # of the stage functions
+    starts_s: float  # of warm processes, until they are warm
+    guests_s: float  # of guests that do nothing, as many as there were: forks and messages
+    wall_s: float
+
+    @property
+    def rest_s(self) -> float:
+        """Beam, the store, reading and writing shards."""
+        return self.core_s - self.bare_s - self.starts_s - self.guests_s
+
+
+def overhead(root: Path, number: int | None) -> None:
+    run, cores = open_run(root, None, Path("out/cache"), sandbox_settings()), os.cpu_count() or 1
+    spent = [_again(run, stage, number) for stage in STAGES if stage.name in HEAVY]
+    total = Spent(*(sum(values) for values in zip(*map(astuple, spent), strict=True)))
+    filled = total.bare_s / (cores * total.wall_s)
+    note = (
+        f"{' + '.join(str(each.records) for each in spent)} records: {total.core_s:.0f} core-seconds, "
+        f"{total.bare_s:.0f} in the stage functions, {total.starts_s:.0f} until processes were warm, "
+        f"{total.guests_s:.0f} forks and messages, {total.rest_s:.0f} Beam and the store; "
+        f"{total.wall_s:.0f} s on {cores} cores, of which stage functions filled {filled:.0%}"
+    )
+    command = f"{COMMAND} overhead out/{root.name}" + (f" --records {number}" if number else "")
+    record("scale.overhead", 100 * (total.core_s / total.bare_s - 1), command, note)
+
+
+def _again(run: Run, stage: Stage, number: int | None) -> Spent:
+    """A stage on `number` of its inputs, None for all of them, with an empty store."""
+    assert stage.takes is not None and stage.work is not None
+    work, kind, clock = stage.work, stage.takes, Clock()
+    before = run.directory(STAGES[STAGES.index(stage) - 1])
+    kept = [each for path in before.kept for each in read_records(path, kind)]
+    given = kept[:: max(1, len(kept) // number)][:number] if number else kept
     guarded, started = stages.run_guarded, Sandbox.run
     stages.run_guarded = partial(clock.guarded, guarded)
     Sandbox.run = lambda sandbox, job: clock.run(started, sandbox, job)  # type: ignore[method-assign]
-    for stage in STAGES:
-        if stage.name in HEAVY:
-            core_s += _again(run, stage, number)
-    bare_s = clock.here_s + clock.guests_s - clock.guests * empty_s
-    note = f"{number} records a stage: {core_s:.0f} core-seconds, {bare_s:.0f} of them in the stage functions"
-    command = f"{COMMAND} overhead out/{root.name} --records {number}"
-    record("scale.overhead", 100 * (core_s / bare_s - 1), command, note)
-
-
-def _again(run: Run, stage: Stage, number: int) -> float:
-    """Core seconds of a stage on `number` of its inputs, with an empty store."""
-    assert stage.takes is not None and stage.work is not None
-    work = stage.work
-    before = run.directory(STAGES[STAGES.index(stage) - 1])
-    kept = [each for path in before.kept for each in read_records(path, stage.takes)]
-    given = kept[:: max(1, len(kept) // number)][:number]
     with tempfile.TemporaryDirectory() as name:
-        place = replace(run.workplace, store=Path(name, "store"))
+        place, shard = replace(run.workplace, store=Path(name, "store")), Path(name, "given.parquet")
+        write_shard(shard, given, kind)
         manifest = execute(
-            lambda: beam.Create(given) | stages.ApplyStage(work, KEY, place) | tag_as(stage.name),
+            lambda: read_shards([shard], kind) | stages.ApplyStage(work, KEY, place) | tag_as(stage.name),
             stage=stage.name,
             kind=stage.gives,
             made_by=KEY,
@@ -203,7 +224,31 @@ def _again(run: Run, stage: Stage, number: int) -> float:
             counted=(Counted(stage.name, "module", len(given)),),
             shards=1,
         )
-    return manifest.core_s
+    stages.run_guarded, Sandbox.run = guarded, started  # type: ignore[method-assign]
+    empty_s, job_s = _nothing(run.workplace.sandbox)
+    guests = clock.guests.total()
+    bare_s = clock.here_s + clock.guests_s - guests * empty_s
+    starts_s = _starting(run.workplace.sandbox, tuple(clock.guests))
+    spent = Spent(len(given), manifest.core_s, bare_s, starts_s, guests * job_s, manifest.seconds)
+    print(stage.name, spent, flush=True)
+    return spent
+
+
+def _nothing(settings: SandboxSettings, jobs: int = 100) -> tuple[float, float]:
+    """Core seconds of a guest that does nothing: its own, and those of all processes."""
+    before, own = core_seconds(), []
+    with Sandbox(settings) as sandbox:
+        own = [sandbox.run(Job("script", NOTHING)).cpu_s for _ in range(jobs)]
+    all_s = core_seconds() - before - _starting(settings, ("script",))
+    return sorted(own)[jobs // 2], max(0.0, all_s / jobs)
+
+
+def _starting(settings: SandboxSettings, kinds: tuple[str, ...]) -> float:
+    """Core seconds until the warm processes of these kinds are warm."""
+    before = core_seconds()
+    with Sandbox(settings) as sandbox:
+        sandbox.start(kinds)
+    return core_seconds() - before
 
 
 def capacity(roots: list[Path]) -> None:
@@ -227,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("memory", "speedup", "overhead", "capacity"))
     parser.add_argument("runs", type=Path, nargs="*")
-    parser.add_argument("--records", type=int, default=60)
+    parser.add_argument("--records", type=int, help="of each stage that `overhead` repeats; all if it is not given")
     given = parser.parse_args()
     match given.what:
         case "memory":
