@@ -26,6 +26,8 @@ _IMPLICIT = frozenset(
     "_register_state_dict_hook get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ "
     "__set_name__ __get__ __set__".split()
 )
+# Methods that the constructors of torch's own layers call.
+_CALLED_BY_LAYERS = frozenset({"reset_parameters", "_reset_parameters"})
 _SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
 _INERT_MODULES = frozenset(
     "ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Hardswish Hardsigmoid "
@@ -158,6 +160,8 @@ class _Pruner:
             return node
         # The entry point gets a `forward` of its own, also where constructors run the modules that they hold.
         kept = methods - {"forward"} if node.name == ENTRY_POINT else methods
+        if any(_is_layer(ast.unparse(base)) for base in node.bases):
+            kept = kept | _CALLED_BY_LAYERS
         functions = ast.FunctionDef | ast.AsyncFunctionDef
         body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
@@ -186,17 +190,26 @@ class _Pruner:
     def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
         if runs_modules:
             return kept
-        read = {
-            child.attr
-            for node in kept.values()
-            for child in ast.walk(node)
-            if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load)
-        } | {
-            child.value
-            for node in kept.values()
-            for child in ast.walk(node)
-            if isinstance(child, ast.Constant) and isinstance(child.value, str)
-        }
+        read = (
+            {
+                child.attr
+                for node in kept.values()
+                for child in ast.walk(node)
+                if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load)
+            }
+            | {
+                child.target.attr  # adding to it reads it
+                for node in kept.values()
+                for child in ast.walk(node)
+                if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Attribute)
+            }
+            | {
+                child.value
+                for node in kept.values()
+                for child in ast.walk(node)
+                if isinstance(child, ast.Constant) and isinstance(child.value, str)
+            }
+        )
         reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
         return _without_empty_modules(reduced)
 
@@ -211,6 +224,10 @@ def hasattr_of_module(name: str) -> bool:
         "register_state_dict_pre_hook", "register_load_state_dict_post_hook", "__setattr__", "setattr", "get_submodule",
         "register_full_backward_hook", "zero_grad", "keys", "values", "items", "update", "__init__", "share_memory",
     )  # fmt: skip
+
+
+def _is_layer(base: str) -> bool:
+    return base.startswith("nn.") and base != "nn.Module"
 
 
 class _Plain(ast.NodeTransformer):

@@ -112,6 +112,27 @@ def test_the_rest_goes() -> None:
     assert "class ModelNew(nn.Module):" in text and "def __init__(self, width=4):" in text
 
 
+def test_what_a_constructor_adds_to_stays() -> None:
+    code = BLOCK.replace("self.scale = width ** -0.5", "self.count = 1\n        self.count += width")
+    assert "self.count = 1" in made(code, ())
+
+
+def test_what_the_constructor_of_a_layer_calls_stays() -> None:
+    code = """
+        import torch
+        from torch import nn
+
+        class Model(nn.Embedding):
+            def reset_parameters(self):
+                nn.init.constant_(self.weight, 0.5)
+
+            def forward(self, x):
+                return super().forward(x) + 1
+    """
+    assert "nn.init.constant_(self.weight, 0.5)" in made(textwrap.dedent(code), ("weight",))
+    assert "constant_" not in made(textwrap.dedent(code).replace("nn.Embedding", "nn.Module"), ())
+
+
 def test_what_forward_reads_of_constants_stays() -> None:
     code = BLOCK.replace("width ** -0.5", "torch.full((4,), 0.5)")
     assert "self.scale = torch.full((4,), 0.5)" in made(code, (), ("scale",))
