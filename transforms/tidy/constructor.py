@@ -75,6 +75,7 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
     module = parse(source)
     imports = Imports()
     definitions: dict[str, ast.stmt] = {}
+    additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
     for node in module.body:
         match node:
             case ast.Import() | ast.ImportFrom():
@@ -82,6 +83,12 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 if name not in _HARNESS:
                     definitions[name] = node
+                    owners = [root for root in map(_owner, node.decorator_list) if root in definitions]
+                    if owners:
+                        additions[name] = owners[0]
+            case ast.Expr(value=ast.Call() as call) if (root := _owner(call)) in definitions:
+                added = f"{root}, line {node.lineno}"
+                definitions[added], additions[added] = node, root
             case ast.Assign(targets=targets):
                 for target in targets:
                     for part in ast.walk(target):
@@ -94,7 +101,7 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
             case _:
                 raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
     protected = {part for name in state for part in name.split(".")} | set(kept_attributes)
-    pruned = _Pruner(definitions, imports, protected).prune()
+    pruned = _Pruner(definitions, additions, imports, protected).prune()
     order = list(dict.fromkeys(id(node) for node in module.body))
     unique = {id(definitions[name]): pruned[name] for name in pruned}
     kept = [unique[key] for key in order if key in unique]
@@ -115,6 +122,14 @@ def _renamed(node: ast.stmt) -> ast.stmt:
     return node
 
 
+def _owner(node: ast.expr) -> str:
+    """ "registry" of `registry.add("relu", nn.ReLU)`, and of `@registry.named("relu")`; "" of others."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(name))) | ast.Attribute(value=ast.Name(name)):
+            return name
+    return ""
+
+
 def _loaded(nodes: Sequence[ast.AST]) -> set[str]:
     return {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
 
@@ -131,8 +146,11 @@ def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 class _Pruner:
-    def __init__(self, definitions: dict[str, ast.stmt], imports: Imports, protected: set[str]) -> None:
+    def __init__(
+        self, definitions: dict[str, ast.stmt], additions: dict[str, str], imports: Imports, protected: set[str]
+    ) -> None:
         self._definitions = definitions
+        self._additions = additions
         self._imports = imports
         self._protected = protected
 
@@ -149,6 +167,7 @@ class _Pruner:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
             mentioned = _mentioned(kept.values())
             further = {name for name in definitions if name in _loaded(list(kept.values()))}
+            further |= {added for added, root in self._additions.items() if root in reached}
             if further <= reached and mentioned - {"forward"} <= methods:
                 break
             reached |= further

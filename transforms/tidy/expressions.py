@@ -216,6 +216,10 @@ class Expressions:
         shape, *rest = node.args
         filling = rest[0] if len(rest) == 2 else ast.Constant(0)
         if not isinstance(shape, ast.List):  # "tl.full(x.shape, 0.0, x.dtype)"
+            like = rest[-1].value if isinstance(rest[-1], ast.Attribute) else None
+            known = self.expression(like)[1] if like is not None else Value()
+            if known.dtype.startswith(("int", "uint")) and literal(filling) is not None:
+                filling = forms.cast_literal(filling, known.dtype)
             return filling, literal(filling) or Value()
         dtype = ast.unparse(node.args[-1]).removeprefix("tl.")
         blocks = [ast.unparse(size) for size in shape.elts]
@@ -242,6 +246,7 @@ class Expressions:
             test, known_test = self.expression(condition)
             if isinstance(test, ast.Constant):
                 return (a, known_a) if test.value else (b, known_b)
+            a, b = forms.chosen(a, test, 1), forms.chosen(b, test, 2)
             if ast.unparse(a) == ast.unparse(b) or self._is_padded(a, b, [ast.unparse(test)]):
                 return a, known_a
             known = combined([known_a, known_b])

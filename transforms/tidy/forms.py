@@ -120,6 +120,14 @@ def cast_literal(node: ast.expr, dtype: str) -> ast.expr:
     return parsed(repr(value))
 
 
+def chosen(node: ast.expr, test: ast.expr, branch: int) -> ast.expr:
+    """What `tl.where(test, a, b)` is where `test` has been decided: its argument at `branch`; others as they are."""
+    match node:
+        case ast.Call(func=function, args=[condition, _, _] as parts) if ast.unparse(function) == "tl.where":
+            return parts[branch] if ast.unparse(condition) == ast.unparse(test) else node
+    return node
+
+
 def short_float(node: ast.expr) -> ast.expr:
     """A number of float32 by as few digits as tell it from others: 1e-06 for 9.999999974752427e-07."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, float) or abs(node.value) > 3e38:

@@ -11,14 +11,15 @@ from collections.abc import Callable
 
 from kernelquarry.pipeline.schema.syntax import parse_expression
 
-_ALIASES = {"numpy.pi": "math.pi", "numpy.sqrt": "math.sqrt", "numpy.log": "math.log", "numpy.exp": "math.exp",
-            "numpy.prod": "math.prod", "numpy.log2": "math.log2", "numpy.ceil": "math.ceil",
-            "numpy.floor": "math.floor", "numpy.inf": "math.inf"}  # fmt: skip
+_ALIASES = {f"numpy.{name}": f"math.{name}" for name in
+            "pi e inf nan sqrt log log2 log10 exp prod ceil floor sin cos tan".split()}  # fmt: skip
+_OF_NUMPY_ALONE = ("numpy.ndarray", "numpy.generic", "numpy.number", "numpy.integer", "numpy.floating")
 
 
-# Modules of the standard library that the linter lets a model import, too (`filters/lint/reach.py`).
+# Modules of the standard library that only compute, or look at code: some of those that a mined module may import.
 _STANDARD = frozenset(
-    "abc collections copy dataclasses enum functools itertools math numbers operator typing warnings".split()
+    "abc bisect cmath collections copy dataclasses difflib enum fractions functools hashlib heapq inspect itertools "
+    "math numbers operator re statistics string textwrap types typing warnings".split()
 )
 
 
@@ -118,6 +119,8 @@ class _PlainPython(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = self._name(node.func)
+        if ast.unparse(node.func) == "isinstance":
+            node.args = [_WithoutTypes(self._imports).visit(argument) for argument in node.args]
         self.generic_visit(node)
         if name == "functools.partial":
             return _partial(node)
@@ -128,7 +131,25 @@ class _PlainPython(ast.NodeTransformer):
         if name == "collections.OrderedDict":
             node.func = _expression("nn.modules.container.OrderedDict")
         if name.startswith("math.") and not node.keywords:
+            if self._imports.resolve(node.func).startswith("numpy."):
+                self._imports.add(ast.Import([ast.alias("math")]))
+                node.func = _expression(name)
             return _number(name.removeprefix("math."), node)
+        return node
+
+
+class _WithoutTypes(ast.NodeTransformer):
+    """`isinstance(x, (int, np.integer))` without numpy's types: in a file without numpy there is no such `x`."""
+
+    def __init__(self, imports: Imports) -> None:
+        self._imports = imports
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return _expression("()") if self._imports.resolve(node) in _OF_NUMPY_ALONE else node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        self.generic_visit(node)
+        node.elts = [part for part in node.elts if not (isinstance(part, ast.Tuple) and not part.elts)]
         return node
 
 

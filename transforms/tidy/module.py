@@ -53,7 +53,7 @@ def render_module(lowered: Lowered, autotuned: bool = False) -> Rendered:
 def _rendered(
     lowered: Lowered, given: Mapping[str, Argument], bodies: Sequence[Body], functions: Sequence[str], forward: str
 ) -> Rendered:
-    kept = [binding.name.split(".")[0].split("[")[0] for binding in lowered.bindings]
+    kept = [part for binding in lowered.bindings for part in re.findall(r"\w+", binding.name)]
     constructor = slice_constructor(lowered.probed.python_code, [state.name for state in lowered.probed.state], kept)
     kernels = [kernel.function for body in bodies for kernel in body.kernels.values()]
     combines = list(bodies[0].combines.values())
@@ -71,8 +71,9 @@ def _rendered(
     entry = constructor.entry
     constants = [binding for binding in lowered.bindings if binding.source is Source.CONSTANT]
     reached = {binding.name: given[binding.argument].expression for binding in constants}
-    for expression, buffer in _register_constants(entry, reached).items():
-        forward = re.sub(rf"{re.escape(expression)}(?!\w)", f"self.{buffer}", forward)
+    used = {name: expression for name, expression in reached.items() if re.search(_whole(expression), forward)}
+    for expression, buffer in _register_constants(entry, used).items():
+        forward = re.sub(_whole(expression), f"self.{buffer}", forward)
     texts = [
         *(LIBRARY[name] for name in library),
         *(function_text(combine) for combine in combines),
@@ -89,6 +90,11 @@ def _rendered(
         is_tuned=any(kernel.is_tuned for body in bodies for kernel in body.kernels.values()),
         extern_operators=tuple(sorted({operator for body in bodies for operator in body.extern})),
     )
+
+
+def _whole(expression: str) -> str:
+    """A pattern for `self.conv.weight` that is no part of `self.conv.weight_v`."""
+    return rf"{re.escape(expression)}(?!\w)"
 
 
 def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[str, str]:

@@ -242,6 +242,32 @@ def test_what_forward_reads_of_constants_stays() -> None:
             def forward(self, x):
                 return x * self.scale
         """,
+        # What is added to a definition where it stands, by a call and by a decorator
+        """
+        class Registry(dict):
+            def add(self, name, kind):
+                self[name] = kind
+
+            def named(self, name):
+                return lambda kind: self.setdefault(name, kind)
+
+        LAYERS = Registry()
+        OTHERS = Registry()
+        LAYERS.add("linear", nn.Linear)
+        OTHERS.add("unused", nn.Linear)
+
+        @LAYERS.named("twice")
+        def twice(width):
+            return nn.Sequential(*(LAYERS["linear"](width, width) for _ in range(2)))
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = LAYERS["twice"](3)
+
+            def forward(self, x):
+                return self.layers(x)
+        """,
         # The standard library in plain Python
         """
         import math
@@ -266,6 +292,24 @@ def test_the_state_is_the_references(code: str) -> None:
     text = same_state(header + textwrap.dedent(code))
     modules = {name.split(".")[0] for line in ast.walk(ast.parse(text)) for name in _imported(line)}
     assert modules <= {"torch"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("nn.Parameter(torch.ones(int(np.prod([2, width]))))", "math.prod([2, width])"),
+        ("nn.Parameter(torch.ones(width) * np.cos(width))", "math.cos(width)"),
+        ("nn.Parameter(torch.ones(2 if isinstance(width, (int, np.integer)) else 3))", "isinstance(width, (int,))"),
+        ("nn.Parameter(torch.ones(2 if isinstance(width, np.ndarray) else 3))", "isinstance(width, ())"),
+    ],
+)
+def test_numbers_of_numpy_are_those_of_math(line: str, said: str) -> None:
+    text = same_state(f"import numpy as np\n{BLOCK}".replace("Block(width)", line))
+    assert said in text and "np." not in text and ("import math" in text) == ("math." in said)
+
+
+def test_what_is_added_to_what_nothing_needs_goes() -> None:
+    assert "OTHER" not in made(f"OTHER = []\nOTHER.append(nn.Linear)\n{BLOCK}")
 
 
 def _imported(node: ast.AST) -> list[str]:
