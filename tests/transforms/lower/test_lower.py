@@ -95,6 +95,8 @@ def test_one_source_for_all_sizes_if_they_can_be_symbols(
         ("x.unflatten(1, (4, -1)).sum(1)", [Call({"x": (6, 8)}), Call({"x": (9, 20)})], ("input0_1 % 4 == 0",)),
         ("F.max_pool2d(x, 8).flatten(1) * self.w[0, 0, 0, 0]", [Call({"x": (2, 8, 12, 9)}), Call({"x": (3, 8, 11, 8)})],
          ("input0_2 <= 15", "input0_3 <= 15")),
+        ("x / math.sqrt(x.size(-1))", [Call({"x": (6, 8)}), Call({"x": (9, 5)})], ()),
+        ("F.avg_pool2d(x, x.shape[2:])", [Call({"x": (2, 8, 12, 9)}), Call({"x": (3, 8, 11, 8)})], ()),
         ("x * 2 + y", [Call({"x": (6, 8), "y": (6, 8)}), Call({"x": (9, 5), "y": (9, 5)})],
          ("input1_0 == input0_0", "input1_1 == input0_1")),
         ("torch.cat([x, y]).relu()", [Call({"x": (6, 8), "y": (7, 8)}), Call({"x": (9, 5), "y": (3, 5)})],

@@ -60,6 +60,7 @@ CASES = [
     Case("functions", "(x.round() + x.floor() * x.ceil()).pow(3) + torch.erf(x) + x.atan()", _x(*_ROWS), kernels=1),
     # Reductions
     Case("sum", "x.sum(1)", _x((6, 40, 3), (4, 21, 7)), kernels=1),
+    Case("by_root_of_size", "torch.softmax(x / math.sqrt(x.size(-1)), -1)", _x(*_ROWS), kernels=1),
     Case("standardised", "(x - x.mean((2, 3), keepdim=True)) / (x.std((2, 3), keepdim=True) + 1e-3)", _x(*_IMAGES)),
     Case("long_rows", "x.square().mean(-1).sqrt()", _x((3, 2100), (2, 1500)), kernels=1),
     Case("sum_of_groups", "x.view(x.shape[0], x.shape[1] // 2, 2, -1).sum(2)", _x((2, 4, 9), (3, 6, 10)), kernels=1),
@@ -104,6 +105,10 @@ CASES = [
     Case("avg_pool_large", "F.avg_pool2d(x, 7)", _x((2, 3, 15, 14), (3, 3, 14, 21)), kernels=1),
     Case("adaptive_pool", "F.adaptive_avg_pool2d(x, (3, 2))", _x(*_IMAGES), kernels=1),
     Case("global_pool", "F.adaptive_avg_pool2d(x, 1).flatten(1)", _x(*_IMAGES), kernels=1),
+    Case("pool_over_all", """
+         whole = F.max_pool2d(x, (x.size(2), x.size(3))).flatten(1)
+         return F.avg_pool2d(x, x.shape[2:]).flatten(1) + whole""",
+         _x(*_IMAGES), kernels=1),
     Case("max_pool", "F.max_pool2d(x, 3, stride=2, padding=1)", _x(*_IMAGES), kernels=1),
     Case("max_pool_1d", "F.max_pool1d(x, 2)", _x((2, 4, 12), (3, 4, 9)), kernels=1, shape_general=False),
     # Products
@@ -207,6 +212,23 @@ CASES = [
     Case("constants_of_children", "self.steps(x) + self.steps[1].shift", _x((6, 8), (9, 8)),
          _layers("self.steps = nn.Sequential(nn.ReLU(), nn.Identity())",
                  "self.steps[1].shift = torch.linspace(1, 2, 8)"), 1),
+    Case("numbers", """
+         assert not torch.isnan(x).any() and (x.abs() < 1e30).all(), "not finite"
+         if (x.max() - x.min()).item() < 0:
+             raise ValueError("no range")
+         return x * self.scale.item() / (1 + x.detach().abs().amax().item())""", _x((6, 8), (9, 5)),
+         _layers("self.register_buffer('scale', torch.tensor(2.5))")),
+    Case("cat_of_coordinates", """
+         y, z = torch.meshgrid(*(torch.arange(size) for size in x.shape[1:3]), indexing="ij")
+         apart = [at.flatten()[:, None] - at.flatten()[None, :] + 9 for at in (y, z)]
+         at = torch.stack([one.clamp(0, 18) for one in apart])[:, None].expand(-1, x.shape[0], -1, -1)
+         return (x.flatten(1, 2) @ self.banks[:, None]).gather(-1, at).sum(0)""", _x((2, 3, 5, 8), (3, 3, 5, 8)),
+         _layers("self.banks = nn.Parameter(torch.rand(2, 8, 19))")),
+    Case("constants_of_childrens_constructors", "self.net(x)", _x((6, 8), (9, 8)), {
+        "helpers": "class Table(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                   "        table = torch.linspace(1, 2, 8)\n        self.table = table\n\n"
+                   "    def forward(self, x):\n        return x * self.table",
+        **_layers("self.net = nn.Sequential(nn.ReLU(), Table())")}, 1),
     Case("constants_in_forward", "(x - torch.tensor([0.4, 0.5, 0.6]).view(1, 3, 1)) * torch.tensor(2.0)",
          _x((2, 3, 8), (4, 3, 5)), kernels=1),
     Case("buffer_of_no_state_dict", "x * self.scale", _x((6, 8), (9, 8)),
@@ -216,6 +238,8 @@ CASES = [
     # What constructors do
     Case("children_with_numbers", "self._modules['0'](x) + self._modules['1'](x)", _x((6, 20), (9, 20)),
          _layers("for i in range(2):", "    self.add_module(str(i), nn.Linear(20, 24))")),
+    Case("weight_norm", "self.fc(x)", _x((6, 20), (9, 20)),
+         _layers("self.fc = nn.utils.weight_norm(nn.Linear(20, 24))")),
     Case("parametrized", "self.fc(x)", _x((6, 20), (9, 20)), {
         "helpers": "class Doubled(nn.Module):\n    def forward(self, weight):\n        return weight * 2",
         **_layers("self.fc = nn.Linear(20, 24)",

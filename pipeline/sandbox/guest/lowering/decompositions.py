@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
 from torch._inductor.decomposition import select_decomp_table
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.overrides import TorchFunctionMode
 
 from .convolution import convolution_backward
@@ -39,6 +42,37 @@ def decompositions() -> dict[Any, Decomposition]:
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
         table.pop(covered, None)  # Inductor lowers these as they are
     return table
+
+
+@contextlib.contextmanager
+def pools_of_any_size() -> Iterator[None]:
+    """Lets a window be all of an input whose sizes are symbols, `F.avg_pool2d(x, x.shape[2:])`: what the functions call
+    takes no symbol for a size, so that it would be of one size."""
+    functional = torch.nn.functional
+    with contextlib.ExitStack() as stack:
+        for kind, reduce in (("avg", Tensor.mean), ("max", Tensor.amax)):
+            for rank in (1, 2, 3):
+                name = f"{kind}_pool{rank}d"
+                patched = _or_over_all(getattr(functional, name), reduce, rank)
+                stack.enter_context(mock.patch.object(functional, name, patched))
+        yield
+
+
+def _or_over_all(pool: Callable[..., Any], reduce: Callable[..., Tensor], rank: int) -> Callable[..., Any]:
+    def pooled(x: Tensor, kernel_size: Any, *args: Any, **kwargs: Any) -> Any:
+        strided_alone = len(args) <= 1 and kwargs.keys() <= {"stride"}
+        if strided_alone and _is_all(x, kernel_size, rank):
+            return reduce(x, list(range(-rank, 0)), keepdim=True)
+        return pool(x, kernel_size, *args, **kwargs)
+
+    return pooled
+
+
+def _is_all(x: Tensor, kernel_size: Any, rank: int) -> bool:
+    """Whether the window is of symbols, and as large as the input."""
+    kernel = list(kernel_size) if isinstance(kernel_size, Sequence) else [kernel_size] * rank
+    same = [statically_known_true(size == whole) for size, whole in zip(kernel, x.shape[-rank:], strict=False)]
+    return any(isinstance(size, torch.SymInt) for size in kernel) and same == [True] * rank
 
 
 class PlainFunctions(TorchFunctionMode):

@@ -18,6 +18,7 @@ from torch._inductor.debug import DebugContext
 from torch._inductor.virtualized import V
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
+from torch.utils._sympy.functions import Identity
 
 from .matching import quick_matching
 from .operators import pure_operators
@@ -93,6 +94,12 @@ def _arc_tangent(x: Any) -> str:
     return f"libdevice.atan({x})"
 
 
+def _number_itself(cls: type, value: sympy.Expr) -> sympy.Expr | None:
+    """Of `Identity`, which keeps an index of `cat` from being expanded. Of a number it only gets in the way: sympy
+    cannot compare what is computed from it, and a maximum of that raises."""
+    return value if value.is_Number else None
+
+
 def _at_most(number: int) -> Callable[..., str]:
     """Inductor's definition of a kernel, for one graph; a kernel that is launched often is defined once.
 
@@ -132,6 +139,7 @@ def generate(
         # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
+        mock.patch.object(Identity, "eval", classmethod(_number_itself)),
         mock.patch.object(TritonScheduling, "define_kernel", _at_most(most_kernels)),
         V.set_choices_handler(_Choices()),
         tracing(TracingContext(fake_mode)),

@@ -10,8 +10,7 @@ import ast
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 from unittest import mock
 
@@ -27,6 +26,8 @@ from torch.fx.experimental.symbolic_shapes import uninteresting_files
 from torch.fx.traceback import NodeSource
 from torch.overrides import TorchFunctionMode
 
+from .source import places, source_of
+
 _LONGEST = 100  # characters of an expression that helps a reader
 
 
@@ -41,10 +42,9 @@ class Expressions(TorchFunctionMode):
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self._paths = {id(child): name for name, child in module.named_modules()}
-        self._file = getattr(sys.modules.get(type(module).__module__), "__file__", None) or ""
         self._nodes: dict[tuple[int, ...], ast.AST] = {}
-        source = Path(self._file).read_text(encoding="utf-8") if self._file.endswith(".py") else ""
-        for node in ast.walk(ast.parse(source)):
+        self._file, tree = source_of(module)
+        for node in ast.walk(tree):
             if isinstance(node, ast.expr | ast.AugAssign):
                 end = (node.end_lineno or 0, node.end_col_offset or 0)
                 self._nodes.setdefault((node.lineno, end[0], node.col_offset, end[1]), node)
@@ -80,7 +80,7 @@ class Expressions(TorchFunctionMode):
 
     def _text(self, frame: FrameType) -> str:
         """What the frame evaluates, with `self` spelled from the module that is lowered; "" if that is not known."""
-        place = _position(frame.f_code, frame.f_lasti)
+        place = places(frame.f_code, frame.f_lasti)[-1]
         # A method's call on a line of its own begins, for Python, at the method's name.
         node = self._nodes.get(place) or self._nodes.get((place[1], place[3]))
         if node is None:
@@ -99,14 +99,6 @@ class _From(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.parse(self._access, mode="eval").body if node.id == "self" else node
-
-
-def _position(code: CodeType, instruction: int) -> tuple[int, ...]:
-    """Where in the source the instruction's expression is: its first and last line, then its columns."""
-    for number, position in enumerate(code.co_positions()):
-        if number == instruction // 2:
-            return tuple(part or 0 for part in position)
-    return (0, 0, 0, 0)
 
 
 def _access(path: str) -> str:

@@ -6,8 +6,12 @@ from the start, it is one symbol in every index, and what follows a strided conv
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import sympy
 import torch
@@ -22,6 +26,18 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv, ValueRangesSLoc
 from torch.utils._sympy.functions import FloorDiv
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
+
+
+@contextlib.contextmanager
+def symbolic_roots() -> Iterator[None]:
+    """Lets `math.sqrt(x.shape[-1])` be computed from a symbol; the function itself takes its number, which fixes it."""
+    root = math.sqrt
+
+    def square_root(value: Any) -> Any:
+        return value**0.5 if isinstance(value, torch.SymInt | torch.SymFloat) else root(value)
+
+    with mock.patch.object(math, "sqrt", square_root):
+        yield
 
 
 class NamingLowering(GraphLowering):

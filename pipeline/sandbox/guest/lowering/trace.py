@@ -28,16 +28,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
-from .decompositions import PlainFunctions, decompositions
+from .decompositions import PlainFunctions, decompositions, pools_of_any_size
 from .guards import conditions
 from .joint import Joint, prepare
 from .provenance import Expressions
 from .refusal import Refused
+from .sizes import symbolic_roots
+from .values import values_unknown
 
 aten = torch.ops.aten
 
 _INLINED = 8  # elements of a constant that Inductor writes into a kernel
 _ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg)
+_ITEM = aten._local_scalar_dense.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,9 @@ def trace(
         stack.enter_context(preserve_node_meta())
         stack.enter_context(Expressions(module))
         stack.enter_context(PlainFunctions())
+        stack.enter_context(values_unknown(module))
+        stack.enter_context(symbolic_roots())
+        stack.enter_context(pools_of_any_size())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
@@ -249,12 +255,17 @@ def trace(
 
 
 def _without_assertions(graph: GraphModule) -> None:
-    """What torch asserts of values, as of the indices of `one_hot`, would be kernels that give nothing."""
-    asserted = [node for node in graph.graph.nodes if node.target in _ASSERTIONS]
+    """What torch asserts of values, as of the indices of `one_hot`, would be kernels that give nothing, and so would
+    numbers that are used as tensors."""
+    asserted = [node for node in graph.graph.nodes if node.target in _ASSERTIONS or _is_unused_number(node)]
     for node in asserted:
         graph.graph.erase_node(node)
     if asserted:
         graph.graph.eliminate_dead_code()
+
+
+def _is_unused_number(node: Node) -> bool:
+    return node.target is _ITEM and not node.users
 
 
 def _check(graph: GraphModule, state: Sequence[State]) -> None:

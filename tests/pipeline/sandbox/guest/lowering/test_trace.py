@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -142,6 +143,21 @@ def test_what_is_traced(function: Any) -> None:
     assert traced(function, (4, 3), (2,)).graph is not None
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16", "float64"])
+def test_a_number_taken_from_a_tensor_is_computed_with_as_a_number(dtype: str) -> None:
+    """What follows has the dtypes that it has in the module, and nothing asks for the value."""
+
+    def forward(module: nn.Module, x: Tensor, y: Tensor) -> list[Tensor]:
+        number = y.to(getattr(torch, dtype)).sum().item()
+        return [x * number, x.long() * number, 1 / number + x.half()]
+
+    result = traced(forward, (2, 3), (4,))
+    values = next(node for node in result.graph.graph.nodes if node.op == "output").args[0]
+    expected = [value.dtype for value in forward(nn.Module(), torch.ones(2, 3), torch.ones(4))]
+    assert [node.meta["val"].dtype for node in values] == expected
+    assert "aten._local_scalar_dense.default" not in operators(result)
+
+
 def test_outputs_are_a_tree() -> None:
     result = traced(lambda m, x: ({"a": [x + 1, None]}, 3), (2, 3))
     assert result.outputs == {"tuple": [{"dict": [["a", {"list": [{"tensor": 0}, {"value": None}]}]]}, {"value": 3}]}
@@ -153,7 +169,9 @@ def test_outputs_are_a_tree() -> None:
         (lambda m, x: x + torch.randn(3), "RANDOM_OP"),
         (lambda m, x: m.count.add_(1) * x, "STATEFUL"),
         (lambda m, x: x[x > 0], "GRAPH_BREAK"),
-        (lambda m, x: x * x.sum().item(), "GRAPH_BREAK"),
+        (lambda m, x: x * 2 if x.sum().item() > 0 else x, "GRAPH_BREAK"),
+        (lambda m, x: x[: x.sum().long().item()], "GRAPH_BREAK"),
+        (lambda m, x: x * math.sqrt(x.sum().item()), "GRAPH_BREAK"),
         (lambda m, x: x.nonzero(), "GRAPH_BREAK"),
         (lambda m, x: {x}, "GRAPH_BREAK"),
         (lambda m, x: x.no_such(), "GRAPH_BREAK"),
