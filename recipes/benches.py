@@ -15,9 +15,11 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Protocol
 
-from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Outcome
 from kernelquarry.transforms.boundary import Record, run_guarded
+
+from .judging import guests
 
 _ABREAST = 6  # guests that one host process keeps busy
 
@@ -33,6 +35,12 @@ class Bench:
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._sandbox = Sandbox(settings)
+        if settings.gpus:  # answers will come fast, and nothing waits for this
+            Thread(target=self._warm, daemon=True).start()
+
+    def _warm(self) -> None:
+        with suppress(SandboxError):  # told by the first job that needs it
+            self._sandbox.start(guests(self._sandbox))
 
     def run(self, work: Callable[..., Outcome[Any]], record: Record) -> Outcome[Any]:
         """`work(record, sandbox)`, or `Errored`. Raises: UserError."""

@@ -13,6 +13,7 @@ from kernelquarry.transforms.verify.answer import Judgement, Step
 __all__ = ["Judgement", "Step", "judge_answer", "judge_code", "judge_settings"]
 
 _WALL_S = 30.0  # of a guest: an answer that takes longer is wrong
+_GPU_S = 10  # of a processor, or of a GPU, which nobody else has until a kernel that hangs is given up
 
 
 def judge_settings(sandbox: Sandbox) -> VerifySettings:
@@ -21,8 +22,13 @@ def judge_settings(sandbox: Sandbox) -> VerifySettings:
     Where there is a GPU, the candidate is compiled for it; elsewhere for one target, since the interpreter runs what no
     compiler takes.
     """
-    targets = () if sandbox.gpus else ("sm_90",)
-    return VerifySettings(targets, shows=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=int(_WALL_S)))
+    targets, cpu_s = ((), _GPU_S) if sandbox.gpus else (("sm_90",), int(_WALL_S))
+    return VerifySettings(targets, shows=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
+
+
+def guests(sandbox: Sandbox) -> tuple[str, ...]:
+    """Kinds of the guests that an answer meets, for `Sandbox.start`."""
+    return ("reference", "trace" if sandbox.gpus else "compile", "interpret", "rehearse")
 
 
 def judge_answer(text: str, row: Row, sandbox: Sandbox, general: bool = True) -> Judgement:

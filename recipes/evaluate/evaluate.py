@@ -13,6 +13,7 @@ from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.lines import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.recipes.benches import Benches
 from kernelquarry.recipes.judging import Judgement, Step, judge_code
 from kernelquarry.recipes.samplers import Sampler
@@ -26,6 +27,7 @@ _logger = logging.getLogger(__name__)
 STRICT, NAIVE = 1e-4, 1e-2  # KernelBench's tolerance of float32 today, and what many others use
 _TRIALS = 5
 _LOOSE = Limits(wall_s=60.0, cpu_s=60, memory_mb=16 << 10)
+_NEVER = (Reason.DOES_NOT_LOAD, Reason.TIMED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,9 @@ def _score(asked: _Answered, sandbox: Sandbox) -> Outcome[Score]:
 def loose(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[bool, list[float]]:
     """Whether the answer is constructed in the reference's process, and the tolerances within which it is right there.
 
-    Code that does not parse, or has no class to construct, is not tried.
+    Code that does not parse, or has no class to construct, is not tried, nor is what hangs or is not constructed here.
     """
-    if "class ModelNew" not in judgement.code:
+    if "class ModelNew" not in judgement.code or judgement.reason in _NEVER:
         return False, []
     request = {"reference": python_code, "candidate": judgement.code, "trials": _TRIALS, "tolerances": [STRICT, NAIVE]}
     if sandbox.gpus is None:
