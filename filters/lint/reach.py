@@ -23,6 +23,19 @@ _IMPORTS = frozenset(
     "triton.language.extra.libdevice triton.language.extra.cuda triton.language.extra.cuda.libdevice "
     "triton.tools.tensor_descriptor".split()
 )
+# Of modules of the standard library, what neither evaluates text nor sets what others share.
+_OFFERED = {
+    "__future__": frozenset({"annotations"}),
+    "abc": frozenset("ABC ABCMeta abstractmethod".split()),
+    "collections": frozenset("OrderedDict abc ChainMap Counter defaultdict deque namedtuple".split()),
+    "contextlib": frozenset("AbstractContextManager ExitStack closing contextmanager nullcontext suppress".split()),
+    "copy": frozenset("copy deepcopy".split()),
+    "dataclasses": frozenset("asdict astuple dataclass field fields is_dataclass replace".split()),
+    "enum": frozenset("Enum Flag IntEnum IntFlag StrEnum auto unique".split()),
+    "functools": frozenset("cache cached_property lru_cache partial partialmethod reduce wraps".split()),
+    "warnings": frozenset("catch_warnings filterwarnings simplefilter warn".split()),
+}
+_EVALUATING = frozenset("ForwardRef evaluate_forward_ref get_type_hints".split())  # of typing: text becomes code
 # Attributes that lead from a module to one that is not on the list, whatever they are looked up on.
 _GATEWAYS = frozenset(
     "atexit asyncio builtins concurrent ctypes ctypeslib faulthandler gc importlib inspect io linecache marshal mmap "
@@ -34,8 +47,12 @@ _WITHHELD = {
     "torch": frozenset(
         "accelerator backends classes compile compiler distributed export from_dlpack from_file from_numpy frombuffer "
         "func futures fx get_device_module hub import_ir_module jit library load monitor mps mtia multiprocessing onnx "
-        "ops overrides package BFloat16Tensor BoolTensor ByteTensor DoubleTensor FloatTensor HalfTensor IntTensor "
-        "LongTensor "
+        "get_autocast_dtype get_deterministic_debug_mode get_file_path get_float32_matmul_precision "
+        "get_num_interop_threads get_num_threads get_rng_state initial_seed is_autocast_enabled "
+        "is_deterministic_algorithms_warn_only_enabled is_inference_mode_enabled random seed set_flush_denormal "
+        "set_num_interop_threads set_num_threads set_printoptions set_rng_state "
+        "are_deterministic_algorithms_enabled ops overrides package BFloat16Tensor BoolTensor ByteTensor "
+        "DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
         "profiler save serialization set_default_device set_default_dtype set_default_tensor_type storage testing "
         "to_dlpack TypedStorage UntypedStorage utils vmap xpu".split()
     ),
@@ -64,6 +81,10 @@ _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
     "__str__".split()
 )
+# Of a kernel under whatever name: set, they have another one interpreted than compiled.
+_OF_KERNELS = frozenset("arg_names configs constexprs fn kernel params pre_run_hooks raw_src run signature src".split())
+_ASSIGNED = frozenset("__all__ __slots__ __version__".split())
+_ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
 
 
@@ -82,6 +103,7 @@ class _Reader:
         self._imports, self._kernels = source.imports, source.kernels
         self._modules, self._shared = self._imported()
         self._classes = {node.name for node in self._tree.body if isinstance(node, ast.ClassDef)} - self._shared.keys()
+        self._other_names = self._named_otherwise()
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
     def all(self) -> Iterator[Found]:
@@ -115,6 +137,23 @@ class _Reader:
                 shared |= dict.fromkeys(copied, shared[root(statement.value)])
         return modules, shared
 
+    def _named_otherwise(self) -> set[str]:
+        """Kernels, and all names that are bound to something that names one."""
+        found = set(self._kernels)
+        bound = [
+            node for node in self._nodes if isinstance(node, (ast.Assign, ast.For, ast.NamedExpr, ast.comprehension))
+        ]
+        while True:
+            known = len(found)
+            for node in bound:
+                value = node.value if isinstance(node, (ast.Assign, ast.NamedExpr)) else node.iter
+                if not _holds(value, found):
+                    continue
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    found |= {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+            if len(found) == known:
+                return found
+
     def _imports_off_the_list(self) -> Iterator[Found]:
         for node in self._imports:
             names = [alias.name for alias in node.names]
@@ -123,7 +162,8 @@ class _Reader:
             if isinstance(node, ast.ImportFrom) and node.module != "__future__":
                 whole = {name for name in names if f"{node.module}.{name}" in _IMPORTS}
                 origin = _origin(node.module or "")
-                hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
+                hidden = [name for name in names if (name not in whole and _is_hidden(name, origin)) or name == "*"]
+                hidden += [name for name in names if _is_withheld(node.module or "", name)]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
     def _kernels_twice(self) -> Iterator[Found]:
@@ -147,6 +187,8 @@ class _Reader:
             return
         if _is_hidden(node.attr, self._shared.get(owner, "")) and not self._is_own(node):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if _is_withheld(self._path(node.value), node.attr):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
         if node.attr in _METHODS and owner not in self._shared:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if self._path(node.value) == "torch.cuda" and node.attr not in _ANSWERED:
@@ -169,14 +211,16 @@ class _Reader:
     def _may_set(self, node: ast.Attribute) -> bool:
         """On `self`, or on an object that was made here: not what a tensor's values are, or what is called forward."""
         owner = root(node)
-        if node.attr == "forward" or (node.attr == "data" and isinstance(node.value, ast.Name)):
+        if node.attr in ("forward", "__name__") or (owner != "self" and node.attr in _OF_KERNELS):
+            return False
+        if node.attr == "data" and isinstance(node.value, ast.Name):
             return False
         return owner in ("self", "ctx") or (owner in self._made and owner not in self._shared)
 
     def _name(self, node: ast.Name) -> Iterator[tuple[Rule, str]]:
         parent = self._parents[node]
         if isinstance(node.ctx, ast.Load):
-            if node.id in _BUILTINS or (node.id.startswith("__") and node.id != "__name__"):
+            if node.id in _BUILTINS or (node.id.startswith("__") and not _asks_for_main(parent)):
                 yield Rule.HIDDEN_NAME, node.id
             called = isinstance(parent, ast.Call) and parent.func is node
             if node.id in _BY_NAME and not called:
@@ -185,6 +229,10 @@ class _Reader:
                 yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
             if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not root(parent.func):
                 yield Rule.KERNEL_TOUCHED, f"passes the kernel {node.id} on"
+            if node.id in self._other_names and _looks_into(node, parent) and not self._in_kernel(node):
+                yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(parent)}"
+        elif _is_dunder(node.id) and node.id not in _ASSIGNED:
+            yield Rule.SPECIAL_METHOD, f"sets {node.id}"
 
     def _call(self, node: ast.Call) -> Iterator[tuple[Rule, str]]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -197,6 +245,8 @@ class _Reader:
             owner = root(node.args[0]) if node.args else ""
             if not text or _is_hidden(text, "") or owner in self._shared or owner in self._kernels:
                 yield Rule.BY_NAME, ast.unparse(node)
+        if name == "type" and len(node.args) + len(node.keywords) != 1:
+            yield Rule.SPECIAL_METHOD, f"makes a class without a statement: {ast.unparse(node)}"
         if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name in ("isinstance", "str", "repr") and node.args and root(node.args[0]) in self._kernels:
@@ -218,12 +268,45 @@ class _Reader:
         return not isinstance(parent, ast.Expr)
 
 
+def _holds(node: ast.AST, names: set[str]) -> bool:
+    """Whether one of the names, or something that has it as an item, could be the value of `node`: no launch, and no
+    function that is called with it."""
+    if isinstance(node, ast.Name):
+        return node.id in names
+    inner: list[ast.AST] = []
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        inner = list(node.elts)
+    elif isinstance(node, ast.Dict):
+        inner = list(node.values)
+    elif isinstance(node, ast.IfExp):
+        inner = [node.body, node.orelse]
+    elif isinstance(node, (ast.Subscript, ast.Starred)):
+        inner = [node.value]
+    elif isinstance(node, ast.BoolOp):
+        inner = list(node.values)
+    return any(_holds(item, names) for item in inner)
+
+
+def _looks_into(node: ast.Name, parent: ast.AST) -> bool:
+    """Whether more is done with a kernel, or what holds some, than to take one, launch it or pass it to a function of
+    the file."""
+    if isinstance(parent, ast.Attribute):
+        return parent.attr not in ("get", "items", "values", "keys")
+    asked = isinstance(parent, ast.Call) and node in parent.args and root(parent.func) in _ASKING
+    return asked or isinstance(parent, ast.FormattedValue)
+
+
 def _origin(module: str) -> str:
     """The key of `_WITHHELD` for what is looked up on `module`."""
     first = module.split(".")[0]
     if module.startswith("triton.language"):
         return "triton.language"
     return first if first in _WITHHELD else ""
+
+
+def _is_withheld(module: str, name: str) -> bool:
+    """Whether a module of the standard library does not offer it."""
+    return (module in _OFFERED and name not in _OFFERED[module]) or (module == "typing" and name in _EVALUATING)
 
 
 def _is_hidden(attribute: str, origin: str) -> bool:
@@ -235,6 +318,12 @@ def _start(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0]
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _asks_for_main(parent: ast.AST) -> bool:
+    """`__name__ == "__main__"`"""
+    against = parent.comparators[0] if isinstance(parent, ast.Compare) else None
+    return isinstance(against, ast.Constant) and against.value == "__main__"
 
 
 def _is_dunder(name: str) -> bool:

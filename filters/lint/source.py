@@ -9,6 +9,8 @@ from functools import cached_property
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse
 
+_DEEPEST = 200  # in Python's tree; what is deeper, as a sum of so many terms is, no visitor gets through
+
 
 class Source:
     """The tree of a source, with what every rule asks of it.
@@ -20,6 +22,11 @@ class Source:
         self.tree = parse(code)
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        depth: dict[ast.AST, int] = {self.tree: 0}
+        for node in self.nodes:  # parents come before their children
+            depth |= dict.fromkeys(ast.iter_child_nodes(node), depth[node] + 1)
+        if max(depth.values()) > _DEEPEST:
+            raise RecursionError(f"nested over {_DEEPEST} times")
         self.imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         self.kernels = {node.name: node for node in functions if any(map(self._is_jit, node.decorator_list))}
