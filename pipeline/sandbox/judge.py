@@ -119,12 +119,12 @@ class Yardstick:
         `rounded`: where a half dtype is asked for, the run in it on the trial's own values; `honest` has none of those.
         """
         first = rounded or honest[0]
-        runs = zip(*(run.values for run in honest), strict=True)
+        runs = zip(*(map(_real, run.values) for run in honest), strict=True)
         self._gauges = [
             _Floating(exact, each, terms, own if rounded else None)
             if own.is_floating_point()
             else _Discrete(exact, [own, *each])
-            for exact, own, each in zip(oracle.values, first.values, runs, strict=True)
+            for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
         ]
 
     @property
@@ -145,21 +145,26 @@ class Yardstick:
     def worst_element(self, observed: Observation) -> Element:
         """Of the worst tensor the element that is furthest off by its own bound, the first of equals."""
         number, _ = self._worst(observed.values)
-        value, gauge = observed.values[number], self._gauges[number]
+        value, gauge = _real(observed.values[number]), self._gauges[number]
         at = int(gauge.deviations(value).argmax())
         index = [int(place) for place in torch.unravel_index(torch.tensor(at), value.shape)]
-        expected, actual = (float(tensor.reshape(-1)[at].real) for tensor in (gauge.oracle, value))
+        expected, actual = (float(tensor.reshape(-1)[at]) for tensor in (gauge.oracle, value))
         return Element(f"{observed.name_of(number)}{index or ''}", expected, actual)
 
     def _worst(self, values: Sequence[Tensor]) -> tuple[int, Measure]:
-        measures = [gauge.measure(value) for gauge, value in zip(self._gauges, values, strict=True)]
+        measures = [gauge.measure(_real(value)) for gauge, value in zip(self._gauges, values, strict=True)]
         worst = max(range(len(measures)), key=lambda i: measures[i].ratio)
         return worst, measures[worst]
 
     def unchanged(self, values: Sequence[Tensor]) -> list[int]:
         """The numbers of the tensors that pass on their own."""
         pairs = zip(self._gauges, values, strict=True)
-        return [index for index, (gauge, value) in enumerate(pairs) if gauge.measure(value).passes]
+        return [index for index, (gauge, value) in enumerate(pairs) if gauge.measure(_real(value)).passes]
+
+
+def _real(value: Tensor) -> Tensor:
+    """A complex number as two, along an axis more."""
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
 class _Discrete:
@@ -338,6 +343,8 @@ def impostors(
 
 
 def _mean(value: Tensor, dims: list[int]) -> Tensor:
+    if value.is_complex():
+        return torch.view_as_complex(_mean(_real(value), dims))
     if value.numel() < 2 or not dims:
         return value.double() + 1.0  # a single number is its own mean
     return value.double().nan_to_num(0.0, 0.0, 0.0).mean(dim=dims, keepdim=True).expand(value.shape).to(value.dtype)

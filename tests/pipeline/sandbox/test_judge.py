@@ -191,6 +191,23 @@ def test_ties_that_rounding_decides_may_fall_either_way() -> None:
     assert not gauge.measure([torch.tensor([4, 5])]).passes
 
 
+def test_complex_numbers_are_two() -> None:
+    exact = torch.complex(randn(9, 5), randn(9, 5, seed=1))
+    runs = [observed(exact.to(torch.complex64)) for _ in range(3)]
+    measured = Yardstick(observed(exact), runs, 1)
+    rounded = exact.to(torch.complex64)
+    assert measured.measure([rounded * (1 + 2**-23)]).passes
+    assert not measured.measure([rounded.conj()]).passes
+    wrong = observed(torch.complex(rounded.real, rounded.imag + (torch.arange(45).reshape(9, 5) == 7)))
+    assert measured.worst_element(wrong).name == "output 0[1, 2, 1]"
+
+
+def test_the_constant_of_complex_numbers_is_their_mean() -> None:
+    value = torch.complex(randn(9, 5), randn(9, 5, seed=1))
+    (constant,) = impostors(observed(value), [], {})["constant"]
+    assert constant.dtype == value.dtype and torch.allclose(constant, value.mean())
+
+
 def test_the_worst_output_decides() -> None:
     exact = (randn(8, seed=1), randn(8, seed=2))
     gauge = Yardstick(observed(*exact), [observed(*(e.float() for e in exact))] * 3, 1)

@@ -19,7 +19,7 @@ INITIALISE = frozenset(
 VIEW = frozenset(
     {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "reshape", "select", "slice"}
     | {"split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as"}
-    | {"_reshape_alias", "_unsafe_view", "unsafe_split"},
+    | {"view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
 )
 COPY = frozenset({"clone", "copy_", "contiguous"})
 _FREE = ALLOCATE | INITIALISE | VIEW | COPY
@@ -41,9 +41,9 @@ class Watch(TorchDispatchMode):
         operator = name.removeprefix("aten.")
         if operator in ALLOCATE:
             self.allocated(result)
-        elif operator == "_to_copy":
-            if result.dtype != args[0].dtype:
-                self.operators.add(name)
+        elif operator in ("_to_copy", "copy_"):
+            if args[0].dtype != (result if operator == "_to_copy" else args[1]).dtype:
+                self.operators.add("aten._to_copy")
         elif operator not in _FREE:
             self.operators.add(name)
         return result
