@@ -11,6 +11,8 @@ from kernelquarry.pipeline.schema.records import Workload
 Size = tuple[int, ...]  # what one dimension is in each workload
 
 _BLOCK = 16  # the least that kernels have; a free size is made larger
+_LONG = 1031  # a prime, above the block that most kernels have where a row is longer than a block
+_MOST_LONG = 1 << 15  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
 _LARGE = 1 << 25  # elements of a large call's tensors
 _WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
@@ -68,6 +70,16 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
         setting = {other: other[-1] for other in free_sizes(workloads)} | {size: 4 * size[-1]}
         calls.append(resized(workloads, setting))
     return [call for call in calls if count_elements(call) <= _MOST]
+
+
+def lengthened(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls with one free size each that is over a thousand, the others as in the last workload, or their least."""
+    free, calls = free_sizes(workloads), []
+    for size in free:
+        settings = ({other: least(other) for other in free} | {size: _LONG} for least in (lambda each: each[-1], min))
+        fits = [call for call in (resized(workloads, s) for s in settings) if count_elements(call) <= _MOST_LONG]
+        calls += fits[:1] if max(size) < _LONG else []
+    return calls
 
 
 def wide(workloads: Sequence[Workload]) -> Workload | None:

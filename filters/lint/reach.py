@@ -103,6 +103,7 @@ class _Reader:
         self._imports, self._kernels = source.imports, source.kernels
         self._modules, self._shared = self._imported()
         self._classes = {node.name for node in self._tree.body if isinstance(node, ast.ClassDef)} - self._shared.keys()
+        self._starred = any(alias.name == "*" for node in self._imports for alias in node.names)
         self._other_names = self._named_otherwise()
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
@@ -162,7 +163,7 @@ class _Reader:
             if isinstance(node, ast.ImportFrom) and node.module != "__future__":
                 whole = {name for name in names if f"{node.module}.{name}" in _IMPORTS}
                 origin = _origin(node.module or "")
-                hidden = [name for name in names if (name not in whole and _is_hidden(name, origin)) or name == "*"]
+                hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
                 hidden += [name for name in names if _is_withheld(node.module or "", name)]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
@@ -225,6 +226,9 @@ class _Reader:
             called = isinstance(parent, ast.Call) and parent.func is node
             if node.id in _BY_NAME and not called:
                 yield Rule.BY_NAME, node.id
+            module, _, name = self._path(node).rpartition(".")
+            if self._starred and name == node.id and (_is_hidden(name, _origin(module)) or _is_withheld(module, name)):
+                yield Rule.HIDDEN_NAME, f"{module}.{name}"
             if node.id in self._modules and not isinstance(parent, ast.Attribute):
                 yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
             if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not root(parent.func):

@@ -147,6 +147,12 @@ def _heavy_tailed(stream: _Stream, shape: _Shape) -> Array:
     return stream.normal(size) * (1 << _DOUBLINGS[stream.integers(size, 16)])
 
 
+def _sparse(stream: _Stream, shape: _Shape) -> Array:
+    """Normal, but half of the values are 0, and every other slice: as behind a ReLU, and in a padded batch."""
+    size = math.prod(shape)
+    return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
+
+
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
@@ -171,6 +177,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "shifted_strided": _shifted,  # laid out by the guests
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
+    "sparse": _sparse,
     "special": _special,
 }
 
@@ -187,6 +194,8 @@ def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.T
     values = stream.integers(size, bound)
     if distribution == "heavy_tailed":  # small ones again and again, as real indices are
         values = np.minimum(values, stream.integers(size, bound))
+    if distribution == "sparse" and size > 1:  # the ends, which few draws of many values have
+        values[[0, -1]] = 0, bound - 1
     return _tensor(spec.low + values, spec.shape, spec.dtype)
 
 

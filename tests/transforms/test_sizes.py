@@ -1,7 +1,7 @@
 """Free sizes of a row's workloads, and the same call at others."""
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
-from kernelquarry.transforms.sizes import enlarged, free_sizes, large, multiplied, resized, wide
+from kernelquarry.transforms.sizes import enlarged, free_sizes, large, lengthened, multiplied, resized, wide
 
 
 def of_shapes(*shapes: tuple[int, ...]) -> Workload:
@@ -40,6 +40,20 @@ def test_enlarged_sizes_are_more_than_a_block_of_any_workload():
 def test_sizes_that_are_too_much_together_are_enlarged_in_turn():
     wide = [of_shapes((2, 32, 12, 20)), of_shapes((3, 32, 11, 23)), of_shapes((5, 32, 10, 14))]
     assert enlarged(wide) == [of_shapes((5, 32, 17, 33)), of_shapes((17, 32, 10, 14))]
+
+
+def test_one_size_after_the_other_is_over_a_thousand():
+    two = [of_shapes((4, 16)), of_shapes((3, 17))]
+    assert lengthened(two) == [of_shapes((1031, 17)), of_shapes((3, 1031))]
+
+
+def test_what_would_be_too_much_is_long_with_the_least_others_or_not_at_all():
+    assert lengthened([of_shapes((2, 20)), of_shapes((3, 90))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
+    assert lengthened([of_shapes((2, 64)), of_shapes((3, 64))]) == []
+
+
+def test_what_is_long_is_not_lengthened():
+    assert lengthened([of_shapes((2, 3)), of_shapes((2000, 3))]) == []
 
 
 def test_what_is_too_much_alone_is_left_out():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Report, Status
@@ -16,6 +17,7 @@ from kernelquarry.pipeline.schema.records import Purity
 from .task import PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
+_GIVEN = 60  # characters of what a launch was given
 # What messages tell of the machine, and of this run alone: evidence is published.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
 _ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
@@ -72,8 +74,8 @@ def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
     return report.reply
 
 
-def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[Launch], tuple[str, ...]]:
-    """The launches of the first trial, and the names of all kernels that were launched.
+def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[list[Launch]], tuple[str, ...]]:
+    """The launches of each trial, and the names of all kernels that were launched.
 
     `kept`: numbers of the outputs that stay right when no kernel runs.
 
@@ -98,16 +100,22 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
     outputs = len(reply["trials"][0]["strides"]) + len(reply["trials"][0]["mutated"])
     if kept and (task.purity == Purity.PURE or len(kept) == outputs):
         raise Rejected(Reason.KERNEL_UNUSED, f"outputs {kept} are right although no kernel ran")
-    return launches[0], names
+    return launches, names
 
 
 def check_launches_agree(
-    reply: dict[str, Any], targets: Sequence[str], launches: list[Launch], needed: Collection[str]
+    reply: dict[str, Any],
+    targets: Sequence[str],
+    calls: Sequence[Sequence[Launch]],
+    told: Sequence[list[str]],
+    needed: Collection[str],
 ) -> tuple[str, ...]:
     """The targets that it compiled for, where `forward` launched what it launched in the interpreter.
 
     Args:
-        needed: those that it has to compile for; without the others it does.
+        calls: the launches of each trial.
+        told: the same with all that they were given; () if what ran them does not say.
+        needed: the targets that it has to compile for; without the others it does.
 
     Raises:
         Rejected: a kernel does not compile, or the candidate behaves otherwise when it is compiled.
@@ -119,14 +127,48 @@ def check_launches_agree(
             if target in needed:
                 raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
             continue
-        if found.get("failed"):
-            raise Rejected(
-                Reason.DOES_NOT_COMPILE, f"{target}: a launch failed, and forward went on: {found['failed'][0]}"
-            )
-        if _launches(found["launches"]) != launches:
-            raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {target} differ from those in the interpreter")
+        others = {int(number): call for number, call in found.get("others", {}).items()}
+        for number, call in ({0: found} | others).items():
+            where = f"{target}, trial {number}" if number else target
+            _check_compiled(call, where, calls[number], told[number] if told else None)
         compiled.append(target)
     return tuple(compiled)
+
+
+def read_told(reply: dict[str, Any], trials: int) -> list[list[str]]:
+    """The launches of each trial with all that they were given; [] if what ran them does not say. Raises: Rejected."""
+    try:
+        told = [[expect(one, str) for one in expect(call, list)] for call in expect(reply.get("told", []), list)]
+    except MalformedReply as error:
+        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
+    if told and len(told) != trials:
+        raise Rejected(Reason.CRASHED, f"{len(told)} trials told of {trials}")
+    return told
+
+
+def _check_compiled(found: dict[str, Any], where: str, launches: Sequence[Launch], told: list[str] | None) -> None:
+    if "error" in found:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {found['error']}")
+    if found.get("failed"):
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {found['failed'][0]}")
+    compiled = _launches(found["launches"])
+    if found.get("without_room"):  # what a tuner takes instead is launched otherwise
+        compiled, launches, told = [(name, ()) for name, _ in compiled], [(name, ()) for name, _ in launches], None
+    if compiled != launches:
+        raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter")
+    if told is not None and (other := difference(found["told"], told)):
+        raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter: {other}")
+
+
+def difference(new: Sequence[str], old: Sequence[str]) -> str:
+    """The first launch that is given something else, and what; "" if none is."""
+    for one, other in zip(new, old, strict=False):
+        if one != other:
+            alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+            start = max(one.rfind(mark, 0, alike) for mark in (", ", "(")) + 1
+            given, before = (text[start:][:_GIVEN].strip() for text in (one, other))
+            return f"{one.partition('[')[0]}: {given} in place of {before}"
+    return "" if len(new) == len(old) else f"{len(new)} launches in place of {len(old)}"
 
 
 def _launches(claimed: Any) -> list[Launch]:

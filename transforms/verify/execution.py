@@ -50,7 +50,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
         return reply, {}
     if "untraceable" in reply:
         raise Untraceable(str(reply["untraceable"]))
-    calls = _calls(trials)
+    calls = list(_calls(trials))
     if refused := refused_in(reply):
         unwanted = [calls[number] for number in refused if number < len(calls)]
         raise Refused([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
@@ -90,16 +90,20 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
                 "inputs": describe_inputs(workloads[index]),
                 "strided": strided,
                 "optional": task.may_refuse(index),
+                "trial": number,
             }
-            for index, strided in _calls(trials)
+            for (index, strided), number in _calls(trials).items()
         ],
     }
     return sandbox.run(Job("trace", request, {}, limits))
 
 
-def _calls(trials: Sequence[PlannedTrial]) -> list[tuple[int, bool]]:
-    """Numbers of the task's calls, and whether their inputs are strided."""
-    return list(dict.fromkeys((trial.workload, trial.strided) for trial in trials))
+def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:
+    """Numbers of the task's calls, and whether their inputs are strided, with the first trial of each."""
+    calls: dict[tuple[int, bool], int] = {}
+    for number, trial in enumerate(trials):
+        calls.setdefault((trial.workload, trial.strided), number)
+    return calls
 
 
 def _run(program: int, index: int, trial: PlannedTrial) -> dict[str, Any]:
@@ -156,12 +160,24 @@ def _shares(program: Program) -> list[str]:
     for kind in ("state", "input"):
         named = ((name, view) for name, view in program.named.items() if name.startswith(f"{kind}."))
         owners |= {view.storage: f"{kind} {name.partition('.')[2]}" for name, view in named}
-    shares = []
+    shares: list[str] = []
     for index, view in enumerate(program.outputs):
-        mine = f"output {index}"
-        owner = mine if _is_empty(view) else owners.setdefault(view.storage, mine)
-        shares.append("" if owner == mine else owner)
+        before = (f"output {other}" for other in range(index) if _overlap(view, program.outputs[other]))
+        shares.append("" if _is_empty(view) else owners.get(view.storage) or next(before, ""))
     return shares
+
+
+def _overlap(left: View, right: View) -> bool:
+    """Whether two views' memory overlaps, from the first byte of each to its last."""
+    if left.storage != right.storage or _is_empty(left) or _is_empty(right):
+        return False
+    (first, end), (other, its_end) = map(_extent, (left, right))
+    return first < its_end and other < end
+
+
+def _extent(view: View) -> tuple[int, int]:
+    last = sum((size - 1) * stride for size, stride in zip(view.shape, view.strides, strict=True))
+    return view.offset * view.dtype.itemsize, (view.offset + last + 1) * view.dtype.itemsize
 
 
 def _is_empty(view: View) -> bool:

@@ -1,9 +1,10 @@
-"""The first trial on the interpreter: for mutants, and for candidates that a GPU has run, to see what no GPU shows."""
+"""The first trial on the interpreter: for mutants, for candidates that a GPU has run, to see what no GPU shows, and for
+those of models, to see what no trial does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
@@ -11,28 +12,38 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_obser
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
+from kernelquarry.transforms.sizes import lengthened
 
-from .evidence import Rejected
+from .evidence import Refused, Rejected
 from .reference import Reference
-from .task import VerifySettings, describe
+from .task import Call, VerifySettings, describe, draw
+
+_MOST_CONFIGURATIONS = 64
+_LONG_S = 3  # of a processor, for a call with a long size
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """How a source is called on the first trial."""
+
+    code: str
+    reverse: bool = False  # programs run from the last to the first
+    configuration: int = 0  # of each autotuned kernel
+    again: bool = False  # the call is made a second time, to see what changes in memory that is kept
 
 
 def call_once(
-    codes: Sequence[str], reverse: Sequence[bool], reference: Reference, sandbox: Sandbox, settings: VerifySettings
+    calls: Sequence[Once], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
-    """What the guest `mutants` says of each source, nothing of any if it has no proper reply, and the tensors.
-
-    Args:
-        reverse: of each, whether programs run from the last to the first.
-    """
+    """What the guest `mutants` says of each call, nothing of any if it has no proper reply, and the tensors."""
     request = describe(reference.task, reference.trials[:1])
-    request |= {"codes": list(codes), "reverse": list(reverse), "entry_point": CANDIDATE_ENTRY_POINT}
+    request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
     needed = ("input.0.", "gradient.0", "state.")
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
     runs = (report.reply or {}).get("runs")
-    if not isinstance(runs, list) or len(runs) != len(codes) or not all(isinstance(run, dict) for run in runs):
-        return [{} for _ in codes], {}
+    if not isinstance(runs, list) or len(runs) != len(calls) or not all(isinstance(run, dict) for run in runs):
+        return [{} for _ in calls], {}
     return runs, report.tensors
 
 
@@ -54,10 +65,55 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
     code = reference.task.triton_code
-    runs, found = call_once([code, code], [False, True], reference, sandbox, settings)
+    runs, found = call_once([Once(code), Once(code, reverse=True)], reference, sandbox, settings)
     for number, order in enumerate(("in step", "in reverse")):
         if fails(reference, runs[number], found, number):
             raised = str(runs[number].get("raised", ""))
             if raised:
                 raise Rejected(Reason.DOES_NOT_RUN, raised)
             raise Rejected(Reason.NOT_DETERMINISTIC, f"right on the GPU, and wrong where programs run {order}")
+
+
+def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """For a model's candidate, on the interpreter, what no trial asks of it.
+
+    What a call leaves in memory that is kept must be as it was, since it could count there what nobody else does; each
+    configuration of its autotuned kernels must be right, as a tuner may take any; and so must a call in which one size
+    is long, where a block of a thousand has an end. What is not done in time there says nothing.
+
+    Raises:
+        Rejected: it keeps count in its kernels, or is wrong with a configuration or for a size that no trial has.
+    """
+    code = reference.task.triton_code
+    (run,), _ = call_once([Once(code, again=True)], reference, sandbox, settings)
+    if run.get("changed_again"):
+        raise Rejected(Reason.WRONG_CONTRACT, "a call changes memory that it keeps for the next")
+    tuned = run.get("configurations", 1)
+    if isinstance(tuned, int) and tuned > 1:
+        _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
+    if reference.task.shape_general:
+        for workload in lengthened(reference.task.workloads):
+            _check_long(Call.of(reference.task, workload, reference.task.first_seed, "normal"), sandbox, settings)
+
+
+def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
+    calls = [Once(reference.task.triton_code, configuration=number) for number in range(1, count)]
+    runs, found = call_once(calls, reference, sandbox, settings)
+    for number, run in enumerate(runs):
+        if fails(reference, run, found, number):
+            raised = run.get("raised", "wrong values")
+            raise Rejected(Reason.WRONG_VALUES, f"with configuration {calls[number].configuration}: {raised}")
+
+
+def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
+    trials = (call.trial,)
+    try:
+        reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings)
+        reference.check_decided()
+    except (Refused, Rejected):
+        return  # the reference cannot say
+    limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
+    (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
+    if fails(reference, run, found, 0):
+        shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
+        raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")

@@ -7,6 +7,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
@@ -14,7 +16,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 
-from .evidence import Launch, Refused, Rejected, check_kernels, refused_in, reply_of
+from .evidence import Launch, Refused, Rejected, check_kernels, read_told, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
 _NUDGED = ("nudged0", "nudged1")
@@ -26,7 +28,8 @@ class Conclusion:
 
     trials: tuple[Trial, ...]
     deterministic: bool
-    launches: list[Launch]  # of the first trial
+    launches: list[list[Launch]]  # of each trial
+    told: list[list[str]]  # the same with what they were given; empty if what ran them does not say
     kernels: tuple[str, ...]  # that were launched
     written: float
 
@@ -63,13 +66,22 @@ class Reference:
             self._yardsticks = [self._yardstick(call, run) for call, run in zip(called, runs, strict=True)]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
-        self._counted = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_decided]
+        self._counted = [
+            index
+            for index, yardstick in enumerate(self._yardsticks)
+            if yardstick.is_decided and not (trials[index].distribution == "sparse" and _counts(runs[index]["eager"]))
+        ]
 
     def beside(self, code: str) -> Reference:
         """The same answers, for a candidate with another source."""
         other = copy(self)
         other.task = replace(self.task, triton_code=code)
         return other
+
+    def of_other_calls(self) -> list[int]:
+        """The trials that are the first of a call that is not the first trial's."""
+        calls = [trial.workload for trial in self.trials]
+        return [index for index, call in enumerate(calls) if call not in calls[:index]][1:]
 
     def check_finite(self) -> None:
         """Raises: Rejected: too little of the trials is finite to say anything."""
@@ -113,7 +125,8 @@ class Reference:
         self.check_later(tensors)
         kept = self._ghost_keeps(reply, tensors)
         launches, kernels = check_kernels(self.task, reply, kept)
-        return Conclusion(trials, deterministic, launches, kernels, self._written(kept))
+        told = read_told(reply, len(self.trials))
+        return Conclusion(trials, deterministic, launches, told, kernels, self._written(kept))
 
     def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
         """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
@@ -186,6 +199,12 @@ class Reference:
             return []
         shared = [index for index, owner in enumerate(eager.shares) if owner]
         return [index for index in self._yardsticks[0].unchanged(observed.values) if index not in shared]
+
+
+def _counts(observed: Observation) -> bool:
+    """Whether integers come out: of equal values, which one is the largest is nobody's promise."""
+    exact = [value for value in observed.values if not value.is_floating_point() and not value.is_complex()]
+    return any(value.dtype != torch.bool for value in exact)
 
 
 def _state_difference(reference: Any, candidate: Any) -> str:

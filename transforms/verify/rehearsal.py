@@ -7,6 +7,7 @@ to be on the GPU at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
 from kernelquarry.transforms.sizes import large, wide
 
-from .evidence import Rejected, reply_of
+from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
 from .reference import Reference
 from .task import Call, VerifySettings, describe_inputs
@@ -26,13 +27,17 @@ _REPEATS = 200
 _LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
 
 
-def rehearse(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial."""
-    task = reference.task
-    every = task.calls
-    workloads = [every[index] for index in sorted({trial.workload for trial in reference.trials})]
+def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial.
+
+    Args:
+        told: the launches of each trial with what they were given; () if what ran them does not say.
+    """
+    task, every = reference.task, reference.task.calls
+    first = [0, *reference.of_other_calls()]
+    calls = [_call(every[reference.trials[index].workload], index) for index in first]
     beyond = large(task.workloads) if task.shape_general else None
-    calls = [_call(workload) for workload in [*workloads, *([beyond] if beyond else [])]]
+    calls += [_call(beyond, 0)] if beyond else []
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -42,15 +47,24 @@ def rehearse(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -
     }
     reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     try:
-        paths, later = expect(reply.get("paths"), list), expect(reply.get("later"), list)
+        paths, later, raised, launched = (
+            expect(reply.get(name), list) for name in ("paths", "later", "raised", "told")
+        )
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-    if len(paths) != len(calls):
+    if not len(paths) == len(raised) == len(launched) == len(calls):
         raise Rejected(Reason.CRASHED, f"{len(paths)} paths of {len(calls)} calls")
-    tried = paths[: len(workloads)]
+    for place, index in enumerate(first):
+        trial = reference.trials[index]
+        if paths[place] is None:
+            raise Rejected(Reason.UNTRIED_PATH, f"raises where it is called again: {raised[place]}", trial)
+        if told and (other := difference(launched[place], told[index])):
+            raise Rejected(Reason.UNTRIED_PATH, f"launches otherwise where it is called again: {other}", trial)
     if later:
-        raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {later[0]}")
-    if beyond is not None and paths[-1] is not None and paths[-1] not in tried:
+        path, launches, why = later[0]
+        other = why or (difference(launches, launched[0]) if path == paths[0] else path)
+        raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
+    if beyond is not None and paths[-1] is not None and paths[-1] not in paths[:-1]:
         raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
 
 
@@ -82,5 +96,6 @@ def _shapes(workload: Workload) -> str:
     return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
 
 
-def _call(workload: Workload) -> dict[str, Any]:
-    return {"args": workload.args, "kwargs": workload.kwargs, "inputs": describe_inputs(workload)}
+def _call(workload: Workload, trial: int) -> dict[str, Any]:
+    inputs = describe_inputs(workload)
+    return {"args": workload.args, "kwargs": workload.kwargs, "inputs": inputs, "trial": trial}

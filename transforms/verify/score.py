@@ -6,7 +6,7 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.transforms.mutate import choose_likely
 
 from .evidence import Refused, Rejected
-from .interpreting import call_once, fails
+from .interpreting import Once, call_once, fails
 from .reference import Reference
 from .running import run_candidate
 from .task import VerifySettings
@@ -20,7 +20,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
         return 0, ()
-    runs, found = call_once([mutant.code for mutant in mutants], [False] * len(mutants), reference, sandbox, settings)
+    runs, found = call_once([Once(mutant.code) for mutant in mutants], reference, sandbox, settings)
     tried, passed = 0, []
     for number, (mutant, run) in enumerate(zip(mutants, runs, strict=True)):
         if "raised" in run and not run.get("outside"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
@@ -26,7 +28,9 @@ from kernelquarry.transforms.guards import hold
 from kernelquarry.transforms.sizes import enlarged, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
+_SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
+_REFUSABLE = ("shifted_strided", "special", "sparse")  # a reference may raise on them
 MODEL_TARGET = "sm_90"  # that all answers of models compile for
 
 
@@ -84,6 +88,12 @@ class Task:
         """Numbers of the enlarged calls."""
         first = len(self.workloads)
         return range(first, first + len(enlarged(self.workloads)) if self.shape_general else first)
+
+    @property
+    def first_seed(self) -> int:
+        """Of its trials. What a model wrote cannot have the answers by heart: it decides by its text what is drawn."""
+        digest = hashlib.sha256(self.triton_code.encode(errors="surrogatepass")).digest()
+        return int.from_bytes(digest[:4], "little") << _SEED_BITS if self.by_model else 0
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
@@ -171,8 +181,9 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
-    drawn += [] if task.by_model else [(0, "special")]
-    return tuple(PlannedTrial(workload, seed, distribution) for seed, (workload, distribution) in enumerate(drawn))
+    drawn += [(0, "sparse" if task.by_model else "special")]
+    seeds = count(task.first_seed)
+    return tuple(PlannedTrial(workload, next(seeds), distribution) for workload, distribution in drawn)
 
 
 def _larger(task: Task) -> list[int]:
@@ -215,8 +226,10 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
         if task.training:
             tensors[f"gradient.{index}"] = draw_gradient(trial.seed)
+    first = trials[0].seed >> _SEED_BITS
     for key in range(STATE_SETS):
-        tensors |= {f"state.{key}.{name}": value for name, value in draw_state(task.state, key).items()}
+        drawn = draw_state(task.state, STATE_SETS * first + key)
+        tensors |= {f"state.{key}.{name}": value for name, value in drawn.items()}
     return tensors
 
 
@@ -226,7 +239,7 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
     for trial in trials:
         workload = calls[trial.workload]
         call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
-        refusable = trial.workload >= len(task.workloads) or trial.distribution in ("shifted_strided", "special")
+        refusable = trial.workload >= len(task.workloads) or trial.distribution in _REFUSABLE
         call |= {"strided": trial.strided, "refusable": refusable}
         described.append(call | {"optional": task.may_refuse(trial.workload)})
     states = [str(key) for key in range(STATE_SETS)]

@@ -24,7 +24,7 @@ from .configurations import others
 from .counterexample import counter_examples
 from .environment import environment
 from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
-from .interpreting import check_interpreted
+from .interpreting import check_further, check_interpreted
 from .reference import Conclusion, Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
@@ -65,7 +65,8 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
     shown = replace(shown, trials=_try_configurations(reference, shown.trials, sandbox, settings))
     if task.by_model:
-        rehearse(reference, sandbox, settings)
+        rehearse(reference, shown.told, sandbox, settings)
+        check_further(reference, sandbox, settings)
         if engine is Engine.TRACE:
             run_large(reference, sandbox, settings)
     if task.by_model and (found := forbidden(task.triton_code)):
@@ -77,7 +78,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         engine=engine,
         targets=targets,
         trials=shown.trials,
-        launches=len(shown.launches),
+        launches=len(shown.launches[0]),
         launched_kernels=shown.kernels,
         deterministic=shown.deterministic,
         written=shown.written,
@@ -94,13 +95,18 @@ def _try_out(
     """What ran the candidate, what it compiled for, and what its trials have shown. Raises: Refused, Rejected."""
     ran = run_candidate(reference, sandbox, settings)
     shown = reference.conclude(ran.reply, ran.tensors)
+    if ran.engine is not Engine.INTERPRETER:  # its GPU may have had no room for what a tuner takes elsewhere
+        shown = replace(shown, told=[])
     targets = settings.targets
     if targets:
         code = {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+        needed = settings.needed(reference.task)
         request = describe(reference.task, reference.trials) | code | {"targets": list(targets)}
+        others = [i for i in reference.of_other_calls() if reference.trials[i].workload < len(reference.task.workloads)]
+        request |= {"further": needed[0] if reference.task.by_model else "", "others": others}
         report = sandbox.run(Job("compile", request, reference.tensors, settings.limits))
-        reply, needed = reply_of(report, Reason.DOES_NOT_COMPILE), settings.needed(reference.task)
-        targets = check_launches_agree(reply, targets, shown.launches, needed)
+        reply = reply_of(report, Reason.DOES_NOT_COMPILE)
+        targets = check_launches_agree(reply, targets, shown.launches, shown.told, needed)
     if ran.engine is not Engine.INTERPRETER:
         check_interpreted(reference, sandbox, settings)
     return ran.engine, targets, shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -16,7 +16,7 @@ from triton.runtime.jit import JITFunction
 from .verifying import gpu, subject, tuning
 from .verifying.driver import CompileOnlyDriver, Recorder, ScratchCache
 from .verifying.once import once
-from .verifying.session import session
+from .verifying.session import bind, session, sizes
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
 _MESSAGE = 2000  # characters
@@ -30,7 +30,7 @@ def warm() -> None:
     CUDABackend.make_ptx, CUDABackend.make_cubin = once(CUDABackend.make_ptx), once(CUDABackend.make_cubin)
     tuning.install(Recorder.unseen)
     JITFunction.run = _noticed(JITFunction.run)
-    _forward_for(_WARM_TARGETS, lambda: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
+    _forward_for(_WARM_TARGETS, lambda _: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
     Recorder.take()
 
 
@@ -41,47 +41,69 @@ def _copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-de
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Call `code`'s entry point once for each of `targets`, on inputs `input.0.<i>`, and say what was compiled.
+    """Call `code`'s entry point on the first of `trials` for each of `targets`, and say what was compiled; for the one
+    of them that is named `further`, then on the trials of the numbers in `others`, too.
 
-    A target has `kernels`, `launches` and those that `failed`, or the `error` that compiling for it raised.
+    A target has `kernels`, `launches`, as they are `told`, too, those that `failed`, and whether a tuner was
+    `without_room` for its first choice; or the `error` that compiling for it raised. What the others give is the
+    target's `others`, by number. Inputs are `input.<trial>.<i>`.
     """
     torch.set_num_threads(1)
-    trial = request["trials"][0]
-    inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
-    gradient = tensors.get("gradient.0")
+
+    def forward(number: int) -> None:
+        trial = request["trials"][number]
+        session.trial = number
+        inputs = [tensors[f"input.{number}.{i}"] for i in range(trial["inputs"])]
+        subject.call(module, trial, inputs, None, tensors.get(f"gradient.{number}"))
+
     with gpu.pretend():
         module = nn.Module.to(subject.constructed(request, request["code"], "candidate"), gpu.DEVICE)
-        return _forward_for(request["targets"], lambda: subject.call(module, trial, inputs, None, gradient)), {}
+        return _forward_for(request["targets"], forward, request["further"], request["others"]), {}
 
 
 def _noticed(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Launches that raise are noticed: a candidate could go on, and another way than where it is interpreted."""
+    """Launches are told, and those that raise noticed: a candidate could go on, and another way than where it is
+    interpreted."""
 
     @wraps(run)
-    def launch(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         try:
-            return run(self, *args, **kwargs)
+            compiled = run(self, *args, grid=grid, warmup=warmup, **options)
         except Exception as error:
             session.failed.append(f"{self.__name__}: {_told(error)}"[:_MESSAGE])
             raise
+        if not warmup:
+            bound = bind(self.fn, args, options)
+            session.tell(self.__name__, sizes(grid, bound), bound, options)
+        return compiled
 
     return launch
 
 
-def _forward_for(targets: list[str], forward: Any) -> dict[str, Any]:
-    driver = CompileOnlyDriver(targets)
+def _forward_for(
+    targets: Sequence[str], forward: Callable[[int], Any], further: str = "", others: Sequence[int] = ()
+) -> dict[str, Any]:
+    driver = CompileOnlyDriver(list(targets))
     driver.activate()
     reply: dict[str, Any] = {}
     for device, name in enumerate(targets):
         driver.set_current_device(device)
-        try:
-            forward()
-            reply[name] = Recorder.take() | {"failed": session.failed[:8]}
-        except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
-            reply[name] = {"error": _told(error)[:_MESSAGE]}
-            Recorder.take()
-        session.failed.clear()
+        reply[name] = _compiled(forward, 0)
+        if name == further:
+            reply[name]["others"] = {str(number): _compiled(forward, number) for number in others}
     return reply
+
+
+def _compiled(forward: Callable[[int], Any], number: int) -> dict[str, Any]:
+    try:
+        forward(number)
+        seen = Recorder.take() | {"told": session.told, "failed": session.failed[:8]}
+        return seen | {"without_room": session.without_room}
+    except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
+        Recorder.take()
+        return {"error": _told(error)[:_MESSAGE]}
+    finally:
+        session.failed, session.without_room = [], False
 
 
 def _told(error: BaseException) -> str:

@@ -113,7 +113,7 @@ def _call(
     mode: TorchDispatchMode | None = None,
 ) -> dict[str, Any]:
     subject.load_state(module, state)
-    description, outputs, mutated = subject.call(module, trial, inputs, mode, gradient)
+    description, outputs, mutated, _ = subject.call(module, trial, inputs, mode, gradient)
     results.update(subject.pack(name, outputs, mutated))
     return description
 

@@ -53,7 +53,7 @@ def _run(request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]
     reply["programs"], refused = [], list[int]()
     try:
         for index, workload in enumerate(request["workloads"]):
-            session.trial = index
+            session.trial = workload["trial"]
             try:
                 program, constants, census = _trace(module, workload, kernels)
             except Untraceable:

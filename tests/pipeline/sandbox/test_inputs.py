@@ -37,6 +37,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "shifted_strided": "deb4e31bfb4e2c3a",
         "faint": "12ba0a042a27526d",
         "heavy_tailed": "777fa4c1f2e99c3f",
+        "sparse": "6245542275f445ee",
         "special": "842d3b4ccddae91b",
     }
 
@@ -70,6 +71,17 @@ def test_slices_have_scales_far_apart(distribution: str, scales: tuple[int, int]
     (x,) = draw_inputs(workload(floats(*shape)), distribution, 0)
     deviations = x.reshape(4, -1).std(dim=1)
     assert torch.allclose(deviations, torch.tensor([2.0**scale for scale in scales * 2]), rtol=0.1)
+
+
+def test_half_of_sparse_values_and_every_other_slice_are_zeros() -> None:
+    (x,) = draw_inputs(workload(floats(4, 2000)), "sparse", 0)
+    shares = (x == 0).double().mean(dim=1)
+    assert shares[1] == shares[3] == 1 and ((shares[::2] - 0.5).abs() < 0.05).all()
+
+
+def test_sparse_integers_have_both_ends_of_their_range() -> None:
+    (x,) = draw_inputs(workload(TensorSpec("i", (3, 5), "int64", 3, 10**9)), "sparse", 0)
+    assert x.min() == 3 and x.max() == 10**9 - 1
 
 
 @pytest.mark.parametrize("shape", [(2000,), (1, 2000)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from corpus import HERE, load_case
@@ -10,7 +11,7 @@ from corpus import HERE, load_case
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.interpreting import check_interpreted
+from kernelquarry.transforms.verify.interpreting import check_further, check_interpreted
 from kernelquarry.transforms.verify.reference import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
@@ -23,10 +24,10 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def check(kind: str, name: str, sandbox: Sandbox) -> None:
+def check(kind: str, name: str, sandbox: Sandbox, checking: Any = check_interpreted) -> None:
     task = Task.of_candidate(load_case(HERE / kind / name).candidate)
     trials = plan(task)[:1]
-    check_interpreted(Reference(task, trials, draw(task, trials), sandbox, SETTINGS), sandbox, SETTINGS)
+    checking(Reference(task, trials, draw(task, trials), sandbox, SETTINGS), sandbox, SETTINGS)
 
 
 @pytest.mark.parametrize("name", ["softmax", "attention_flash", "mixed_linear"])
@@ -51,3 +52,22 @@ def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: s
 def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
     check("evil", "exits", sandbox)
     check("evil", "does_not_import", sandbox)
+
+
+@pytest.mark.parametrize("name", ["lock_around_a_sum", "gelu_pruned_configurations", "two_outputs_in_one_buffer"])
+def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str, sandbox: Sandbox) -> None:
+    check("honest", name, sandbox, check_further)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "evidence"),
+    [
+        ("counts_in_the_kernel", Reason.WRONG_CONTRACT, "keeps for the next"),
+        ("a_configuration_too_many", Reason.WRONG_VALUES, "with configuration 9"),
+        ("a_block_of_a_thousand", Reason.WRONG_VALUES, "[17, 1031]"),
+    ],
+)
+def test_what_no_trial_asks(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+    with pytest.raises(Rejected) as raised:
+        check("evil", name, sandbox, check_further)
+    assert raised.value.reason is reason and evidence in raised.value.evidence

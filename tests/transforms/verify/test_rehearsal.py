@@ -55,36 +55,66 @@ class Double:
 def reference(task: Task = TASK) -> Any:
     """What is asked of a reference, without its answers."""
     trials = plan(task)
-    return SimpleNamespace(task=task, trials=trials, tensors=draw(task, trials), undrawn={})
+    calls = [trial.workload for trial in trials]
+    others = [index for index, call in enumerate(calls) if call not in calls[:index]][1:]
+    tensors = draw(task, trials)
+    return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, of_other_calls=lambda: others)
 
 
-def paths_of(job: Job, *further: list[str] | None) -> dict[str, Any]:
+Later = list[tuple[list[str], list[str], str]]
+LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
+
+
+def reply_to(job: Job, last: list[str] | None, later: Later, given: str, raised: str) -> dict[str, Any]:
+    """All calls go one way; their launches are given `given`, and the first of them says that it `raised`."""
     calls = job.request["calls"]
     assert calls[-1]["inputs"][0]["shape"][0] * 8 > 1 << 24, "the last call is large"
-    return {"paths": [["launch a"]] * (len(calls) - 1) + list(further), "later": []}
+    paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
+    paths[0] = None if raised else paths[0]
+    told = [[given]] * len(calls)
+    return {"paths": [*paths, last], "told": told, "raised": [raised] * len(calls), "later": later}
 
 
-def rehearsed(last: list[str] | None, later: list[list[str]] | None = None) -> None:
-    sandbox = Double({"paths": [], "later": []})
+def rehearsed(last: list[str] | None, later: Later | None = None, given: str = LAUNCH, raised: str = "") -> None:
+    asked = reference()
+    told = [[LAUNCH] for _ in asked.trials]
+    sandbox = Double({"paths": [], "told": [], "raised": [], "later": []})
     with pytest.raises(Rejected, match="0 paths of"):
-        rehearse(reference(), sandbox, SETTINGS)  # type: ignore[arg-type]
-    reply = paths_of(sandbox.job, last) | {"later": later or []}
-    rehearse(reference(), Double(reply), SETTINGS)  # type: ignore[arg-type]
+        rehearse(asked, told, sandbox, SETTINGS)  # type: ignore[arg-type]
+    reply = reply_to(sandbox.job, last, later or [], given, raised)
+    rehearse(asked, told, Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
 def test_the_way_that_trials_go_may_be_gone_again() -> None:
     rehearsed(["launch a"])
 
 
-def test_a_call_that_is_refused_goes_no_way() -> None:
+def test_a_large_call_that_is_refused_goes_no_way() -> None:
     rehearsed(None)
 
 
-@pytest.mark.parametrize(("last", "later"), [(["launch a", "zero_"], []), (["launch a"], [["zero_"]])])
-def test_another_way_was_not_tried(last: list[str], later: list[list[str]]) -> None:
+@pytest.mark.parametrize(
+    ("last", "later"), [(["launch a", "zero_"], []), (["launch a"], [(["zero_"], [], "")])], ids=["large", "later"]
+)
+def test_another_way_was_not_tried(last: list[str], later: Later) -> None:
     with pytest.raises(Rejected) as raised:
         rehearsed(last, later)
     assert raised.value.reason is Reason.UNTRIED_PATH and "zero_" in raised.value.evidence
+
+
+def test_later_calls_give_launches_what_the_first_gave() -> None:
+    with pytest.raises(Rejected, match=r"n=17\) in place of n=16"):
+        rehearsed(["launch a"], [(["launch a"], [LAUNCH.replace("n=16", "n=17")], "")])
+
+
+def test_launches_are_given_what_they_were_given_in_the_trial() -> None:
+    with pytest.raises(Rejected, match=r"input 1, .* in place of .*input 0"):
+        rehearsed(["launch a"], given=LAUNCH.replace("input 0", "input 1"))
+
+
+def test_what_ran_in_a_trial_runs_again() -> None:
+    with pytest.raises(Rejected, match="raises where it is called again: ValueError"):
+        rehearsed(["launch a"], raised="ValueError: not here")
 
 
 def run(sandbox: Double, task: Task = TASK) -> None:

@@ -11,8 +11,8 @@ raises `Divergent`, and the launch starts again one program at a time (`launch`)
 
 Where Triton's interpreter differs from the hardware, this follows the hardware: minimum and maximum
 drop NaN unless told otherwise, `tl.dot` with TF32 rounds its operands to ten bits, bfloat16 rounds
-to nearest even and computes in float32, what a masked load without `other` gives is poison, and a load
-or store outside the launch's tensors is an error.
+to nearest even and computes in float32, a number that is too large for an integer becomes the largest
+one, what a masked load without `other` gives is poison, and a load or store outside the launch's tensors is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, T
 from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
 from . import libdevice
-from .memory import Memory
+from .memory import Memory, OutOfBounds
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _STORED_AS: dict[str, np.dtype[Any]] = {}
@@ -68,6 +68,18 @@ def encode(data: Array, dtype: tl.dtype) -> Array:
     bits = np.ascontiguousarray(data, dtype=np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return np.where(np.isnan(data), np.uint16(0x7FC0), rounded.astype(np.uint16))
+
+
+def to_integer(data: Array, stored: np.dtype[Any]) -> Array:
+    """Rounded toward zero; what is too large becomes the largest, NaN nothing. Fewer than 32 bits are cut from 32."""
+    wide = stored if stored.itemsize >= 4 else np.dtype("i4" if stored.kind == "i" else "u4")
+    if stored.kind not in "iu":
+        return data
+    least, most = np.iinfo(wide).min, np.iinfo(wide).max
+    inside = np.nan_to_num(data.astype(np.float64), nan=0.0)
+    above, below = inside >= float(most) + (wide.itemsize == 4), inside <= float(least)
+    rounded = np.where(above | below, 0.0, inside).astype(wide)
+    return np.where(above, most, np.where(below, least, rounded)).astype(wide)
 
 
 def undefined(dtype: tl.dtype) -> Array:
@@ -150,7 +162,13 @@ class BatchedBuilder(InterpreterBuilder):
         return self._value(op(decode(arg.data, arg.dtype)), arg.dtype)
 
     def cast_impl(self, src: TensorHandle, dst_type: tl.dtype) -> TensorHandle:
-        return self._value(decode(src.data, src.dtype), dst_type)
+        data = decode(src.data, src.dtype)
+        if src.dtype.scalar.is_floating() and dst_type.scalar.is_int():
+            data = to_integer(data, stored_as(dst_type))
+        return self._value(data, dst_type)
+
+    def create_ptr_to_int(self, src: TensorHandle, dst_type: tl.dtype) -> TensorHandle:
+        raise OutOfBounds("a kernel looks at an address")  # which differs from what any GPU gives
 
     def create_fp_to_fp(self, src: TensorHandle, dst_type: tl.dtype, rounding: Any) -> TensorHandle:
         if 8 in (src.dtype.scalar.primitive_bitwidth, dst_type.scalar.primitive_bitwidth):
@@ -170,8 +188,10 @@ class BatchedBuilder(InterpreterBuilder):
         return self.binary_op(self.binary_op(arg, low, most), high, least)
 
     def create_idiv(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
-        divisor = np.where(rhs.data == 0, 1, rhs.data)  # a masked lane may divide by zero
-        return self._value((lhs.data - np.fmod(lhs.data, divisor)) // divisor, lhs.dtype)
+        nothing = rhs.data == 0  # a masked lane may divide by zero
+        divisor = np.where(nothing, 1, rhs.data)
+        quotient = (lhs.data - np.fmod(lhs.data, divisor)) // divisor
+        return self._value(np.where(nothing, ~np.zeros_like(quotient), quotient), lhs.dtype)
 
     def create_ashr(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
         signed = np.dtype(f"int{lhs.data.itemsize * 8}")

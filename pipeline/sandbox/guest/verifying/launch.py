@@ -7,7 +7,6 @@ guest runs one candidate and ends.
 from __future__ import annotations
 
 import ast
-import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import gpu, libdevice, reductions, tuning, types
 from .batched import Array, BatchedBuilder, Divergent, uniform
-from .session import Launched, session
+from .session import Launched, bind, session, sizes
 
 FIRST_PROGRAMS = 8  # that run together before the size of their blocks is known
 PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
@@ -98,16 +97,17 @@ def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False,
     if warmup:
         return Launched()
     try:
-        bound = inspect.getcallargs(self.fn, *args, **{k: v for k, v in options.items() if k in self.arg_names})
-        sizes = tuple(int(n) for n in (grid(bound) if callable(grid) else grid))
+        bound = bind(self.fn, args, options)
+        shape = sizes(grid, bound)
         for hook in self.pre_run_hooks:
             hook(*args, **options)
         if not session.skip:
-            _execute(self, bound, sizes)
+            _execute(self, bound, shape)
     except Exception as error:
         session.failed.append(f"{self.__name__}: {type(error).__name__}: {error}")
         raise
-    session.launches.append((self.__name__, sizes))
+    session.launches.append((self.__name__, shape))
+    session.tell(self.__name__, shape, bound, options)
     return Launched()
 
 

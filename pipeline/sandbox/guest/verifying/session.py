@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import triton.language as tl
+from torch import Tensor, nn
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @dataclass
@@ -13,7 +20,50 @@ class Session:
     reverse: bool = False  # run the programs of a grid from the last to the first, where their order is ours
     trial: int = 0  # its number; of autotuned kernels, each takes the next configuration
     launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
+    told: list[str] = field(default_factory=list)  # the launches of a call with all that they were given but values
     failed: list[str] = field(default_factory=list)  # what the others raised
+    configurations: int = 1  # the most that one of the autotuned kernels has
+    without_room: bool = False  # a configuration that was to be taken does not fit the target, and another was taken
+    _storages: dict[int, tuple[Any, str]] = field(default_factory=dict)  # kept alive, with their names
+
+    def begin(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
+        """A call begins: what is told from now on is told of it."""
+        self.told, self._storages = [], {}
+        for index, tensor in enumerate(inputs):
+            self._name(tensor, f"input {index}")
+        for named in (nn.Module.named_parameters(module), nn.Module.named_buffers(module)):
+            for name, tensor in named:
+                self._name(tensor, f"state {name}")
+
+    def tell(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """`bound`: what the kernel's parameters are given; `options`: what else the launch is, such as `num_warps`."""
+        given = {**bound, **{key: value for key, value in options.items() if key not in bound}}
+        written = ", ".join(f"{key}={self._written(value)}" for key, value in given.items())
+        self.told.append(f"{name}{[*grid, 1, 1][:3]}({written})")
+
+    def given(self) -> dict[int, Any]:
+        """The storages that the call's launches were given so far, but for those of inputs and state."""
+        return {key: storage for key, (storage, name) in self._storages.items() if name.isdecimal()}
+
+    def _written(self, value: Any) -> str:
+        if isinstance(value, Tensor):
+            layout = f"{list(value.shape)}, {list(value.stride())}, {value.storage_offset()}"
+            return f"{str(value.dtype).removeprefix('torch.')}({self._name(value)}, {layout})"
+        if isinstance(value, TensorDescriptor):
+            return f"{self._written(value.base)} as {value.shape}, {value.strides}, {value.block_shape}"
+        if isinstance(value, tuple | list):
+            return f"[{', '.join(map(self._written, value))}]"
+        if isinstance(value, tl.constexpr):
+            return self._written(value.value)
+        if value is None or isinstance(value, bool | int | float | str | torch.dtype | tl.dtype):
+            return str(value)
+        return str(getattr(value, "__name__", type(value).__name__))
+
+    def _name(self, tensor: Tensor, name: str = "") -> str:
+        """Of its memory. What is not named before is a number, in the order in which launches were given it."""
+        storage = tensor.untyped_storage()
+        found = self._storages.setdefault(storage._cdata, (storage, name or str(len(self._storages))))
+        return found[1]
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
@@ -21,6 +71,21 @@ class Session:
         recorded = len(self.launches)
         yield
         del self.launches[recorded:]
+
+
+def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """What each parameter of a kernel's `function` is given, defaults too.
+
+    Raises:
+        TypeError: there are too many arguments, or too few.
+    """
+    parameters = inspect.signature(function).parameters
+    return inspect.getcallargs(function, *args, **{key: value for key, value in options.items() if key in parameters})
+
+
+def sizes(grid: Any, bound: Mapping[str, Any]) -> tuple[int, ...]:
+    """Of a launch's grid, which may be a function of what the kernel's parameters are given."""
+    return tuple(int(n) for n in (grid(bound) if callable(grid) else grid))
 
 
 class Launched:

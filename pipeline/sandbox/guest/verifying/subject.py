@@ -21,6 +21,7 @@ from ..load import load_source
 from ..trees import fill, flatten
 from .gpu import is_on_host
 from .layout import strided
+from .session import session
 
 _SEED = 0  # both constructors draw their initial values from it
 
@@ -93,10 +94,10 @@ def call(
     inputs: Sequence[Tensor],
     mode: AbstractContextManager[Any] | None = None,
     gradient: Tensor | None = None,
-) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
+) -> tuple[dict[str, Any], list[Tensor], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
-    Returns the description, the output tensors, and the inputs that the call changed, as they are now.
+    Returns the description, copies of the outputs and of the inputs that the call changed, and the outputs themselves.
     The description has the `tree` of the result; for each output its `strides` and what it `shares`
     memory with (`input 0`, `state proj.weight`, `output 1`); the numbers of the inputs that were
     `mutated`; the names of the state that `changed`.
@@ -112,6 +113,7 @@ def call(
     given = [strided(tensor) if trial["strided"] else tensor.clone() for tensor in inputs]
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
     given = given if gradient is None else [value.requires_grad_(value.is_floating_point()) for value in given]
+    session.begin(module, given)
     outputs: list[Tensor] = []
     ends: dict[str, Tensor] = {}
     around = torch.no_grad() if gradient is None else torch.enable_grad()
@@ -128,21 +130,24 @@ def call(
     if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
         raise TypeError("an output is on the CPU")
     outputs = [output.detach() for output in outputs]
+    values, after = [output.clone() for output in outputs], [value.detach().clone() for value in given]
+    # From here on code of the module's could run where nothing watches: to tell what is asked of its state, for one.
     owners = {_storage(value): f"state {name}" for name, value in state.items()}
     owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}
     owners |= {_storage(value): name for name, value in ends.items()}
-    shares: list[str] = []
+    shares = [owners.get(_storage(output), "") if output.numel() else "" for output in outputs]
     for index, output in enumerate(outputs):
-        shares.append(owners.setdefault(_storage(output), f"output {index}") if output.numel() else f"output {index}")
-    mutated = [index for index, (new, old) in enumerate(zip(given, inputs, strict=True)) if not _same(new, old)]
+        above = (f"output {other}" for other in range(index) if _overlap(output, outputs[other]))
+        shares[index] = shares[index] or next(above, "")
+    mutated = [index for index, (new, old) in enumerate(zip(after, inputs, strict=True)) if not _same(new, old)]
     description = {
         "tree": tree,
         "strides": [list((output if i < results else _plain(output)).stride()) for i, output in enumerate(outputs)],
-        "shares": ["" if owner == f"output {index}" else owner for index, owner in enumerate(shares)],
+        "shares": shares,
         "mutated": mutated,
         "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
     }
-    return description, outputs, [given[index] for index in mutated]
+    return description, values, [after[index] for index in mutated], outputs
 
 
 def _of_outputs(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:
@@ -178,6 +183,16 @@ def _plain(gradient: Tensor) -> Tensor:
 
 def _storage(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
+
+
+def _overlap(left: Tensor, right: Tensor) -> bool:
+    """Whether two tensors' memory overlaps, from the first byte of each to its last."""
+    return left.numel() > 0 < right.numel() and left.data_ptr() < _end(right) and right.data_ptr() < _end(left)
+
+
+def _end(tensor: Tensor) -> int:
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
 def _same(left: Tensor, right: Tensor) -> bool:

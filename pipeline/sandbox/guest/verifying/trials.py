@@ -33,7 +33,7 @@ def run(
             module = subject.constructed(request, request["code"], "candidate")
     except Exception as error:  # noqa: BLE001  whatever the candidate raises is the finding
         return {"load_error": f"{type(error).__name__}: {error}"[:_MESSAGE]}, {}
-    reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "launches": []}
+    reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "launches": [], "told": []}
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
     if not all(subject.fits(module, state) for state in states.values()):
         return reply, {}
@@ -59,15 +59,18 @@ def run(
         reply["trials"].append(description)
         kept = kept or outputs
         reply["launches"].append([[name, list(grid)] for name, grid in session.launches])
+        reply["told"].append(session.told)
     if refused:
         return reply | {"refused": refused}, {}
     results.update(subject.pack("later", kept, []))
     first = request["trials"][0]
-    subject.load_state(module, states[first["state"]])
+    again = Watch(nan=False)
+    with again:
+        subject.load_state(module, states[first["state"]])
     session.reverse = True
-    reply["repeat"], _ = _observe("repeat", module, device, first, tensors, 0, Watch(nan=False), results)
+    reply["repeat"], _ = _observe("repeat", module, device, first, tensors, 0, again, results)
     session.reverse = False
-    reply["operators"] = sorted(census.operators)
+    reply["operators"] = sorted(census.operators | again.operators)
     reply["failed"] = session.failed[:8]
     session.skip = True
     try:
@@ -88,6 +91,7 @@ def _observe(
     results: dict[str, torch.Tensor],
 ) -> tuple[dict[str, Any], list[torch.Tensor]]:
     inputs = [tensors[f"input.{index}.{i}"].to(device) for i in range(trial["inputs"])]
-    description, outputs, mutated = subject.call(module, trial, inputs, mode, tensors.get(f"gradient.{index}"))
-    results.update(subject.pack(name, outputs, mutated))
+    gradient = tensors.get(f"gradient.{index}")
+    description, values, mutated, outputs = subject.call(module, trial, inputs, mode, gradient)
+    results.update(subject.pack(name, values, mutated))
     return description, outputs

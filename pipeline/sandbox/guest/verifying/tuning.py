@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -21,13 +22,15 @@ def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
     """
 
     def bench(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
+        session.configurations = max(session.configurations, len(self.configs))
         if config is not self.configs[session.trial % len(self.configs)]:
             return [1.0] * 3
         self.do_bench = lambda call, quantiles: [call() or 0.0] * len(quantiles)
-        failed = len(session.failed)
+        failed, told = len(session.failed), len(session.told)
         with unseen():
             times: list[float] = _benchmark(self, *args, config=config, **meta)
-        del session.failed[failed:]  # for want of room
+        session.without_room |= times[0] == math.inf
+        del session.failed[failed:], session.told[told:]  # the former for want of room
         return times
 
     Autotuner._bench = bench

@@ -419,6 +419,64 @@ def programs_run_in_either_order():
     expect(out, x.softmax(-1))
 
 
+@triton.jit
+def to_integers(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n).to(out_ptr.dtype.element_ty), mask=at < n)
+
+
+@case
+def what_is_too_large_for_an_integer_becomes_the_largest():
+    x = torch.tensor([1e12, -1e12, math.inf, -math.inf, math.nan, 2.9, -2.9, 2.0**31, -(2.0**31)])
+    out, wide = torch.empty(9, dtype=torch.int32), torch.empty(9, dtype=torch.int64)
+    to_integers[(1,)](x, out, 9, BLOCK=16)
+    to_integers[(1,)](x, wide, 9, BLOCK=16)
+    most, least = 2**31 - 1, -(2**31)
+    assert out.tolist() == [most, least, most, least, 0, 2, -2, most, least]
+    assert wide.tolist() == [int(x[0]), int(x[1]), 2**63 - 1, -(2**63), 0, 2, -2, 2**31, -(2**31)]
+
+
+@triton.jit
+def quotients(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + at, mask=at < n, other=0), tl.load(y_ptr + at, mask=at < n, other=0)
+    tl.store(out_ptr + at, x // y, mask=at < n)
+
+
+@case
+def an_integer_divided_by_nothing_has_all_bits():
+    x, y, out = torch.tensor([7, -7, 5]), torch.tensor([2, 2, 0]), torch.empty(3, dtype=torch.int64)
+    quotients[(1,)](x, y, out, 3, BLOCK=4)
+    assert out.tolist() == [3, -3, -1]
+
+
+@triton.jit
+def addresses(x_ptr, out_ptr):
+    tl.store(out_ptr, x_ptr.to(tl.int64))
+
+
+@case
+def a_kernel_may_not_look_at_an_address():
+    out = torch.zeros(1, dtype=torch.int64)
+    try:
+        addresses[(1,)](torch.zeros(1), out)
+    except OutOfBounds:
+        return
+    raise AssertionError("a kernel looked at an address")
+
+
+@case
+def a_launch_is_told_with_what_it_was_given():
+    x, out = randn(4, 50), torch.empty(4, 50)
+    launch.session.begin(torch.nn.Linear(2, 2), [x])
+    softmax_rows[lambda meta: (4,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)
+    (told,) = launch.session.told
+    assert told == (
+        "softmax_rows[4, 1, 1](x_ptr=float32(input 0, [3, 50], [50, 1], 50), "
+        "out_ptr=float32(3, [4, 50], [50, 1], 0), columns=50, BLOCK=64, num_warps=2)"
+    ), told
+
+
 @case
 def a_skipped_launch_writes_nothing():
     x, out = randn(70, 50), torch.full((70, 50), 7.0)

@@ -165,7 +165,7 @@ class ModelNew(nn.Module):
 def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
     inputs = [{"shape": [24, 32], "dtype": "float16"}]
     workloads = [
-        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False, "optional": False},
+        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False, "optional": False, "trial": 0},
     ]
     code = DESCRIPTORS.replace("SHAPE", shape)
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}

@@ -1,0 +1,47 @@
+"""Which calls are planned, and what is drawn for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from kernelquarry.pipeline.sandbox.inputs import draw_state
+from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
+from kernelquarry.transforms.verify.task import Task, draw, plan
+
+TASK = Task(
+    id="mod_x", python_code="", triton_code="one", init_args="[]",
+    workloads=tuple(Workload((TensorSpec("x", (rows, 8), "float32"),), '[{"tensor":0}]') for rows in (4, 5)),
+    state=(StateSpec("weight", "parameter", (8,), "float32", 0.0, 1.0, -1.0),),
+    kernels=(), purity=Purity.PURE, extern_ops=(), shape_general=True,
+)  # fmt: skip
+BY_MODEL = replace(TASK, by_model=True)
+
+
+def test_what_was_lowered_has_the_seeds_that_it_always_had() -> None:
+    trials = plan(TASK)
+    assert [trial.seed for trial in trials] == list(range(len(trials)))
+    drawn = draw(TASK, trials)
+    for key in (0, 1):
+        assert torch.equal(drawn[f"state.{key}.weight"], draw_state(TASK.state, key)["weight"])
+
+
+def test_a_model_s_text_decides_what_is_drawn_for_it() -> None:
+    one, same, other = (plan(task) for task in (BY_MODEL, BY_MODEL, replace(BY_MODEL, triton_code="two")))
+    assert one == same
+    assert not {trial.seed for trial in one} & {trial.seed for trial in other}
+    drawn, drawn_otherwise = draw(BY_MODEL, one), draw(BY_MODEL, other)
+    assert drawn.keys() == drawn_otherwise.keys()
+    assert not any(torch.equal(drawn[name], drawn_otherwise[name]) for name in drawn)
+
+
+def test_a_model_s_trials_take_two_sets_of_weights_in_turns() -> None:
+    states = [trial.state for trial in plan(BY_MODEL)]
+    assert states == ["0", "1"] * (len(states) // 2) + ["0"] * (len(states) % 2)
+
+
+def test_a_model_is_asked_for_zeros_and_not_for_special_values() -> None:
+    kinds = {trial.distribution for trial in plan(BY_MODEL)}
+    assert "sparse" in kinds and not kinds & {"special", "shifted_strided"}
+    assert "sparse" not in {trial.distribution for trial in plan(TASK)}
