@@ -11,7 +11,7 @@ EVIL = load_cases("evil") + load_cases("evil", needs="gpu")
 
 
 def test_every_group_has_its_share() -> None:
-    assert len(EVIL) > 180
+    assert len(EVIL) > 220
     sizes = Counter(case.group for case in EVIL)
     assert sizes.keys() == set(GROUPS)
     assert min(sizes.values()) >= 4
