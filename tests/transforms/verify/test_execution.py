@@ -118,10 +118,11 @@ def test_the_repetition_and_the_ghost_are_of_the_first_trial() -> None:
 def test_what_outputs_share_and_change() -> None:
     program = copy.deepcopy(doubled_sum())
     program["steps"][1]["arguments"][1] = ["*", 1, 0]  # scale writes into the input
-    program["outputs"] = [view(1, [SIZE]), view(0, [2]), view(2, [3]), view(2, [2], offset=3), view(2, [0])]
+    program["outputs"] = [view(1, [SIZE]), view(0, [2]), view(2, [3]), view(2, [2], offset=2), view(2, [0])]
+    program["outputs"] += [view(2, [1], offset=4)]
     reply, results = told(program)
     observed = read_observation(reply["trials"][0], results, "0")
-    assert observed.shares == ("input 0", "state weight", "", "output 2", "")
+    assert observed.shares == ("input 0", "state weight", "", "output 2", "", "")
     assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
 
 

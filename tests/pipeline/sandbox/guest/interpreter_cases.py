@@ -469,10 +469,10 @@ def a_kernel_may_not_look_at_an_address():
 def a_launch_is_told_with_what_it_was_given():
     x, out = randn(4, 50), torch.empty(4, 50)
     launch.session.begin(torch.nn.Linear(2, 2), [x])
-    softmax_rows[lambda meta: (4,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)
+    softmax_rows[lambda meta: (3,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)
     (told,) = launch.session.told
     assert told == (
-        "softmax_rows[4, 1, 1](x_ptr=float32(input 0, [3, 50], [50, 1], 50), "
+        "softmax_rows[3, 1, 1](x_ptr=float32(input 0, [3, 50], [50, 1], 50), "
         "out_ptr=float32(3, [4, 50], [50, 1], 0), columns=50, BLOCK=64, num_warps=2)"
     ), told
 

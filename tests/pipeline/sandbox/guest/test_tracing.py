@@ -66,8 +66,9 @@ def trace(
             "kwargs": "{}",
             "inputs": [{"shape": list(shape), "dtype": "float32"}],
             "strided": strided,
+            "trial": number,
         }
-        for shape in shapes
+        for number, shape in enumerate(shapes)
     ]
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
     request |= {"target": "sm_90", "workloads": workloads}
