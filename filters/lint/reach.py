@@ -227,7 +227,7 @@ class _Reader:
             if node.id in _BY_NAME and not called:
                 yield Rule.BY_NAME, node.id
             module, _, name = self._path(node).rpartition(".")
-            if self._starred and name == node.id and (_is_hidden(name, _origin(module)) or _is_withheld(module, name)):
+            if self._starred and name == node.id and name in _WITHHELD[_origin(module)]:
                 yield Rule.HIDDEN_NAME, f"{module}.{name}"
             if node.id in self._modules and not isinstance(parent, ast.Attribute):
                 yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
