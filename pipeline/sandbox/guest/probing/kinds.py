@@ -48,6 +48,7 @@ _KINDS = (
         r"(^|_)(d_[kv]|dim_key|dim_value|key_dim|value_dim|dim_qk|dim_v)$",
     ),
     _kind("heads", ("4", "2", "1", "8"), r"(^|_)(n|num|nb)?_?(heads?|h)$|^n_?head"),
+    _kind("chosen", ("1", "2"), r"(^|_)(top_?k|k_?top)$|(experts?|tokens?)_(per|used|selected|active)"),
     _kind("groups", ("4", "1", "2", "8"), r"(^|_)(groups?|n_?groups|cardinality|num_groups)$"),
     _kind("dilation", ("1", "2", "(1, 1)"), r"dilation"),
     _kind("stride", ("1", "2", "(1, 1)"), r"strides?$"),

@@ -341,6 +341,11 @@ def _reshaped(guess: Guess, target: list[int], total: int) -> Iterator[Guess]:
         yield from _scaled(guess, total, known)
     if any(isinstance(arg, SizeArg | SizesArg) for arg in guess.args):
         yield planar(guess)
+    for index, item, tensor in guess.tensors():  # only its first axes are wanted
+        shape = guess.shape(tensor)
+        for rank in range(1, len(shape)):
+            if math.prod(shape) == total and math.prod(shape[:rank]) == known:
+                yield guess.with_tensor(index, item, replace(tensor, dims=tensor.dims[:rank]))
 
 
 def _pooled(guess: Guess, message: str) -> Iterator[Guess]:

@@ -14,6 +14,7 @@ NAMES = {
     "patch": "patch_size patch patch_height",
     "heads": "heads num_heads n_head nhead h",
     "head_dim": "dim_head head_dim d_k key_dim headDim head_channels",
+    "chosen": "top_k topk topK num_experts_per_tok",
     "groups": "groups num_groups cardinality",
     "kernel": "kernel_size ksize k conv_kernel",
     "stride": "stride strides",

@@ -53,6 +53,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "chunks": (lambda x: x.unflatten(1, (7, -1)), (X,), 1),
     "one chunk": (lambda x: x.unflatten(1, (7, 2)), (X,), 1),
     "rank by expanding": (lambda x: x.expand(2, -1, -1), (X,), 2),
+    "view of the first axes": (lambda x: x.view(*x.shape[:2], 1), (SEQUENCE,), 3),
     "split": (lambda x: x.split([5, 6], 1), (X,), 1),
     "large kernel": (lambda x: F.conv2d(x, torch.ones(1, 16, 21, 21)), (X,), 7),
     "last pool": (lambda x: F.avg_pool2d(F.max_pool2d(x, 4), 8), (X,), 9),
