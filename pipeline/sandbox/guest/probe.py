@@ -27,7 +27,7 @@ from .probing.parameters import forward_inputs
 from .probing.search import Caller, search, smaller, variations
 from .probing.source import Source
 from .probing.trial import Failure, TooBig, Unfit, attempt, failure_of, seed
-from .probing.users import Sight, sights
+from .probing.users import Sight, examples, sights
 
 _NAME = "probed"
 _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
@@ -87,9 +87,11 @@ def _probe(request: dict[str, Any]) -> dict[str, Any]:
         construction, caller, guess = finder.find()
     except Unfit as unfit:
         used = None
-        if request["user"] and unfit.reason in ("no_workload", "no_constructor_arguments"):
-            made = sights(request["user"], request["name"], entry_point, limits["parameters"], vars(loaded))
-            used = finder.like_a_user(made)
+        if unfit.reason in ("no_workload", "no_constructor_arguments"):
+            told = request["name"], entry_point, limits["parameters"], vars(loaded)
+            used = finder.like_a_user(examples(code, *told))
+            if used is None and request["user"]:
+                used = finder.like_a_user(sights(request["user"], *told))
         if used is None:
             raise
         construction, caller, guess = used

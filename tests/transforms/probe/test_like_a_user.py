@@ -56,6 +56,32 @@ def test_what_a_user_gives(sandbox: Sandbox) -> None:
     assert outcome.record.module.user == ""
 
 
+EXAMPLE = '''
+    """A gate.
+
+    >>> from somewhere import Gate
+    >>> gate = Gate({"which": "large",
+    ...              "sizes": (1, 2, 3)})
+    >>> gate([torch.ones(2, 3, 1, 4, 5), torch.ones(2, 3)], (1, 2, 3)).shape
+    torch.Size([2, 3, 1, 4, 5])
+    """
+'''
+
+
+@pytest.mark.parametrize(("instead", "kept"), [("large", True), ("huge", False)])
+def test_what_a_docstring_shows(instead: str, kept: bool, sandbox: Sandbox) -> None:
+    line, _, body = GATE.format(name="Model").partition(":\n")
+    module = make_module(HEADER + f"{line}:{EXAMPLE.replace('large', instead)}{body}")
+    outcome = probe(replace(module, name="Gate"), sandbox)
+    assert isinstance(outcome, Kept) is kept, outcome
+    if isinstance(outcome, Kept):
+        table, call, *_ = describe(outcome.record).split("; ")
+        assert table == "[{'which': 'large', 'sizes': (1, 2, 3)}]"
+        assert call.startswith("[pair0: float "), call
+    else:
+        assert isinstance(outcome, Dropped) and outcome.reason is Reason.NO_CONSTRUCTOR_ARGUMENTS
+
+
 @pytest.mark.parametrize(
     "user",
     [

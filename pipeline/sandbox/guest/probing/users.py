@@ -1,15 +1,18 @@
-"""What a module gets from another one that makes it: its constructor's arguments, and those of a call.
+"""What a module gets from those who use it: its constructor's arguments, and those of a call.
 
-The other one, its user, is constructed and called as any module that is probed; its own call need not succeed.
+They are the examples in its docstrings, and another module that makes it. This one, its user, is constructed and called
+as any module that is probed; its own call need not succeed.
 """
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,7 +27,7 @@ from .guess import LAYOUTS, MAX_ELEMENTS, SIZES, Arg, Guess, ListArg, PlainArg, 
 from .parameters import Input, forward_inputs
 from .search import Caller, search
 from .source import Source
-from .trial import Failure, Unfit, attempt
+from .trial import Failure, TooBig, Unfit, attempt, parameter_cap
 
 _NAME = "user"
 _CONSTRUCTIONS = 3  # of the user
@@ -57,6 +60,27 @@ class Sight:
         return Guess(tuple(args), tuple(sorted({**SIZES[0], **self.sizes}.items()))) if args else None
 
 
+def examples(code: str, name: str, entry_point: str, limit: int, namespace: Mapping[str, Any]) -> list[Sight]:
+    """How the docstrings of the class `entry_point` of `code`, which say `name`, make and call it: see `sights`."""
+    loaded, _ = attempt(lambda: load_source(code, _NAME), "") if ">>>" in code else (None, None)
+    cls = vars(loaded).get(entry_point) if loaded is not None else None
+    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        return []
+    told = [item.__doc__ or "" for item in (cls, cls.__init__, cls.forward)]
+    shown, _ = attempt(lambda: [one.source for text in told for one in doctest.DocTestParser().get_examples(text)], "")
+    names = {**vars(loaded), "torch": torch, "nn": nn, "F": nn.functional, name: cls}
+    with _watched(cls, namespace) as seen:
+        for source in shown or ():
+            try:
+                with parameter_cap(limit):
+                    attempt(partial(exec, source, names), "")  # an import that fails is of what is at hand already
+            except TooBig:
+                break
+            if any(sight.works for sight in seen):
+                break
+    return _telling(seen)
+
+
 def sights(code: str, name: str, entry_point: str, limit: int, namespace: Mapping[str, Any]) -> list[Sight]:
     """How the class `entry_point` of `code` makes and calls its class `name`, those that work first.
 
@@ -82,6 +106,10 @@ def sights(code: str, name: str, entry_point: str, limit: int, namespace: Mappin
                 break
             if any(sight.works for sight in seen):
                 break
+    return _telling(seen)
+
+
+def _telling(seen: Sequence[Sight]) -> list[Sight]:
     unique = list({str((sight.made, sight.called, sight.sizes)): sight for sight in seen}.values())
     return sorted(unique, key=lambda sight: (not sight.works, not sight.called))[:_SIGHTS]
 
