@@ -142,6 +142,8 @@ CASES = [
              return F.scaled_dot_product_attention(x, x, x, is_causal=True)""", _x((2, 2, 9, 8), (3, 2, 12, 8))),
     Case("multihead", "self.attention(x, x, x)[0]", _x((2, 6, 16), (3, 5, 16)),
          _layers("self.attention = nn.MultiheadAttention(16, 2)")),
+    Case("multihead_by_batches", "self.attention(x, x, x)", _x((2, 6, 16), (3, 5, 16)),
+         _layers("self.attention = nn.MultiheadAttention(16, 2, batch_first=True)")),
     Case("gru", "self.rnn(x)[0]", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
     # Memory
     Case("cat", "torch.cat([x, y.relu()], 1)", _xy(((4, 6), (4, 9)), ((3, 7), (3, 5))), _XY, 1),

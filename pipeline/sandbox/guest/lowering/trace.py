@@ -28,6 +28,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
+from .attention import fused_attention
 from .decompositions import PlainFunctions, decompositions, pools_of_any_size
 from .guards import conditions
 from .joint import Joint, prepare
@@ -231,6 +232,8 @@ def trace(
         stack.enter_context(values_unknown(module))
         stack.enter_context(symbolic_roots())
         stack.enter_context(pools_of_any_size())
+        if not training:
+            stack.enter_context(fused_attention())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))

@@ -158,6 +158,29 @@ def test_a_number_taken_from_a_tensor_is_computed_with_as_a_number(dtype: str) -
     assert "aten._local_scalar_dense.default" not in operators(result)
 
 
+class Attending(nn.Module):
+    """Attention of itself, masked or not, to others, and with a mask that is added."""
+
+    def __init__(self, heads: int, batch_first: bool) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, heads, batch_first=batch_first)
+
+    def forward(self, x: Tensor, mask: Tensor) -> list[Tensor]:
+        calls = [((x, x, x), None), ((x, x, x), mask > 0), ((x, x.clone(), x), None), ((x, x, x), mask)]
+        return [self.attention(*given, attn_mask=added)[0] for given, added in calls]
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_attention_has_the_layout_of_eval_mode(heads: int, batch_first: bool) -> None:
+    module, shapes = Attending(heads, batch_first).eval(), ((4, 5, 8), (5, 5) if batch_first else (4, 4))
+    result = trace(module, state_of(module), workload(*shapes), None)
+    values = next(node for node in result.graph.graph.nodes if node.op == "output").args[0]
+    with torch.no_grad():
+        expected = module(*map(torch.zeros, shapes))
+    assert [node.meta["val"].stride() for node in values] == [value.stride() for value in expected]
+
+
 def test_outputs_are_a_tree() -> None:
     result = traced(lambda m, x: ({"a": [x + 1, None]}, 3), (2, 3))
     assert result.outputs == {"tuple": [{"dict": [["a", {"list": [{"tensor": 0}, {"value": None}]}]]}, {"value": 3}]}
