@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .schema.arrow import SchemaError, read_records, to_plain, write_shard
+from .schema.arrow import SchemaError, read_records, to_plain, write_entry
 from .schema.ids import canonical, sha256
 from .schema.loss import Loss
 from .schema.outcome import Errored, Kept, Outcome
@@ -51,11 +51,11 @@ class Store:
     def put(self, stage: str, key: str, outcome: Outcome[Any]) -> None:
         match outcome:
             case Kept(record):
-                write_shard(self._path(stage, key, ".kept.parquet"), [record], type(record))
+                write_entry(self._path(stage, key, ".kept.parquet"), record)
             case Errored():
                 pass
             case dropped:
-                write_shard(self._path(stage, key, ".lost.parquet"), [Loss.of(stage, dropped)], Loss)
+                write_entry(self._path(stage, key, ".lost.parquet"), Loss.of(stage, dropped))
 
     def _path(self, stage: str, key: str, suffix: str) -> Path:
         return self.directory / stage / key[:2] / (key + suffix)

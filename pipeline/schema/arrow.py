@@ -48,6 +48,16 @@ _FORMAT: dict[str, Any] = {
     "write_page_checksum": True,  # a flipped bit is found when it is read
     "use_content_defined_chunking": True,  # an upload sends only the pages that changed
 }
+# Of a file of one record: nobody fetches parts of it, and indices, statistics and dictionaries are twice its size.
+_ENTRY: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "use_dictionary": False,
+    "write_statistics": False,
+    "write_page_checksum": True,
+}
 
 
 def _once(function: F) -> F:
@@ -99,9 +109,17 @@ def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
 
     The same records give the same bytes with the same release of pyarrow.
     """
-    table = to_table(records, cls)
+    _write(path, to_table(records, cls), _FORMAT)
+
+
+def write_entry(path: Path, record: Any) -> None:
+    """As `write_shard` of the record alone, in half the time and less than half the space."""
+    _write(path, to_table([record], type(record)), _ENTRY)
+
+
+def _write(path: Path, table: pa.Table, form: dict[str, Any]) -> None:
     with replace_file(path) as stream:
-        pq.write_table(table, stream, **_FORMAT)
+        pq.write_table(table, stream, **form)
 
 
 def read_records(path: Path, cls: type[T], start: int = 0, stop: int = sys.maxsize) -> Iterator[T]:

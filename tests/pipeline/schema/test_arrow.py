@@ -77,6 +77,13 @@ def test_shard_round_trip_keeps_order(tmp_path) -> None:
     assert arrow.count_records(path, Loss) == 2
 
 
+def test_an_entry_is_a_shard_of_one_in_half_the_space(tmp_path) -> None:
+    arrow.write_entry(tmp_path / "entry.parquet", SAMPLE[0])
+    write_shard(tmp_path / "shard.parquet", SAMPLE[:1], Loss)
+    assert list(read_records(tmp_path / "entry.parquet", Loss)) == SAMPLE[:1]
+    assert 2 * (tmp_path / "entry.parquet").stat().st_size < (tmp_path / "shard.parquet").stat().st_size
+
+
 def test_shard_of_nothing(tmp_path) -> None:
     write_shard(tmp_path / "empty.parquet", [], Pair)
     assert list(read_records(tmp_path / "empty.parquet", Pair)) == []
