@@ -48,7 +48,7 @@ _FORMAT: dict[str, Any] = {
     "write_page_checksum": True,  # a flipped bit is found when it is read
     "use_content_defined_chunking": True,  # an upload sends only the pages that changed
 }
-# Of a file of one record: nobody fetches parts of it, and indices, statistics and dictionaries are twice its size.
+# Of a file of one record: nobody fetches parts of it, and indices, statistics and dictionaries would be half of it.
 _ENTRY: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
@@ -113,7 +113,7 @@ def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
 
 
 def write_entry(path: Path, record: Any) -> None:
-    """As `write_shard` of the record alone, in half the time and less than half the space."""
+    """As `write_shard` of the record alone, in half the time and about half the space."""
     _write(path, to_table([record], type(record)), _ENTRY)
 
 
