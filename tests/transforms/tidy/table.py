@@ -144,6 +144,10 @@ CASES = [
          _layers("self.attention = nn.MultiheadAttention(16, 2)")),
     Case("multihead_by_batches", "self.attention(x, x, x)", _x((2, 6, 16), (3, 5, 16)),
          _layers("self.attention = nn.MultiheadAttention(16, 2, batch_first=True)")),
+    Case("multihead_masked", "self.attention(x, y, y, key_padding_mask=z > 1, need_weights=False)[0]",
+         [Call({"x": (2, 6, 16), "y": (2, 5, 16), "z": (2, 5)}), Call({"x": (3, 4, 16), "y": (3, 7, 16), "z": (3, 7)})],
+         {"signature": "x, y, z",
+          **_layers("self.attention = nn.MultiheadAttention(16, 2, batch_first=True)")}),
     Case("gru", "self.rnn(x)[0]", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
     # Memory
     Case("cat", "torch.cat([x, y.relu()], 1)", _xy(((4, 6), (4, 9)), ((3, 7), (3, 5))), _XY, 1),

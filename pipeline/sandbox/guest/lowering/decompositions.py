@@ -37,6 +37,10 @@ def decompositions() -> dict[Any, Decomposition]:
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
         aten.topk.default: _topk,
         aten._scaled_dot_product_flash_attention_for_cpu.default: _flash_attention,
+        # Inductor looks at its results' sizes anew, and of this one it cannot, on a GPU that is not there.
+        aten.logical_not.default: lambda x: (
+            aten.bitwise_not.default(x) if x.dtype == torch.bool else aten.eq.Scalar(x, 0)
+        ),
         aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
