@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from kernelquarry.filters.lint import forbidden
-from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
-    CANDIDATE_ENTRY_POINT,
     Candidate,
     Engine,
     Tier,
@@ -20,16 +19,17 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
 )
 
+from .compiling import compile_kernels
 from .configurations import others
 from .counterexample import counter_examples
 from .environment import environment
-from .evidence import Refused, Rejected, check_kernels, check_launches_agree, reply_of
+from .evidence import Refused, Rejected, check_kernels
 from .interpreting import check_further, check_interpreted
 from .reference import Conclusion, Reference
 from .rehearsal import rehearse, run_large
 from .running import run_candidate
 from .score import score
-from .task import Call, PlannedTrial, Task, VerifySettings, describe, draw, plan, without
+from .task import Call, PlannedTrial, Task, VerifySettings, draw, plan, without
 
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
@@ -97,16 +97,7 @@ def _try_out(
     shown = reference.conclude(ran.reply, ran.tensors)
     if ran.engine is not Engine.INTERPRETER:  # its GPU may have had no room for what a tuner takes elsewhere
         shown = replace(shown, told=[])
-    targets = settings.targets
-    if targets:
-        code = {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-        needed = settings.needed(reference.task)
-        request = describe(reference.task, reference.trials) | code | {"targets": list(targets)}
-        others = [i for i in reference.of_other_calls() if reference.trials[i].workload < len(reference.task.workloads)]
-        request |= {"further": needed[0] if reference.task.by_model else "", "others": others}
-        report = sandbox.run(Job("compile", request, reference.tensors, settings.limits))
-        reply = reply_of(report, Reason.DOES_NOT_COMPILE)
-        targets = check_launches_agree(reply, targets, shown.launches, shown.told, needed)
+    targets = compile_kernels(reference, shown, ran.engine, sandbox, settings)
     if ran.engine is not Engine.INTERPRETER:
         check_interpreted(reference, sandbox, settings)
     return ran.engine, targets, shown
