@@ -73,6 +73,9 @@ class GrpoSection(OptimiserSection):
     prompts: Positive  # a step, over all devices
     generations: Annotated[int, Field(ge=2)]  # answers to each prompt
     prompt_tokens: Positive  # longer prompts are left out and counted
+    kernel_tokens: Annotated[int, Field(ge=0)] = (
+        0  # as are rows with longer kernels, which no answer could be; 0 is none
+    )
     completion_tokens: Positive
     temperature: Annotated[float, Field(gt=0.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0

@@ -85,9 +85,14 @@ def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
     return _fitted(pairs, [_length(tokenizer, chat_of(pair), False) for pair in pairs], tokens)
 
 
-def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
-    """Those whose prompt has at most `tokens` tokens."""
-    return _fitted(pairs, [_length(tokenizer, prompt_of(pair), True) for pair in pairs], tokens)
+def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int = 0) -> Fitted:
+    """Those whose prompt has at most `tokens` tokens, and whose own kernel at most `kernel`, unless that is 0."""
+    prompts = [_length(tokenizer, prompt_of(pair), True) for pair in pairs]
+    if not kernel:
+        return _fitted(pairs, prompts, tokens)
+    chats = [_length(tokenizer, chat_of(pair), False) for pair in pairs]
+    asked = [prompt if chat - prompt <= kernel else tokens + 1 for prompt, chat in zip(prompts, chats, strict=True)]
+    return _fitted(pairs, asked, tokens)
 
 
 def _length(tokenizer: Any, messages: list[Message], asks: bool) -> int:

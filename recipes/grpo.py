@@ -36,10 +36,9 @@ def train(ask: Ask, settings: SandboxSettings) -> Trained:
             from .rollouts import tell_when_finished, write_by_slots
 
             section = recipe.grpo
-            fitted = fit_prompts(
-                split_of(load_pairs(ask.dataset, recipe.held_out), "train"), tokenizer, section.prompt_tokens
-            )
-            pairs = fitted.some("grpo.prompt_tokens", recipe.rows)
+            given = split_of(load_pairs(ask.dataset, recipe.held_out), "train")
+            fitted = fit_prompts(given, tokenizer, section.prompt_tokens, section.kernel_tokens)
+            pairs = fitted.some("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
             timed = recipe.reward.kind == "speed"
             verifiers = stack.enter_context(Verifiers({pair.id: pair for pair in pairs}, settings, timed=timed))
             trainer = GRPOTrainer(

@@ -51,6 +51,10 @@ def test_prompts_fit_where_chats_do_not(pairs: list[Pair], tiny_model: Path) -> 
     tokenizer = tokenizer_at(tiny_model)
     assert not fit_chats(pairs, tokenizer, 1500).pairs
     assert len(fit_prompts(pairs, tokenizer, 1500).pairs) == len(pairs)
+    lengths = [len(tokenizer(chat_of(pair)[-1]["content"])["input_ids"]) for pair in pairs]
+    short = fit_prompts(pairs, tokenizer, 1500, sorted(lengths)[5] + 20)  # the marks of a turn are some tokens too
+    assert 0 < len(short.pairs) <= len(pairs) and short.too_long == len(pairs) - len(short.pairs)
+    assert not fit_prompts(pairs, tokenizer, 1500, min(lengths)).pairs
     with pytest.raises(UserError, match=r"all 12 rows are longer than model\.context allows"):
         fit_chats(pairs, tokenizer, 10).some("model.context")
 
