@@ -169,6 +169,7 @@ def test_where_enlarged_calls_are_refused_multiples_are_asked_for(softmax: Candi
     calls = Task.of_candidate(candidate).calls
     assert [calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials[4:]] == [
         *shapes[1:],
+        shapes[0],  # sparse
         (20, 18),
         (5, 72),
     ]
