@@ -10,12 +10,13 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor, nn
+from triton.backends.nvidia import compiler as nvidia
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
 
 from .verifying import gpu, subject, tuning
 from .verifying.driver import CompileOnlyDriver, Recorder, ScratchCache
-from .verifying.once import once
+from .verifying.once import Optimizer, once
 from .verifying.session import bind, session, sizes
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
@@ -27,6 +28,8 @@ def warm() -> None:
     triton.knobs.compilation.disable_line_info = True
     triton.knobs.compilation.store_binary_only = True
     triton.knobs.cache.manager_class = ScratchCache
+    nvidia.llvm = Optimizer(nvidia.llvm)
+    CUDABackend.make_llir = nvidia.llvm.taken(CUDABackend.make_llir)
     CUDABackend.make_ptx, CUDABackend.make_cubin = once(CUDABackend.make_ptx), once(CUDABackend.make_cubin)
     tuning.install(Recorder.unseen)
     JITFunction.run = _noticed(JITFunction.run)

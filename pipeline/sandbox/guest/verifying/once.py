@@ -1,9 +1,10 @@
-"""A stage of Triton's compiler that does nothing twice."""
+"""Stages of Triton's compiler that do nothing twice."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 Stage = Callable[[Any, str, MutableMapping[str, Any], Any, int], Any]
@@ -29,3 +30,45 @@ def once(stage: Stage) -> Stage:
         return result
 
     return run
+
+
+class Optimizer:
+    """Stands where a backend of Triton has LLVM, and links and optimises equal modules once.
+
+    The backend for NVIDIA tells neither the optimiser nor the linker its target, and what it gives them for `sm_80`,
+    `sm_90` and `sm_100` is the same for nine kernels in ten.
+    """
+
+    def __init__(self, llvm: ModuleType) -> None:
+        self._llvm = llvm
+        self._known: dict[Any, str] = {}
+        self._libraries: tuple[str, ...] = ()
+        self._text = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._llvm, name)
+
+    def link_extern_libs(self, module: Any, paths: list[str]) -> None:
+        """Waits until the module is optimised, as all are."""
+        self._libraries = tuple(paths)
+
+    def optimize_module(self, module: Any, *options: Any) -> None:
+        """Of a module that is known, `module` stays as it is; `taken` has the result."""
+        libraries, self._libraries = self._libraries, ()
+        key = str(module), libraries, tuple(map(str, options))
+        if key not in self._known:
+            if libraries:
+                self._llvm.link_extern_libs(module, list(libraries))
+            self._llvm.optimize_module(module, *options)
+            self._known[key] = str(module)
+        self._text = self._known[key]
+
+    def taken(self, stage: Callable[..., str]) -> Callable[..., str]:
+        """`stage`, which gives the text of the one module that it optimises."""
+
+        @wraps(stage)
+        def run(*args: Any, **kwargs: Any) -> str:
+            stage(*args, **kwargs)
+            return self._text
+
+        return run
