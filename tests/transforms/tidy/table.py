@@ -163,6 +163,8 @@ CASES = [
                                        "self.sums = nn.EmbeddingBag(20, 6, mode='sum')"), 1),
     Case("one_hot", "F.one_hot(x, 7).float() @ self.table", _integers(7, (3, 7), (2, 5)),
          _layers("self.table = nn.Parameter(torch.ones(7, 20))"), 1),
+    Case("one_hot_of_any_number", "F.one_hot(y, x.shape[1]) * x",
+         _xy(((6, 8), whole((6,), 8)), ((9, 5), whole((9,), 5))), _XY, 1),
     Case("scatter", "torch.zeros_like(x).scatter(1, y, x[:, :1].expand_as(y))",
          _xy(((6, 12), whole((6, 4), 12)), ((5, 12), whole((5, 4), 12))), _XY),
     Case("scatter_add", "x.scatter_add(1, y, torch.full_like(x[:, :4], 0.5))",

@@ -85,7 +85,17 @@ class PlainFunctions(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.nn.functional.embedding_bag and (result := _bags(*args, **(kwargs or {}))) is not None:
             return result
+        if func is torch.nn.functional.one_hot and (result := _one_hot(*args, **(kwargs or {}))) is not None:
+            return result
         return func(*args, **(kwargs or {}))
+
+
+def _one_hot(tensor: Tensor, num_classes: Any = -1) -> Tensor | None:
+    """For as many classes as a symbol says, which the operator fixes; None for a number."""
+    if not isinstance(num_classes, torch.SymInt):
+        return None
+    classes: Any = num_classes  # which the stubs of `arange` do not know
+    return (tensor.unsqueeze(-1) == torch.arange(classes, device=tensor.device)).to(torch.int64)
 
 
 def _bags(
