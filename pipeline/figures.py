@@ -18,7 +18,7 @@ from rich.table import Table
 from .schema.errors import UserError
 from .schema.files import replace_file
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent  # the checkout, also where the package is a link to it
 FIGURES = ROOT / "docs" / "results" / "figures.json"
 GOALS = ROOT / "docs" / "results" / "goals.toml"
 _PACKAGES = ("torch", "triton", "apache-beam", "pyarrow")
