@@ -91,6 +91,7 @@ def _forward_for(
     reply: dict[str, Any] = {}
     for device, name in enumerate(targets):
         driver.set_current_device(device)
+        tuning.forget()
         reply[name] = _compiled(forward, 0)
         if name == further:
             reply[name]["others"] = {str(number): _compiled(forward, number) for number in others}

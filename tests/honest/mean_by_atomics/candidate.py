@@ -16,5 +16,5 @@ def add_share(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
 class ModelNew(nn.Module):
     def forward(self, x):
         out = torch.zeros((), device=x.device, dtype=x.dtype)
-        add_share[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+        add_share[(triton.cdiv(x.numel(), 16),)](x, out, x.numel(), BLOCK=16)
         return out

@@ -12,6 +12,7 @@ from triton.runtime.autotuner import Autotuner
 from .session import session
 
 _benchmark = Autotuner._bench
+_tuners: list[Autotuner] = []  # that have chosen
 
 
 def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
@@ -22,6 +23,7 @@ def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
     """
 
     def bench(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
+        _tuners.append(self)
         session.configurations = max(session.configurations, len(self.configs))
         if config is not self.configs[session.trial % len(self.configs)]:
             return [1.0] * 3
@@ -34,3 +36,10 @@ def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
         return times
 
     Autotuner._bench = bench
+
+
+def forget() -> None:
+    """Tuners choose anew: what one target has room for, another may not, and Triton's key of a choice names neither."""
+    for tuner in _tuners:
+        tuner.cache.clear()
+    _tuners.clear()
