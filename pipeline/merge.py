@@ -61,13 +61,8 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
             if manifest is not None:
                 merged.append(manifest)
     if not merged:
-        raise (
-            unasked[0]
-            if unasked
-            else UserError(
-                f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
-            )
-        )
+        nothing = f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
+        raise unasked[0] if unasked else UserError(nothing)
     return tuple(merged)
 
 

@@ -209,26 +209,7 @@ class _Pruner:
     def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
         if runs_modules:
             return kept
-        read = (
-            {
-                child.attr
-                for node in kept.values()
-                for child in ast.walk(node)
-                if isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load)
-            }
-            | {
-                child.target.attr  # adding to it reads it
-                for node in kept.values()
-                for child in ast.walk(node)
-                if isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Attribute)
-            }
-            | {
-                child.value
-                for node in kept.values()
-                for child in ast.walk(node)
-                if isinstance(child, ast.Constant) and isinstance(child.value, str)
-            }
-        )
+        read = {name for node in kept.values() for name in map(_read, ast.walk(node)) if name}
         reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
         return _without_empty_modules(reduced)
 
@@ -243,6 +224,16 @@ def hasattr_of_module(name: str) -> bool:
         "register_state_dict_pre_hook", "register_load_state_dict_post_hook", "__setattr__", "setattr", "get_submodule",
         "register_full_backward_hook", "zero_grad", "keys", "values", "items", "update", "__init__", "share_memory",
     )  # fmt: skip
+
+
+def _read(node: ast.AST) -> str:
+    """The attribute that a node reads, by its name or by a string; "" of others. Adding to one reads it."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Attribute(attr=name)):
+            return name
+        case ast.Constant(value=str(name)):
+            return name
+    return ""
 
 
 def _is_layer(base: str) -> bool:

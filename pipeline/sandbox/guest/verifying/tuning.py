@@ -12,7 +12,7 @@ from triton.runtime.autotuner import Autotuner
 from .session import session
 
 _benchmark = Autotuner._bench
-_tuners: list[Autotuner] = []  # that have chosen
+_tuners: set[Autotuner] = set()  # that have chosen
 
 
 def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
@@ -23,7 +23,7 @@ def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
     """
 
     def bench(self: Autotuner, *args: Any, config: Any, **meta: Any) -> list[float]:
-        _tuners.append(self)
+        _tuners.add(self)
         session.configurations = max(session.configurations, len(self.configs))
         if config is not self.configs[session.trial % len(self.configs)]:
             return [1.0] * 3
