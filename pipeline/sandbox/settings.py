@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ class SandboxSettings:
     python: str = sys.executable  # of an environment with torch and triton
     scratch: str = ""  # folder for the guests' files; "" is the system's temporary folder
     require: tuple[str, ...] = ()  # layers without which nothing runs
-    gpus: tuple[int, ...] = ()  # ordinals of those that kernels are executed on; none: they are interpreted
+    gpus: tuple[int, ...] = ()  # the driver's numbers of those that kernels are executed on; none: they are interpreted
 
     def __post_init__(self) -> None:
         unknown = set(self.require) - set(layers.NAMES)
@@ -27,22 +28,29 @@ class SandboxSettings:
 
 
 def choose_gpus(choice: str) -> tuple[int, ...]:
-    """Ordinals of the GPUs that "all", "none" or a list such as "0,2" names. Makes no CUDA context.
+    """The driver's numbers of the GPUs that "all", "none" or a list such as "0,2" names. Makes no CUDA context.
+
+    As everywhere in torch, the list counts the GPUs that `CUDA_VISIBLE_DEVICES` leaves. Guests and executors start from
+    an environment without it, so they are told the driver's own numbers.
 
     Raises:
-        UserError: it is no such list, or a GPU in it is not there.
+        UserError: it is no such list, or a GPU in it is not there, or the variable names GPUs by something else.
     """
     if choice == "none":
         return ()
     import torch  # takes seconds, which settings that name no GPU need not wait for
 
     number = torch.cuda.device_count()
-    if choice == "all":
-        return tuple(range(number))
-    named = name_gpus(choice)
+    named = tuple(range(number)) if choice == "all" else name_gpus(choice)
     if missing := [ordinal for ordinal in named if ordinal >= number]:
         raise UserError(f"--gpus {choice}: there is no GPU {missing[0]}; torch {torch.__version__} finds {number} here")
-    return named
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None or not named:
+        return named
+    names = [name.strip() for name in visible.split(",")]
+    if not all(name.isdecimal() for name in names[:number]):
+        raise UserError(f"CUDA_VISIBLE_DEVICES={visible}: name GPUs by their numbers, such as 0,1")
+    return tuple(int(names[ordinal]) for ordinal in named)
 
 
 def name_gpus(choice: str) -> tuple[int, ...]:

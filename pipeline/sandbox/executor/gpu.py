@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -17,9 +18,10 @@ from .program import Kernel
 class Gpu(Cuda):
     """A `replay.Device`. Only this process's own code decides what is launched on it, and with what."""
 
-    def __init__(self, ordinal: int = 0) -> None:
-        """Raises RuntimeError: there is no such device."""
-        super().__init__(torch.device("cuda", ordinal))
+    def __init__(self, ordinal: int) -> None:
+        """From now on the only GPU that torch sees; `ordinal` is the driver's. Raises RuntimeError: it is not there."""
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
+        super().__init__(torch.device("cuda", 0))
         self._ordinal = ordinal
         self._functions: dict[Kernel, Function] = {}
 

@@ -30,7 +30,7 @@ def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict
 
 
 def meet(ordinal: int) -> Cuda:
-    """The GPU, from now on the only one that torch and Triton see. TF32 is off."""
+    """The GPU of the driver's number, from now on the only one that torch and Triton see. TF32 is off."""
     os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))
