@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +13,17 @@ from .schema.ids import chat_id
 from .schema.provenance import Distillation, Turn
 from .schema.records import Pair, Purity
 
+_AGREEMENT = re.compile(r"input\d+_\d+ == input\d+_\d+")
 COLUMNS = "columns"  # what is thought follows from the pair's columns, by `plan.md.j2`
 
 
 def examples(pair: Pair) -> tuple[Example, ...]:
     """The pair as a chat: answered at once, after thinking what its columns tell, and as each model explained it.
 
-    None if its kernel is not all that the prompt asks for: without PyTorch's operators, for inputs of any size.
+    None if its kernel is not all that the prompt asks for: without PyTorch's operators, for inputs of any size. That
+    two inputs must agree in a size is no limit on it.
     """
-    if pair.purity is not Purity.PURE or not pair.shape_general or pair.guards:
+    if pair.purity is not Purity.PURE or not pair.shape_general or not all(map(_AGREEMENT.fullmatch, pair.guards)):
         return ()
     thoughts = [("", ""), (COLUMNS, plan(pair))]
     thoughts += [(explanation.distillation.model, explanation.reasoning) for explanation in pair.explanations]

@@ -67,6 +67,7 @@ class OptimiserSection(_Section):
 class SftSection(OptimiserSection):
     batch: Positive  # packed sequences a step, over all devices
     packing: bool = True
+    renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row, in each epoch, under other names: see renaming.py
 
 
 class GrpoSection(OptimiserSection):

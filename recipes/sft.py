@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .data import fit_chats, load_pairs, sft_rows, split_of, taught
+from .renaming import renamed
 from .training import Ask, Trained, arguments, lora_config, train_stage
 
 _HELD_OUT = 64  # rows of the validation split that the loss is looked at on
@@ -20,6 +21,8 @@ def train(ask: Ask) -> Trained:
 
         pairs = load_pairs(ask.dataset, recipe.held_out)
         fitted = fit_chats(split_of(taught(pairs), "train"), tokenizer, recipe.model.context)
+        own = fitted.some("model.context", recipe.rows)
+        others = fit_chats(list(renamed(own, recipe.sft.renamed)), tokenizer, recipe.model.context).pairs
         held_out = [pair for pair in taught(pairs) if pair.split == "validation"]
         seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]
         section = recipe.sft
@@ -36,7 +39,7 @@ def train(ask: Ask) -> Trained:
         return SFTTrainer(
             model=model,
             args=config,
-            train_dataset=sft_rows(fitted.some("model.context", recipe.rows)),
+            train_dataset=sft_rows([*own, *others]),
             eval_dataset=sft_rows(seen) if seen else None,
             processing_class=tokenizer,
             peft_config=lora_config(section),

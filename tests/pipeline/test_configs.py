@@ -82,6 +82,12 @@ def test_what_a_model_explained_is_thought_too() -> None:
     assert row.thought_by == "some/model"
 
 
+def test_inputs_that_must_agree_are_of_any_size() -> None:
+    guards = ("input1_0 == input0_0", "input12_3 == input0_3")
+    assert derived([replace(make_pair(), guards=guards)])["sft"]
+    assert not derived([replace(make_pair(), guards=(*guards, "input0_3 == 32"))])["sft"]
+
+
 @pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}, {"guards": ("x_0 <= 31",)}])
 def test_a_kernel_that_is_not_what_the_prompt_asks_for_is_no_example(change: dict) -> None:
     rows = derived([replace(make_pair(split="train"), **change)])

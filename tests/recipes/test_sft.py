@@ -48,6 +48,15 @@ def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tm
     assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
 
 
+def test_an_epoch_has_the_renamed_rows_too(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    epochs = []
+    for copies in (0, 2):
+        recipe = load_recipe(recipe_file, [f"sft.renamed={copies}", "sft.steps=1"])
+        trained = train(Ask(recipe, str(dataset), tmp_path / str(copies)))
+        epochs.append(series(history(trained.stage), "epoch")[-1][1])
+    assert epochs[1] < epochs[0] / 2
+
+
 def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tmp_path: Path) -> None:
     for step, text in ((2, "{}"), (4, '{"glob'), (10, None)):
         (tmp_path / f"checkpoint-{step}").mkdir()
