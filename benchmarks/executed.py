@@ -23,7 +23,7 @@ import os
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 COMMAND = "python benchmarks/executed.py"
 KERNELBENCH = 0.237  # samples a second of KernelBench's own evaluator, one H100 and 16 cores, 2026-11-21
 Line = dict[str, Any]
+_FOR_GPU = ("trace", "compile", "execute")  # guests that compile for a GPU, or use one
 _APART_S = 5.0  # between the beginnings of two runs; processes of one begin together
 
 
@@ -51,6 +52,7 @@ class Clock:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._lock, self._spent = threading.Lock(), defaultdict[str, list[float]](lambda: [0, 0.0, 0.0])
+        self._for_gpu = list[tuple[float, float]]()  # when an executor executed, or a guest compiled for it
         self._run, sandbox.run = sandbox.run, self._guest  # type: ignore[method-assign]
         if sandbox.gpus is not None:
             executor = sandbox.gpus
@@ -65,25 +67,47 @@ class Clock:
     def _guest(self, job: Job) -> Report:
         started = time.monotonic()
         report = self._run(job)
-        self._add(job.kind, time.monotonic() - started, report.cpu_s)
+        self._add(job.kind, time.monotonic() - started, report.cpu_s, job.kind in _FOR_GPU)
         return report
 
     def _executor(self, request: Any, tensors: Any, wall_s: float) -> Execution:
         started = time.monotonic()
         execution = self._execute(request, tensors, wall_s)
-        self._add("executor", time.monotonic() - started, execution.seconds)
+        self._add("executor", time.monotonic() - started, execution.seconds, True)
         return execution
 
-    def _add(self, kind: str, wall_s: float, busy_s: float) -> None:
+    def _add(self, kind: str, wall_s: float, busy_s: float, for_gpu: bool) -> None:
+        end = time.time()
         with self._lock:
+            if for_gpu:
+                self._for_gpu.append((end - wall_s, end))
             spent = self._spent[kind]
             spent[0] += 1
             spent[1] += wall_s
             spent[2] += busy_s
 
+    def for_gpu(self) -> list[tuple[float, float]]:
+        """When there was work for the GPU."""
+        return merged(self._for_gpu)
+
+    def executing(self) -> float:
+        """Seconds that executors were busy."""
+        return self._spent["executor"][2]
+
     def told(self) -> str:
         parts = (f"{k} {n:.0f} x {w / n:.2f} s, {b / n:.3f} s busy" for k, (n, w, b) in sorted(self._spent.items()))
         return "; ".join(parts)
+
+
+def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same moments, in spans that do not meet."""
+    found = list[tuple[float, float]]()
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((begin, end))
+    return found
 
 
 def is_rejected(line: Line) -> bool:
@@ -165,6 +189,7 @@ class Round:
             if time.monotonic() < deadline:
                 waiting |= set(itertools.islice(work, len(ended)))
         self._clock.stop(self._sandbox)
+        add_line(results, {"round": self._name, "busy": self._clock.for_gpu(), "executing": self._clock.executing()})
 
     def told(self) -> str:
         host_s = (time.process_time() - self._host_s) / max(1, self._counts.total())
@@ -177,24 +202,37 @@ def lines(path: Path) -> Iterator[Line]:
     for line in read_lines(path):
         if "machine" in line:
             about[line["round"]] = line
-        else:
+        elif "id" in line:
             yield about[line["round"]] | line
 
 
-def rate(path: Path, name: str) -> tuple[float, int]:
-    """Candidates a second, from when all processes were warm to the last verdict, and how many there were.
-
-    Of the longest run, where a round was stopped and went on.
-    """
+def longest(path: Path, name: str) -> tuple[float, float, int]:
+    """When the longest run of a round began, all processes warm, and had its last verdict; how many it had."""
     of_round = [line for line in read_lines(path) if line["round"] == name]
     begins = sorted(line["begin"] for line in of_round if "begin" in line)
     starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]
     runs = []
     for start, following in zip(starts, [*starts[1:], float("inf")], strict=True):
         ends = [line["end"] for line in of_round if "end" in line and start < line["end"] < following]
-        runs.append((len(ends), len(ends) / (max(ends, default=start + 1) - start)))
-    number, per_second = max(runs)
-    return per_second, number
+        runs.append((start, max(ends, default=start + 1), len(ends)))
+    return max(runs, key=lambda run: run[2])
+
+
+def rate(path: Path, name: str) -> tuple[float, int]:
+    """Candidates a second, and how many there were. Of the longest run, where a round was stopped and went on."""
+    begin, end, number = longest(path, name)
+    return number / (end - begin), number
+
+
+def busy(path: Path, name: str) -> tuple[float, float]:
+    """Share of the longest run in which a GPU executed, or something was compiled for it; and of executing alone."""
+    begin, end, _ = longest(path, name)
+    told = [line for line in read_lines(path) if line["round"] == name and "busy" in line]
+    told = [line for line in told if line["busy"] and begin < line["busy"][-1][1] < end + _APART_S]
+    spans = (span for line in told for span in line["busy"])
+    inside = merged((max(begin, first), min(end, last)) for first, last in spans if first < end and last > begin)
+    whole = end - begin
+    return sum(last - first for first, last in inside) / whole, sum(line["executing"] for line in told) / whole
 
 
 def rounds(path: Path) -> dict[str, dict[str, Line]]:
@@ -237,6 +275,8 @@ def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
         write("verdict.false_rejects.inductor", 100 * len(wrong) / asked, first[0], note)
     per_second, number = rate(path, "first")
     write("verdict.trace_rate", per_second, first[0], f"over {number} candidates; compiled for this GPU alone")
+    either, executing = busy(path, "first")
+    write("scale.gpu_busy", 100 * either, first[0], f"executing, or compiled for; executing alone {executing:.1%}")
     note = f"{KERNELBENCH} a second, measured apart on such a machine"
     write("verdict.trace_rate.over_kernelbench", per_second / KERNELBENCH, first[0], note)
     if "guests" in found:
