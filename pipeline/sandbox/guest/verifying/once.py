@@ -10,22 +10,32 @@ from typing import Any
 Stage = Callable[[Any, str, MutableMapping[str, Any], Any, int], Any]
 
 
+# From this capability on, Triton asks for what one architecture alone has (`sm_90a`).
+_OWN = 90
+# Options that say which GPU it is, and what the front end lets kernels for it do; what that did stands in the source.
+_OF_THE_GPU = ("arch", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default")
+
+
 def once(stage: Stage) -> Stage:
-    """`stage(backend, source, metadata, options, capability)` for stages whose source is text.
+    """`stage(backend, source, metadata, options, capability)` for stages whose source is text: to PTX, and to binaries.
 
     Triton compiles a kernel anew for sizes that 16 divides and for sizes that it does not, and for one code in four
-    that makes no difference to what LLVM is given in the end.
+    that makes no difference to what LLVM is given in the end. Nor does the GPU, for nine in ten. PTX that asks for
+    nothing that one architecture alone has is PTX for all later GPUs, and NVIDIA's assembler takes it for them: what
+    was made of a source for `sm_80` stands for what would be made of it for `sm_90` and `sm_100`.
     """
-    known: dict[Any, tuple[Any, dict[str, Any]]] = {}
+    known: dict[Any, dict[int, tuple[Any, dict[str, Any]]]] = {}
 
     @wraps(stage)
     def run(backend: Any, source: str, metadata: MutableMapping[str, Any], options: Any, capability: int) -> Any:
-        key = backend.target, source, options.hash(), capability
-        if key not in known:
-            written = dict(metadata)
+        told = frozenset(item for item in vars(options).items() if item[0] not in _OF_THE_GPU)
+        made = known.setdefault((source, told), {})
+        like = next((other for other in made if other == capability or other < min(capability, _OWN)), None)
+        if like is None:
+            written, like = dict(metadata), capability
             result = stage(backend, source, written, options, capability)
-            known[key] = result, {name: value for name, value in written.items() if metadata.get(name) != value}
-        result, added = known[key]
+            made[like] = result, {name: value for name, value in written.items() if metadata.get(name) != value}
+        result, added = made[like]
         metadata.update(added)
         return result
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kernelquarry.pipeline.sandbox.guest.verifying.once import Optimizer, once
 
 
@@ -12,20 +14,38 @@ def test_a_stage_runs_once_for_a_source_and_its_options() -> None:
     runs: list[str] = []
 
     def stage(backend: Any, source: str, metadata: Any, options: Any, capability: int) -> str:
-        runs.append(source)
+        runs.append(f"{source} at {options.num_warps} for {capability}")
         metadata["name"] = f"kernel of {source}"
-        return f"{source} for {capability}"
+        return runs[-1]
 
     remembering = once(stage)
-    backend, first = SimpleNamespace(target="cuda"), SimpleNamespace(hash=lambda: "4 warps")
-    second = SimpleNamespace(hash=lambda: "8 warps")
-    for source, options, capability in [
-        ("a", first, 90), ("a", first, 90), ("a", second, 90), ("a", first, 80), ("b", first, 90),
-    ]:  # fmt: skip
+    for source, warps, capability, expected in [
+        ("a", 4, 90, "a at 4 for 90"),
+        ("a", 4, 90, "a at 4 for 90"),
+        ("a", 4, 100, "a at 4 for 100"),  # that for 90 may have what 90 alone has
+        ("a", 4, 80, "a at 4 for 80"),
+        ("a", 8, 80, "a at 8 for 80"),
+        ("a", 8, 90, "a at 8 for 80"),
+        ("a", 8, 100, "a at 8 for 80"),
+        ("b", 8, 90, "b at 8 for 90"),
+    ]:
         metadata = {"shared": 0, "name": None}
-        assert remembering(backend, source, metadata, options, capability) == f"{source} for {capability}"
+        options = SimpleNamespace(num_warps=warps, arch=f"sm{capability}", supported_fp8_dtypes=("fp8e5",))
+        assert remembering(None, source, metadata, options, capability) == expected
         assert metadata == {"shared": 0, "name": f"kernel of {source}"}
-    assert runs == ["a", "a", "a", "b"]
+    assert runs == ["a at 4 for 90", "a at 4 for 100", "a at 4 for 80", "a at 8 for 80", "b at 8 for 90"]
+
+
+def test_a_source_that_is_refused_for_one_gpu_is_given_for_the_next() -> None:
+    def stage(backend: Any, source: str, metadata: Any, options: Any, capability: int) -> str:
+        if capability < 90:
+            raise ValueError("no such instruction")
+        return source
+
+    remembering = once(stage)
+    with pytest.raises(ValueError, match="no such instruction"):
+        remembering(None, "a", {}, SimpleNamespace(arch="sm80"), 80)
+    assert remembering(None, "a", {}, SimpleNamespace(arch="sm90"), 90) == "a"
 
 
 class Module:
