@@ -103,6 +103,7 @@ class Source(StrEnum):
     PARAMETER = "parameter"
     BUFFER = "buffer"
     CONSTANT = "constant"  # a tensor attribute that is in no state_dict
+    LITERAL = "literal"  # numbers that forward makes a tensor of
     INPUT = "input"
     SAVED = "saved"  # of a backward: a result of the forward's graph
     SIZE = "size"  # of a backward: such a result that is a number
@@ -115,7 +116,7 @@ class Binding:
 
     argument: str  # the generated code's name for it, "arg0_1"
     source: Source
-    name: str  # qualified name of the state; index of the tensor in the workload, or of the result
+    name: str  # qualified name of the state; index of the tensor in the workload, or of the result; numbers as JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class Candidate:
     """A kernel that claims to compute what the module computes."""
 
     probed: Probed
-    triton_code: str  # one file that imports torch and triton only, with the class `ModelNew`
+    triton_code: str  # one file with the class `ModelNew`, whose imports are torch's, triton's and its constructor's
     kernels: tuple[str, ...]  # names of its triton.jit kernels that forward launches
     purity: Purity
     extern_ops: tuple[str, ...]

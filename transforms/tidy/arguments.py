@@ -13,6 +13,7 @@ from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workl
 
 from .algebra import Polynomial
 from .constructor import forward_of
+from .names import free
 from .raw import NotTidied
 from .render import tuple_text
 
@@ -45,7 +46,13 @@ def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
     paths = _paths(lowered.probed.workloads[0], forward)
     # A child called "0" is mostly one of a list; a module that names its children itself has no subscripts.
     child = '.get_submodule("{}")' if "add_module(" in lowered.probed.python_code else "[{}]"
-    return {binding.argument: _argument(binding, paths, child) for binding in lowered.bindings}
+    found = {b.argument: _argument(b, paths, child) for b in lowered.bindings if b.source is not Source.LITERAL}
+    taken = set(re.findall(r"\w+", lowered.probed.python_code))
+    for binding in lowered.bindings:
+        if binding.source is Source.LITERAL:
+            name = free("constant", taken)
+            found[binding.argument] = Argument(f"self.{name}", name, False)
+    return found
 
 
 def _argument(binding: Binding, paths: dict[int, str], child: str) -> Argument:
@@ -58,10 +65,17 @@ def _argument(binding: Binding, paths: dict[int, str], child: str) -> Argument:
 def _access(name: str, child: str) -> str:
     """ ".proj.weight", ".layers[0].bias": how a qualified name is written, with `child` for a part that is a number."""
     head, *subscripts = re.split(r"(?=\[)", name, maxsplit=1)
-    parts = [child.format(part) if part.isdigit() else f".{part}" for part in head.split(".")]
-    if not all(part.isdigit() or part.isidentifier() for part in head.split(".")):
+    *owners, last = head.split(".")
+    if not (last.isdigit() or last.isidentifier()):
         raise NotTidied(f"state called {name}")
+    parts = [_part(part, child) for part in [*owners, last]]
     return "".join(parts) + "".join(subscripts)
+
+
+def _part(part: str, child: str) -> str:
+    if part.isdigit():
+        return child.format(part)
+    return f".{part}" if part.isidentifier() else f".get_submodule({json.dumps(part)})"
 
 
 def rank_of(lowered: Lowered, argument: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,9 @@ from .render import tuple_text
 from .repeated import name_sizes
 from .sources import launched_for
 from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
+
+_EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")
+_COPY = re.compile(r"(buf\d+)\.copy_")  # what Inductor copies complex numbers with
 
 
 @dataclass(slots=True)
@@ -279,11 +283,11 @@ class Body:
 
     def _extern(self, call: ast.Call) -> str:
         function = ast.unparse(call.func)
-        if function.startswith("extern_kernels."):
-            name = function.removeprefix("extern_kernels.")
-            function = f"torch.{name}"
-        elif function.startswith("torch.ops.aten."):
-            name = function.removeprefix("torch.ops.aten.").split(".")[0]
+        if found := _EXTERN.fullmatch(function):
+            kernel, operator = found.groups()
+            function, name = (f"torch.{kernel}", kernel) if kernel else (function, operator)
+        elif found := _COPY.fullmatch(function):
+            function, name = f"{self._names[found[1]]}.copy_", "copy"
         else:
             raise NotTidied(f"call of {function}")
         self.extern.add(name)
@@ -299,6 +303,8 @@ class Body:
                 return f"[{', '.join(self._operand(item) for item in items)}]"
             case ast.Constant() | ast.UnaryOp(operand=ast.Constant()) | ast.Attribute():
                 return ast.unparse(node)
+            case ast.Call(func=ast.Name("device")):
+                return self._device
         return self._value(node)
 
     # Launches

@@ -60,20 +60,28 @@ def forward_of(source: str) -> ast.FunctionDef | None:
         seen.add(name)
         for node in classes[name].body:
             if isinstance(node, ast.FunctionDef) and node.name == "forward":
+                if "staticmethod" in map(ast.unparse, node.decorator_list):
+                    node.args.args.insert(0, ast.arg("self"))
                 return _Plain().visit(node)
         pending += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
     return None
 
 
-def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterable[str]) -> Constructor:
+def slice_constructor(source: str, state: Sequence[str], kept_attributes: Iterable[str]) -> Constructor:
     """The slice of a reference. `state` are the qualified names of its state; `kept_attributes` stay as well.
 
     Raises:
-        NeedsImport: it needs a package that is neither torch nor simple to do without.
+        NeedsImport: it needs a package that is neither torch nor numpy nor simple to do without.
         NotTidied: the source has statements at its top that are no definitions.
     """
-    module = parse(source)
-    imports = Imports()
+    kept = set(kept_attributes)
+    try:
+        return _sliced(parse(source), state, kept, Imports())
+    except NeedsImport:
+        return _sliced(parse(source), state, kept, Imports(with_numpy=True))
+
+
+def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str], imports: Imports) -> Constructor:
     definitions: dict[str, ast.stmt] = {}
     additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
     for node in module.body:
@@ -100,14 +108,14 @@ def slice_constructor(source: str, state: Iterable[str], kept_attributes: Iterab
                 pass
             case _:
                 raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
-    protected = {part for name in state for part in name.split(".")} | set(kept_attributes)
+    protected = {part for name in state for part in name.split(".")} | kept_attributes
     pruned = _Pruner(definitions, additions, imports, protected).prune()
     order = list(dict.fromkeys(id(node) for node in module.body))
     unique = {id(definitions[name]): pruned[name] for name in pruned}
     kept = [unique[key] for key in order if key in unique]
     entry = next(node for node in kept if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT)
     kept = [_renamed(node) for node in kept if node is not entry]
-    needed = imports.needed(_loaded([*kept, entry]))
+    needed = imports.needed([*kept, entry])
     renamed = _renamed(entry)
     assert isinstance(renamed, ast.ClassDef)
     return Constructor(needed, kept, renamed)

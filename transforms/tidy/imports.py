@@ -1,13 +1,14 @@
 """Imports of a reference's constructor: torch's stay, and those of the standard library that only compute.
 
-What a few of them are used for is said in plain Python.
+What a few of them are used for is said in plain Python. Where that is not enough to do without numpy, it stays with
+all its uses: what one of them makes may be what another one takes.
 """
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kernelquarry.pipeline.schema.syntax import parse_expression
 
@@ -18,9 +19,12 @@ _OF_NUMPY_ALONE = ("numpy.ndarray", "numpy.generic", "numpy.number", "numpy.inte
 
 # Modules of the standard library that only compute, or look at code: some of those that a mined module may import.
 _STANDARD = frozenset(
-    "abc bisect cmath collections copy dataclasses difflib enum fractions functools hashlib heapq inspect itertools "
-    "math numbers operator re statistics string textwrap types typing warnings".split()
+    "abc bisect cmath collections colorsys contextlib copy dataclasses decimal difflib enum fractions functools "
+    "hashlib heapq inspect itertools json keyword math numbers operator re statistics string struct textwrap types "
+    "typing unicodedata warnings weakref".split()
 )
+# Parts of numpy that do more: they draw from a seed that is not torch's, or read files.
+_NOT_OF_NUMPY = ("numpy.random", "numpy.load", "numpy.loadtxt", "numpy.fromfile", "numpy.genfromtxt", "numpy.memmap")
 
 
 class NeedsImport(Exception):
@@ -30,7 +34,8 @@ class NeedsImport(Exception):
 class Imports:
     """The imports of a source, by the name that each binds."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_numpy: bool = False) -> None:
+        self.with_numpy = with_numpy
         self._bound: dict[str, tuple[str, ast.stmt]] = {}  # name -> (what it is, "torch.nn.functional"; its import)
 
     def add(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -56,17 +61,20 @@ class Imports:
         """`node` without the uses of the standard library that plain Python can say."""
         return _PlainPython(self).visit(node)
 
-    def needed(self, names: set[str]) -> list[ast.stmt]:
-        """The imports that bind these names, `torch` and `torch.nn as nn` left out as every file has them.
+    def needed(self, nodes: Iterable[ast.AST]) -> list[ast.stmt]:
+        """The imports of what these nodes name, `torch` and `torch.nn as nn` left out as every file has them.
 
         Raises:
-            NeedsImport: one is neither torch's nor of the standard library's part that only computes.
+            NeedsImport: one is neither torch's nor of what only computes.
         """
+        expressions = [child for node in nodes for child in ast.walk(node) if isinstance(child, ast.expr)]
+        named = {child.id for child in expressions if isinstance(child, ast.Name)}
+        allowed = ("torch", *_STANDARD, *(["numpy"] if self.with_numpy else []))
         found: dict[str, ast.stmt] = {}
-        foreign: set[str] = set()
-        for name in sorted(names & self._bound.keys()):
+        foreign = {name for name in map(self.resolve, expressions) if name in _NOT_OF_NUMPY}
+        for name in sorted(named & self._bound.keys()):
             what, statement = self._bound[name]
-            if what.split(".")[0] not in ("torch", *_STANDARD):
+            if what.split(".")[0] not in allowed:
                 foreign.add(what)
             found[ast.unparse(statement)] = statement
         if foreign:
@@ -81,7 +89,7 @@ class _PlainPython(ast.NodeTransformer):
 
     def _name(self, node: ast.expr) -> str:
         name = self._imports.resolve(node)
-        return _ALIASES.get(name, name)
+        return name if self._imports.with_numpy else _ALIASES.get(name, name)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         node.bases = [base for base in node.bases if self._name(base) not in ("abc.ABC", "typing.Protocol")]
@@ -119,7 +127,7 @@ class _PlainPython(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = self._name(node.func)
-        if ast.unparse(node.func) == "isinstance":
+        if ast.unparse(node.func) == "isinstance" and not self._imports.with_numpy:
             node.args = [_WithoutTypes(self._imports).visit(argument) for argument in node.args]
         self.generic_visit(node)
         if name == "functools.partial":

@@ -66,14 +66,18 @@ def _rendered(
     if any("libdevice" in ast.unparse(function) for function in [*kernels, *combines]):
         imports.append("from triton.language.extra import libdevice")
     own = [ast.unparse(statement) for statement in constructor.imports]
-    standard = [line for line in own if line.split()[1].split(".")[0] != "torch"]
-    imports += [line for line in own if line not in standard]
+    packages = {line: line.split()[1].split(".")[0] for line in own}
+    standard = [line for line, package in packages.items() if package not in ("numpy", "torch")]
+    imports[:0] = [line for line, package in packages.items() if package == "numpy"]
+    imports += [line for line, package in packages.items() if package == "torch"]
     entry = constructor.entry
     constants = [binding for binding in lowered.bindings if binding.source is Source.CONSTANT]
     reached = {binding.name: given[binding.argument].expression for binding in constants}
     used = {name: expression for name, expression in reached.items() if re.search(_whole(expression), forward)}
     for expression, buffer in _register_constants(entry, used).items():
         forward = re.sub(_whole(expression), f"self.{buffer}", forward)
+    literals = [binding for binding in lowered.bindings if binding.source is Source.LITERAL]
+    _register_literals(entry, {given[literal.argument].role: literal.name for literal in literals})
     texts = [
         *(LIBRARY[name] for name in library),
         *(function_text(combine) for combine in combines),
@@ -119,6 +123,22 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
                     buffer = f"self.register_buffer({other!r}, {expression}, persistent=False)"
                     method.body += syntax.parse(buffer).body
     return renamed
+
+
+def _register_literals(entry: ast.ClassDef, literals: Mapping[str, str]) -> None:
+    """Numbers that the reference's `forward` makes tensors of become buffers. `literals`: as JSON, by name."""
+    if not literals:
+        return
+    methods = [method for method in entry.body if isinstance(method, ast.FunctionDef) and method.name == "__init__"]
+    if not methods:
+        plain = "def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)"
+        entry.body[:] = [node for node in [*syntax.parse(plain).body, *entry.body] if not isinstance(node, ast.Pass)]
+    init = methods[0] if methods else entry.body[0]
+    assert isinstance(init, ast.FunctionDef)
+    for name, said in literals.items():
+        literal = json.loads(said)
+        tensor = f"torch.tensor({literal['numbers']!r}, dtype={literal['dtype']})"
+        init.body += syntax.parse(f"self.register_buffer({name!r}, {tensor}, persistent=False)").body
 
 
 def _targets(node: ast.AST) -> Sequence[ast.expr]:

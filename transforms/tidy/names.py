@@ -15,8 +15,8 @@ from .values import Value
 # Operators that only look at memory in another way.
 _VIEWS = frozenset(
     "view _unsafe_view permute transpose t expand unsqueeze squeeze clone unbind select slice split split_with_sizes "
-    "reshape alias detach as_strided _reshape_alias copy lift_fresh_copy empty_like empty scalar_tensor full "
-    "unsafe_split unfold".split()
+    "reshape alias detach as_strided _reshape_alias copy lift_fresh lift_fresh_copy empty_like empty scalar_tensor "
+    "full unsafe_split unfold".split()
 )
 _SHORT = {
     "addmm": "linear", "mm": "matmul", "bmm": "matmul", "baddbmm": "matmul", "convolution": "conv",

@@ -14,7 +14,7 @@ _EVIDENCE = 500  # characters
 
 
 def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
-    """One self-contained file with the class `ModelNew`, which imports torch and triton only.
+    """One self-contained file with the class `ModelNew`, with its imports: torch, triton, its constructor's.
 
     If it is to be `autotuned`, its kernels choose their blocks on the GPU: all but those that read what they write.
     """

@@ -58,7 +58,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         model = model.to(getattr(torch, request["dtype"]))
     try:
         asked = _Asked(request["target"], request["training"], request["most_kernels"])
-        return _lower(model, request["workloads"], asked), {}
+        reply = _lower(model, request["workloads"], asked)
+        if any(source == "literal" for _, source, _ in reply["bindings"]):
+            torch.manual_seed(1)
+            _check_literals(reply["bindings"], module.Model(*module.get_init_inputs()).eval(), request["workloads"][0])
+        return reply, {}
     except Refused as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
@@ -98,7 +102,8 @@ def _attempt(
     reply = {"outputs": traced.outputs, "shape_general": is_general}
     with pretend_gpu(asked.target):
         if traced.joint is None:
-            return reply | _half(traced, traced.graph, _given(traced.graph, state), workloads, asked)
+            given = _given(traced.graph, [*state, *traced.literals])
+            return reply | _half(traced, traced.graph, given, workloads, asked)
         halves = cut(traced.graph, traced.inputs, traced.joint)
         from_forward = _from_forward(halves, traced.joint)
         reply |= _half(traced, halves.forward, _given(halves.forward, state), workloads, asked)
@@ -129,6 +134,13 @@ def _check_sizes(
     if not all(traced.holds(shapes, sizes) for shapes in calls):
         raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
     return calls
+
+
+def _check_literals(bindings: Sequence[Sequence[str]], other: nn.Module, workload: dict[str, Any]) -> None:
+    """Refuses numbers that a module of another seed does not have: they are part of what its constructor drew."""
+    literals = [name for _, source, name in bindings if source == "literal"]
+    if literals != [literal.name for literal in trace(other, state_of(other), workload, None).literals]:
+        raise Refused("UNSUPPORTED_OP", "a constant that the constructor draws in forward")
 
 
 def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:

@@ -237,6 +237,11 @@ CASES = [
                    "        table = torch.linspace(1, 2, 8)\n        self.table = table\n\n"
                    "    def forward(self, x):\n        return x * self.table",
         **_layers("self.net = nn.Sequential(nn.ReLU(), Table())")}, 1),
+    Case("numbers_in_forward", "x @ torch.tensor([[0.299, 0.587, 0.114], [-0.1, -0.289, 0.4], [0.6, -0.5, -0.1]]).T",
+         _x((6, 5, 3), (9, 4, 3))),
+    Case("indices_in_forward", "x[:, [7, 0, 3, 3, 1, 2, 6, 5, 4, 0]] * torch.ones(10, 10).sum(0)", _x((6, 8), (9, 8))),
+    Case("numbers_of_several_dimensions", "F.conv2d(x, torch.tensor([[[[0.1, 0.2, 0.3], [1, 2, 3], [-1, 4, 0.7]]]]))",
+         _x((2, 1, 9, 11), (3, 1, 10, 7))),
     Case("constants_in_forward", "(x - torch.tensor([0.4, 0.5, 0.6]).view(1, 3, 1)) * torch.tensor(2.0)",
          _x((2, 3, 8), (4, 3, 5)), kernels=1),
     Case("buffer_of_no_state_dict", "x * self.scale", _x((6, 8), (9, 8)),

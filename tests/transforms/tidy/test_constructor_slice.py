@@ -308,6 +308,20 @@ def test_numbers_of_numpy_are_those_of_math(line: str, said: str) -> None:
     assert said in text and "np." not in text and ("import math" in text) == ("math." in said)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nn.Parameter(torch.from_numpy(np.linspace(0.0, 1.0, width)))",
+        "nn.Parameter(torch.ones(int(np.asarray([2, width]).prod())))",
+        # What one of its functions makes, another one takes.
+        "nn.Parameter(torch.ones(2 if isinstance(np.int64(np.sqrt(width)), (int, np.integer)) else 3))",
+    ],
+)
+def test_numpy_stays_with_all_its_uses_where_math_cannot_say_them(line: str) -> None:
+    text = same_state(f"import numpy as np\n{BLOCK}".replace("Block(width)", line))
+    assert "import numpy as np" in text and line in text and "import math" not in text
+
+
 def test_what_is_added_to_what_nothing_needs_goes() -> None:
     assert "OTHER" not in made(f"OTHER = []\nOTHER.append(nn.Linear)\n{BLOCK}")
 
@@ -330,10 +344,12 @@ def test_torchs_own_imports_stay() -> None:
     [
         ("self.n = einops.rearrange(torch.ones(4), '(a b) -> a b', a=2)", "einops"),
         ("self.n = nn.Parameter(torch.tensor(random.random()))", "random"),
+        ("self.n = nn.Parameter(torch.from_numpy(np.random.rand(3)))", "numpy.random"),
+        ("self.n = nn.Parameter(torch.from_numpy(np.load('n.npy')))", "numpy.load"),
     ],
 )
 def test_a_package_that_is_needed_is_named(line: str, named: str) -> None:
-    code = f"import random\nimport einops\n{BLOCK}".replace("self.block = Block(width)", line)
+    code = f"import random\nimport einops\nimport numpy as np\n{BLOCK}".replace("self.block = Block(width)", line)
     with pytest.raises(NeedsImport, match=named):
         made(code, ("n",))
 
@@ -377,6 +393,7 @@ def test_a_statement_that_defines_nothing_is_refused() -> None:
         (BLOCK, "self, x"),
         ("class A(nn.Module):\n    def forward(self, a, *, b: int = 3): pass\nclass Model(A): pass", "self, a, *, b=3"),
         ("class Model(nn.ReLU): pass", None),
+        ("class Model(nn.Module):\n    @staticmethod\n    def forward(a, b): pass", "self, a, b"),
     ],
 )
 def test_the_signature_of_forward(code: str, expected: str | None) -> None:

@@ -46,6 +46,35 @@ def test_operators_that_are_not_tritons_make_it_mixed(sandbox: Sandbox) -> None:
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
+COMPLEX = [
+    ("torch.fft.irfft(torch.fft.rfft(x, dim=0)[:, :4] * self.weight, dim=0).sin()",
+     "self.weight = nn.Parameter(torch.randn(4, dtype=torch.cfloat))"),
+    ("torch.fft.irfft(torch.zeros(x.shape, dtype=torch.cfloat, device=x.device) + x.sin(), dim=0).cos()", ""),  # filled
+    ("torch.view_as_real(torch.fft.fft(x) @ torch.fft.fft(self.weight, dim=0)).sin()",  # by a vector
+     "self.weight = nn.Parameter(torch.randn(8, 1))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("forward", "layers"), COMPLEX)
+def test_complex_numbers_are_left_to_torch(forward: str, layers: str, sandbox: Sandbox) -> None:
+    outcome = tidy(lowered(source(forward, layers), sandbox))
+    assert isinstance(outcome, Kept), outcome
+    assert outcome.record.purity is Purity.MIXED
+    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
+
+
+def test_numbers_that_forward_makes_tensors_of_where_a_base_has_the_constructor(sandbox: Sandbox) -> None:
+    code = source("x[:, [0, 3, 1, 7, 5, 5, 2, 1, 4]] * 2").replace("class Model(nn.Module)", "class Base(nn.Module)")
+    record = lowered(code.replace("def get_inputs", "class Model(Base):\n    pass\n\n\ndef get_inputs"), sandbox)
+    outcome = tidy(record)
+    assert isinstance(outcome, Kept), outcome
+    assert "def __init__(self, *args, **kwargs)" in outcome.record.triton_code
+    assert "torch.tensor([0, 3, 1, 7, 5, 5, 2, 1, 4], dtype=torch.int64" in outcome.record.triton_code
+    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "evidence"),
     [

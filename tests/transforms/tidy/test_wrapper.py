@@ -89,6 +89,7 @@ def reached(record: Lowered) -> list[tuple[str, str]]:
         ("parts[1]", "self.parts[1]"),
         ("named['a b']", "self.named['a b']"),
         ("block.tables[0]['x']", "self.block.tables[0]['x']"),
+        ("first.conv-3/bn.weight", 'self.first.get_submodule("conv-3/bn").weight'),
     ],
 )
 def test_state_is_reached_by_its_name(name: str, expression: str) -> None:
@@ -105,6 +106,12 @@ def test_numbered_children_of_a_module_that_names_them_itself() -> None:
 def test_state_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(NotTidied, match="state called a-b"):
         reached(lowered(source("x"), Call({"x": (2,)}), (Source.BUFFER, "a-b")))
+
+
+def test_numbers_that_forward_makes_a_tensor_of_are_reached_by_a_name_of_their_own() -> None:
+    said = '{"dtype": "torch.float32", "numbers": [1.0, 2.0]}'
+    record = lowered(source("x * self.constant"), Call({"x": (2,)}), (Source.LITERAL, said), (Source.LITERAL, said))
+    assert reached(record) == [("self.constant_2", "constant_2"), ("self.constant_3", "constant_3")]
 
 
 def inputs(number: int) -> list[tuple[Source, str]]:

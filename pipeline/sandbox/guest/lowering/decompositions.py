@@ -128,7 +128,8 @@ def _narrow(decomposition: Decomposition) -> Decomposition:
             return result
         if all(size != 1 for size in (a.shape[-2], a.shape[-1], b.shape[-1])):
             return NotImplemented
-        terms = a.unsqueeze(-1).to(torch.float32) * b.unsqueeze(-3)
+        half = a.dtype in (torch.float16, torch.bfloat16)  # whose sums are of float32
+        terms = (a.to(torch.float32) if half else a).unsqueeze(-1) * b.unsqueeze(-3)
         return terms.sum(-2).to(a.dtype)
 
     return product

@@ -55,6 +55,11 @@ class NamingLowering(GraphLowering):
         for symbol in self.sizevars.inv_precomputed_replacements:
             self.wrapper_code.ensure_size_computed(symbol)
 
+    def register_operation_list(self, operation_names: list[str]) -> str:
+        """What is written into one buffer, as by `cat` of many, or by one operator of lists would become one kernel of
+        several branches: each gets its own."""
+        return f"list_{'_'.join(operation_names)}"
+
     def call_function(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = super().call_function(target, args, kwargs)
         for box in result if isinstance(result, tuple | list) else (result,):

@@ -40,16 +40,17 @@ from .values import values_unknown
 aten = torch.ops.aten
 
 _INLINED = 8  # elements of a constant that Inductor writes into a kernel
+_LITERAL = 128  # elements of one that can be read in a source
 _ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg)
 _ITEM = aten._local_scalar_dense.default
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A tensor that the module holds: `source` is "parameter", "buffer" or "constant"."""
+    """A tensor that the module holds, `source` is "parameter", "buffer" or "constant", or a "literal" of `forward`."""
 
     source: str
-    name: str  # path from the module, "proj.weight", "anchors[0]"
+    name: str  # path from the module, "proj.weight", "anchors[0]"; of a literal its dtype and numbers, as JSON
     tensor: Tensor
     trainable: bool = False
 
@@ -57,11 +58,12 @@ class State:
 @dataclass(frozen=True, slots=True)
 class Trace:
     graph: GraphModule
-    inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state first, then tensors of the call
+    inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state first, literals, then tensors of the call
     outputs: Any  # tree of forward's result, see `trees.flatten`
     shape_env: ShapeEnv
     symbols: dict[sympy.Symbol, tuple[int, int]]  # tensor of the call and its dimension
     joint: Joint | None  # of a graph with the gradients
+    literals: list[State]
 
     def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
         """Whether all that was assumed of the symbolic sizes is true of `shapes`; `sizes` are computed from them."""
@@ -252,9 +254,10 @@ def trace(
             raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
     _without_assertions(graph)
     _check(graph, state)
-    _inline_constants(graph, mode)
+    literals = _inline_constants(graph, mode, 0 if training else _LITERAL)
+    fake[len(state) : len(state)] = _given_literals(graph, literals, mode, len(state))
     _to_gpu(graph, fake)
-    return Trace(graph, fake, tree, shape_env, symbols, joint)
+    return Trace(graph, fake, tree, shape_env, symbols, joint, literals)
 
 
 def _without_assertions(graph: GraphModule) -> None:
@@ -285,25 +288,59 @@ def _check(graph: GraphModule, state: Sequence[State]) -> None:
             raise Refused("STATEFUL", state[placeholders.index(node.args[0])].name)
 
 
-def _inline_constants(graph: GraphModule, mode: FakeTensorMode) -> None:
-    """Numbers that `forward` made a tensor of become operators."""
+def _inline_constants(graph: GraphModule, mode: FakeTensorMode, most: int) -> list[State]:
+    """Numbers that `forward` made a tensor of become operators, or what the graph is given if they are more.
+
+    Raises:
+        Refused: they are more than `most`, or cannot be written as JSON.
+    """
+    literals = []
     for node in graph.graph.nodes:
         if node.op != "get_attr":
             continue
         value = getattr(graph, node.target)
-        if not 1 <= value.numel() <= _INLINED:
-            raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+        is_one = value.numel() == 1 or (value.numel() > 0 and bool((value == value.flatten()[0]).all()))
+        if not (is_one or 1 <= value.numel() <= _INLINED):
+            literals.append(_literal(value, most))
+            continue
         shape, options = list(value.shape), {"dtype": value.dtype, "device": torch.device("cpu")}
         with graph.graph.inserting_before(node):
-            if value.numel() == 1:
-                made = graph.graph.call_function(aten.full.default, (shape, value.item()), options)
+            if is_one:
+                made = graph.graph.call_function(aten.full.default, (shape, value.flatten()[0].item()), options)
             else:
                 listed = graph.graph.call_function(torch.tensor, (value.flatten().tolist(),), options)
                 made = graph.graph.call_function(aten.view.default, (listed, shape))
-                listed.meta["val"] = mode.from_tensor(value.flatten())
-        made.meta["val"] = mode.from_tensor(value)
+                listed.meta["val"] = mode.from_tensor(value.flatten(), static_shapes=True)
+        made.meta["val"] = mode.from_tensor(value, static_shapes=True)
         node.replace_all_uses_with(made)
         graph.graph.erase_node(node)
+    return literals
+
+
+def _literal(value: Tensor, most: int) -> State:
+    is_plain = value.is_contiguous() and not value.is_complex() and bool(value.isfinite().all())
+    if not (is_plain and 1 <= value.numel() <= most):
+        raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+    numbers = value
+    if value.is_floating_point():  # the shortest decimals that are these numbers: 0.299 is longer as a float64
+        known = value if value.dtype == torch.float64 else value.to(torch.float32)
+        shortest = [float(str(number)) for number in known.flatten().numpy()]
+        numbers = torch.tensor(shortest, dtype=torch.float64).view(value.shape)
+    return State("literal", json.dumps({"dtype": str(value.dtype), "numbers": numbers.tolist()}), value)
+
+
+def _given_literals(graph: GraphModule, literals: Sequence[State], mode: FakeTensorMode, at: int) -> list[Tensor]:
+    """Makes what is left of constants in the graph its inputs, from place `at` on, with their fake tensors."""
+    nodes = list(graph.graph.nodes)
+    constants = [node for node in nodes if node.op == "get_attr"]
+    values: list[Tensor] = [mode.from_tensor(literal.tensor, static_shapes=True) for literal in literals]
+    with graph.graph.inserting_before(nodes[at]):
+        given = [graph.graph.placeholder(f"arg{len(nodes) + index}_1") for index in range(len(values))]
+    for node, made, value in zip(constants, given, values, strict=True):
+        made.meta["val"] = value
+        node.replace_all_uses_with(made)
+        graph.graph.erase_node(node)
+    return values
 
 
 def _to_gpu(graph: GraphModule, inputs: Sequence[Tensor]) -> None:
