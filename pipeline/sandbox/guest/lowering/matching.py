@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -12,6 +12,7 @@ from torch._inductor import sizevars
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 _INDEXING = (FloorDiv, ModularIndexing)
+_MODULUS = sympy.Wild("modulus", integer=True)  # any
 
 
 @contextlib.contextmanager
@@ -25,13 +26,14 @@ def quick_matching() -> Iterator[None]:
 
 
 def _joining(join: Callable[[sympy.Expr], sympy.Expr]) -> Callable[[sympy.Expr], sympy.Expr]:
-    """`x % a + a * (x // a)` as `x`: only terms that have a division or a remainder as a factor are tried in pairs."""
+    """`x % a + a * (x // a)` as `x`: only terms that have a division or a remainder as a factor are tried in pairs, and
+    only where two of them are parts of one index."""
 
     def quick(expr: sympy.Expr) -> sympy.Expr:
         if not isinstance(expr, sympy.Add):
             return expr
         tried = [term for term in expr.args if any(map(_is_indexing, sympy.Mul.make_args(term)))]
-        if len(tried) < 2:
+        if len(tried) < 2 or not _has_parts(tried):
             return expr
         if len(tried) == len(expr.args):
             return join(expr)
@@ -42,8 +44,27 @@ def _joining(join: Callable[[sympy.Expr], sympy.Expr]) -> Callable[[sympy.Expr],
     return quick
 
 
+def _has_parts(terms: Sequence[sympy.Expr]) -> bool:
+    """Whether one term has `(x // a) % b` as a factor and another what it can be joined with: `x // (a * b)`, or a
+    remainder of that."""
+    factors = [[_root(factor) for factor in sympy.Mul.make_args(term) if _is_indexing(factor)] for term in terms]
+    for here, term in enumerate(factors):
+        others = [factor for there, other in enumerate(factors) if there != here for factor in other]
+        for base, divisor, modulus in (factor.args for factor in term if isinstance(factor, ModularIndexing)):
+            rest = FloorDiv(base, divisor * modulus), ModularIndexing(base, divisor * modulus, _MODULUS)
+            if not all(isinstance(part, _INDEXING) for part in rest):  # it is some other expression
+                return True
+            if any(type(part) is type(other) and part.args[:2] == other.args[:2] for part in rest for other in others):
+                return True
+    return False
+
+
 def _is_indexing(factor: sympy.Expr) -> bool:
-    return isinstance(factor.base if isinstance(factor, sympy.Pow) else factor, _INDEXING)
+    return isinstance(_root(factor), _INDEXING)
+
+
+def _root(factor: sympy.Expr) -> sympy.Expr:
+    return factor.base if isinstance(factor, sympy.Pow) else factor
 
 
 def _replacing(replace: Callable[..., Any]) -> Callable[..., Any]:

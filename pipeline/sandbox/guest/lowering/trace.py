@@ -203,6 +203,7 @@ def trace(
     symbolic = symbolic or [[False] * len(spec["shape"]) for spec in tensors]
     shape_env = ShapeEnv(duck_shape=False)
     mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    mode.cache_enabled = False  # few calls of a module are alike, and what is kept of each takes a tenth of the time
     tree: Any = None
 
     def call(*flat: Tensor) -> list[Tensor]:

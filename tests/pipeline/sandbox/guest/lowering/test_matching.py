@@ -22,6 +22,10 @@ INDEXES = [
     ModularIndexing(x, 1, 32) + 32 * FloorDiv(y, 32) + z,
     ModularIndexing(4 * x + z, 1, 32) + 3 * y,
     ModularIndexing(x, 1, s) + s * ModularIndexing(x, s, z) + s * z * FloorDiv(x, s * z) + y,
+    ModularIndexing(x, 8, 4) + 4 * FloorDiv(x, 32) + 16 * ModularIndexing(y, 1, 2),
+    ModularIndexing(FloorDiv(x, 3), 1, 4) + 4 * FloorDiv(x, 12) + z,
+    ModularIndexing(x, 1, 8) * ModularIndexing(y, 1, 4) + 4 * ModularIndexing(x, 1, 8) * FloorDiv(y, 4),
+    ModularIndexing(x, 1, 8) + 32 * FloorDiv(x, 32) + 8 * ModularIndexing(x, 16, 2),  # a gap between each two
 ]
 
 
