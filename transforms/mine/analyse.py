@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tree_sitter import Node
 
 from . import facts, syntax
+from .names import WRAPPERS, Chain, plain_names
 from .syntax import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
 from .usage import Annotation, DefinitionUsage, Kind, Part, Reference, Usage
 
@@ -18,19 +20,59 @@ _LOG_METHODS = frozenset(
     """.split()
 )
 _LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
-_WRAPPERS = frozenset({"compile", "script"})
-# Without one of these in its text, a definition has no call or comparison to decide, or no wrapper.
-_DECIDED = re.compile(rb"_available|version|environ|getenv")
-_WRAPPED = re.compile(rb"compile|script")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _FLAGS = frozenset({"identifier", "not_operator", "boolean_operator", "parenthesized_expression", "true", "false"})
 
 
-@dataclass(slots=True)
+# Nodes whose names their text tells, where that is plain.
+_EXPRESSIONS = frozenset(
+    """
+    argument_list assert_statement attribute await binary_operator boolean_operator call comparison_operator
+    conditional_expression dictionary dictionary_splat expression_list generic_type identifier list list_splat
+    not_operator pair parenthesized_expression raise_statement return_statement set slice subscript tuple type
+    type_parameter unary_operator
+    """.split()
+)
+
+_GLOBAL = re.compile(rb"global[\s\\]")
+
+
+@dataclass(eq=False, slots=True)
 class _Scope:
     kind: str  # "function", "class" or "comprehension"
+    outer: _Scope | None
     bound: set[str]
     globals: set[str] = field(default_factory=set)
+    _local: set[str] | None = None
+
+    @property
+    def local(self) -> set[str]:
+        """Names that are not global in there, once all is known that it binds. What a class binds is left out."""
+        if self._local is None:
+            around = self.outer.local if self.outer is not None else set[str]()
+            self._local = around if self.kind == "class" else (around | self.bound) - self.globals
+        return self._local
+
+
+class _Mention(NamedTuple):
+    """A name that is global unless the scope or one around it binds it, there or further on."""
+
+    usage: Usage
+    scope: _Scope | None
+    chain: Chain
+    start: int
+    eager: bool
+
+
+class _Annotated(NamedTuple):
+    """An annotation, and what it uses."""
+
+    usage: Usage
+    start: int
+    end: int
+    without: str
+    inner: Usage
+    quoted: frozenset[str]
 
 
 def analyse(definition: Node) -> DefinitionUsage:
@@ -39,22 +81,44 @@ def analyse(definition: Node) -> DefinitionUsage:
     Raises:
         RecursionError: the statement is nested too deeply.
     """
-    analyser = _Analyser(definition.text or b"")
+    analyser = _Analyser(definition.text or b"", definition.start_byte)
     analyser.visit(definition)
-    return analyser.result
+    return analyser.finish()
 
 
 class _Analyser:
-    def __init__(self, source: bytes) -> None:
-        self._may_decide = _DECIDED.search(source) is not None
-        self._may_wrap = _WRAPPED.search(source) is not None
+    """Walks over a definition once. Which names are local is told at the end, when all that binds them was seen."""
+
+    def __init__(self, source: bytes, offset: int) -> None:
+        self._source, self._offset = source, offset  # the definition's text, and where its file has it
+        self._may_decide = any(word in source for word in facts.WORDS)
+        self._may_wrap = any(word in source for word in WRAPPERS)
+        self._has_globals = _GLOBAL.search(source) is not None
         self.result = DefinitionUsage()
         self._usage = self.result.usage  # of the piece that is being visited
-        self._scopes: list[_Scope] = []
+        self._scope: _Scope | None = None
         self._deferred = 0  # depth of function bodies
+        self._mentions: list[_Mention] = []
+        self._annotations: list[_Annotated] = []
+        self._decorators: list[tuple[Usage, Part]] = []
+
+    def finish(self) -> DefinitionUsage:
+        for usage, scope, (name, attributes, ends, _), start, eager in self._mentions:
+            if scope is None or name not in scope.local:
+                places = tuple([start + end for end in ends])
+                usage.references.append(Reference(name, attributes, start, places, eager))
+        for usage, start, end, without, inner, quoted in self._annotations:
+            usage.annotations.append(Annotation(start, end, without, tuple(inner.references), quoted))
+        for usage, part in self._decorators:
+            if not part.usage.references:
+                usage.parts.remove(part)
+        return self.result
 
     def visit(self, node: Node) -> None:
-        handler = _HANDLERS.get(node.type)
+        kind = node.type
+        if kind in _EXPRESSIONS and self._read(node.start_byte, node.end_byte):
+            return
+        handler = _HANDLERS.get(kind)
         if handler is not None:
             handler(self, node)
         else:
@@ -73,33 +137,44 @@ class _Analyser:
 
     # names
 
-    def _is_local(self, name: str) -> bool:
-        for scope in reversed(self._scopes):
-            if name in scope.globals:
-                return False
-            if scope.kind != "class":
-                if name in scope.bound:
-                    return True
-            elif scope is self._scopes[-1] and name in scope.bound:  # seen from its own statements only
-                self._usage.attributes.add(name)
-                return True
-        return False
+    def _read(self, start: int, end: int) -> bool:
+        """Note the names of an expression by its text alone; False if that takes more."""
+        offset = self._offset
+        names = plain_names(self._source[start - offset : end - offset])
+        if names is None:
+            return False
+        self._usage.attributes.update(names.attributes)
+        scope = self._scope
+        known = scope.bound if scope is not None and scope.kind != "class" else ()
+        for chain, place in names.used:
+            if chain.name not in known:
+                self._mention(chain, start + place)
+        return True
 
-    def _refer(self, parts: list[Node]) -> None:
-        name, *attributes = map(text, parts)
-        self._usage.attributes.update(attributes)
-        if not self._is_local(name):
-            ends = tuple(part.end_byte for part in parts)
-            eager = self._deferred == 0
-            self._usage.references.append(Reference(name, tuple(attributes), parts[0].start_byte, ends, eager))
+    def _mention(self, chain: Chain, start: int) -> None:
+        scope = self._scope
+        if scope is not None and scope.kind == "class" and chain.name in scope.bound:  # by its own statements only
+            self._usage.attributes.add(chain.name)
+        else:
+            self._mentions.append(_Mention(self._usage, scope, chain, start, self._deferred == 0))
+
+    def _enter(self, kind: str, bound: set[str]) -> _Scope:
+        self._scope = _Scope(kind, self._scope, bound)
+        return self._scope
+
+    def _leave(self) -> None:
+        assert self._scope is not None
+        self._scope = self._scope.outer
 
     def _store(self, identifier: Node) -> None:
         name = text(identifier)
-        scope = next((scope for scope in reversed(self._scopes) if scope.kind != "comprehension"), None)
+        scope = self._scope
+        while scope is not None and scope.kind == "comprehension":
+            scope = scope.outer
         if scope is None or name in scope.globals:
             self.result.stores.append(identifier)
         else:
-            scope.bound.add(name)  # already there in a function; class bodies bind as they run
+            scope.bound.add(name)  # a class has it from here on, a function everywhere
             self.result.locals.add(name)
 
     def _target(self, node: Node) -> None:
@@ -112,14 +187,22 @@ class _Analyser:
                 self._target(child)
 
     def _annotate(self, node: Node, start: int, end: int, without: str = "") -> None:
-        references = tuple(self._apart(node.named_children).references)
-        quoted = frozenset[str]() if b"Literal[" in (node.text or b"") else frozenset(_quoted_names(node))
-        self._usage.annotations.append(Annotation(start, end, without, references, quoted))
+        inner, written = self._apart([node]), node.text or b""
+        has_names = (b"'" in written or b'"' in written) and b"Literal[" not in written
+        quoted = frozenset(_quoted_names(node) if has_names else ())
+        self._annotations.append(_Annotated(self._usage, start, end, without, inner, quoted))
 
     # expressions
 
     def identifier(self, node: Node) -> None:
         self._refer([node])
+
+    def _refer(self, parts: list[Node]) -> None:
+        name, *attributes = map(text, parts)
+        start = parts[0].start_byte
+        ends = tuple(part.end_byte - start for part in parts)
+        self._usage.attributes.update(attributes)
+        self._mention(Chain(name, tuple(attributes), ends), start)
 
     def attribute(self, node: Node) -> None:
         parts: list[Node] = []
@@ -147,19 +230,24 @@ class _Analyser:
         self.visit(syntax.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
         bound = {text(name) for clause in clauses for name in syntax.targets(syntax.field(clause, "left"))}
         self.result.locals |= bound
-        self._scopes.append(_Scope("comprehension", bound))
+        self._enter("comprehension", bound)
         for child in node.named_children:
             if child.type != "for_in_clause":
                 self.visit(child)
             elif child != clauses[0]:
                 self.visit(syntax.field(child, "right"))
-        self._scopes.pop()
+        self._leave()
 
     def call(self, node: Node) -> None:
         function, given = syntax.field(node, "function"), syntax.field(node, "arguments")
         name = syntax.dotted(function) if self._may_wrap else None
         arguments = syntax.statements(given) if name is not None else []
-        if name is not None and name[-1] in _WRAPPERS and len(arguments) == 1 and arguments[0].type == "identifier":
+        if (
+            name is not None
+            and name[-1].encode() in WRAPPERS
+            and len(arguments) == 1
+            and arguments[0].type == "identifier"
+        ):
             self._replaceable(Kind.WRAPPER, node, arguments[0])
         else:
             self.decidable(node)
@@ -191,28 +279,29 @@ class _Analyser:
     def function(self, node: Node) -> None:
         if node.type == FUNCTION:
             self._store(syntax.field(node, "name"))
-        parameters = node.child_by_field_name("parameters")
+        parameters = syntax.child(node, "parameters")
         bound = self._parameters(parameters) if parameters is not None else set()
-        returns = node.child_by_field_name("return_type")
+        returns = syntax.child(node, "return_type")
         if returns is not None and parameters is not None:
             self._annotate(returns, parameters.end_byte, returns.end_byte)
         body = syntax.field(node, "body")
-        scope = _Scope("function", bound | _type_parameters(node))
-        if node.type == FUNCTION:
-            scope.globals, outer = _declared(body)
-            scope.bound |= {text(name) for name in syntax.bindings(body.named_children)} - scope.globals - outer
+        scope = self._enter("function", bound | _type_parameters(node))
+        if node.type == FUNCTION and self._has_globals:
+            scope.globals = _global(body)
         self.result.locals |= scope.bound
-        self._scopes.append(scope)
         self._deferred += 1
         self.visit(body)
         self._deferred -= 1
-        self._scopes.pop()
+        self._leave()
 
     def _parameters(self, node: Node) -> set[str]:
         """Names of the parameters; defaults are visited, annotations noted."""
         bound: set[str] = set()
         for parameter in node.named_children:
-            annotation, default = (parameter.child_by_field_name(name) for name in ("type", "value"))
+            if parameter.type == "identifier":
+                bound.add(text(parameter))
+                continue
+            annotation, default = (syntax.child(parameter, name) for name in ("type", "value"))
             if default is not None:
                 self.visit(default)
             name = parameter if annotation is None and default is None else parameter.named_children[0]
@@ -225,34 +314,34 @@ class _Analyser:
 
     def class_(self, node: Node) -> None:
         self._store(syntax.field(node, "name"))
-        superclasses = node.child_by_field_name("superclasses")
+        superclasses = syntax.child(node, "superclasses")
         if superclasses is not None:
             self.visit(superclasses)
-        self._scopes.append(_Scope("class", _type_parameters(node)))
+        self._enter("class", _type_parameters(node))
         for statement in syntax.statements(syntax.field(node, "body")):
             if syntax.undecorated(statement).type == FUNCTION:
                 self._usage.parts.append(Part(Kind.METHOD, statement, self._apart([statement])))
             else:
                 self.visit(statement)
-        self._scopes.pop()
+        self._leave()
 
     def decorated(self, node: Node) -> None:
         for decorator in node.named_children:
             if decorator.type == "decorator":
-                usage = self._apart(decorator.named_children)
-                if usage.references:
-                    self._usage.parts.append(Part(Kind.DECORATOR, decorator, usage))
+                part = Part(Kind.DECORATOR, decorator, self._apart(decorator.named_children))
+                self._usage.parts.append(part)
+                self._decorators.append((self._usage, part))
         self.visit(syntax.undecorated(node))
 
     # statements
 
     def assignment(self, node: Node) -> None:
-        left, right, annotation = (node.child_by_field_name(name) for name in ("left", "right", "type"))
+        left, right, annotation = (syntax.child(node, name) for name in ("left", "right", "type"))
         if right is not None:
             self.visit(right)
         if left is not None:
             if annotation is not None:
-                if right is not None and self._scopes and self._scopes[-1].kind == "function":
+                if right is not None and self._scope is not None and self._scope.kind == "function":
                     self._annotate(annotation, left.end_byte, annotation.end_byte)
                 else:  # it declares something: a field of a dataclass, a local without a value
                     self._annotate(annotation, annotation.start_byte, annotation.end_byte, "object")
@@ -274,15 +363,18 @@ class _Analyser:
         """Branches are parts where flags or certainties decide about them."""
         conditions: list[Node] = []
         for clause in (node, *node.children_by_field_name("alternative")):
-            condition = clause.child_by_field_name("condition")
+            condition = syntax.child(clause, "condition")
             if condition is not None:
                 conditions.append(condition)
             pieces = [condition] if condition is not None else []
             pieces.append(syntax.field(clause, "body" if clause.type == "else_clause" else "consequence"))
-            if any(map(_may_be_certain, conditions)):
+            if any(map(self._may_be_certain, conditions)):
                 self._usage.parts.append(Part(Kind.BRANCH, clause, self._apart(pieces), conditions=tuple(conditions)))
             else:
                 self.visit_all(pieces)
+
+    def _may_be_certain(self, condition: Node) -> bool:
+        return condition.type in _FLAGS or (self._may_decide and facts.truth(condition) is not None)
 
     def as_pattern(self, node: Node) -> None:
         self.visit(node.named_children[0])
@@ -301,7 +393,10 @@ class _Analyser:
 
     def expression_statement(self, node: Node) -> None:
         call = node.named_children[0]
-        function = call.child_by_field_name("function") if call.type == "call" else None
+        if call.type == "assignment":
+            self.assignment(call)
+            return
+        function = syntax.child(call, "function") if call.type == "call" else None
         name = syntax.dotted(function) if function is not None else None
         if name is not None and _is_log(name):
             self._usage.parts.append(Part(Kind.LOG, node, self._apart([call])))
@@ -312,6 +407,12 @@ class _Analyser:
         self._usage.imports.append(node)
         for identifier in syntax.imported_identifiers(node):
             self._store(identifier)
+
+    def delete_statement(self, node: Node) -> None:
+        self.visit_all(node.named_children)
+        if self._scope is not None and self._scope.kind == "function":
+            for identifier in syntax.targets(node.named_children[0]):
+                self._store(identifier)
 
     def global_(self, node: Node) -> None:
         self.result.stores.extend(child for child in node.named_children if child.type == "identifier")
@@ -329,31 +430,27 @@ def _is_log(name: tuple[str, ...]) -> bool:
     return name[-1] in _LOG_METHODS if len(name) > 1 else bool(_LOG_FUNCTIONS.fullmatch(name[0]))
 
 
-def _may_be_certain(condition: Node) -> bool:
-    return condition.type in _FLAGS or facts.truth(condition) is not None
-
-
 def _quoted_names(node: Node) -> Iterator[str]:
     for inner in syntax.walk(node):
         if inner.type == "string_content":
             yield from _NAME.findall(text(inner))
 
 
-def _declared(body: Node) -> tuple[set[str], set[str]]:
-    """Names of the `global` and `nonlocal` statements of a function, nested functions apart."""
-    found: dict[str, set[str]] = {"global_statement": set(), "nonlocal_statement": set()}
-    stack = [body] if re.search(rb"\b(global|nonlocal)\b", body.text or b"") else []
+def _global(body: Node) -> set[str]:
+    """Names of the `global` statements of a function, nested functions apart."""
+    found: set[str] = set()
+    stack = [body]
     while stack:
         node = stack.pop()
-        if node.type in found:
-            found[node.type] |= {text(child) for child in node.named_children}
+        if node.type == "global_statement":
+            found |= {text(child) for child in node.named_children}
         elif node.type not in (FUNCTION, CLASS, "lambda"):
             stack.extend(node.named_children)
-    return found["global_statement"], found["nonlocal_statement"]
+    return found
 
 
 def _type_parameters(node: Node) -> set[str]:
-    parameters = node.child_by_field_name("type_parameters")
+    parameters = syntax.child(node, "type_parameters")
     if parameters is None:
         return set()
     return {text(inner) for inner in syntax.walk(parameters) if inner.type == "identifier"}
@@ -387,6 +484,7 @@ _HANDLERS: dict[str, Callable[[_Analyser, Node], None]] = {
     "expression_statement": _Analyser.expression_statement,
     **{kind: _Analyser.import_ for kind in IMPORTS},
     "future_import_statement": _Analyser.nothing,
+    "delete_statement": _Analyser.delete_statement,
     "global_statement": _Analyser.global_,
     "nonlocal_statement": _Analyser.nothing,
     "type_alias_statement": _Analyser.type_alias,

@@ -52,7 +52,7 @@ class Classes:
 
     def _direct_bases(self, definition: Definition) -> list[Definition | External]:
         if definition not in self._bases:
-            superclasses = syntax.undecorated(definition.node).child_by_field_name("superclasses")
+            superclasses = syntax.child(syntax.undecorated(definition.node), "superclasses")
             expressions = superclasses.named_children if superclasses is not None else []
             names = [name for name in map(syntax.dotted, expressions) if name]
             self._bases[definition] = [base for name in names for base in self._class(definition, name)]
@@ -146,7 +146,7 @@ def _forbids_abstract(base: Definition | External) -> bool:
     """Whether a class with abstract members and this base cannot be constructed; without, the mark means nothing."""
     if isinstance(base, External):
         return base.dotted == "abc.ABC"
-    superclasses = syntax.undecorated(base.node).child_by_field_name("superclasses")
+    superclasses = syntax.child(syntax.undecorated(base.node), "superclasses")
     return superclasses is not None and b"ABCMeta" in (superclasses.text or b"")
 
 

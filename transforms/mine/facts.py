@@ -21,6 +21,8 @@ PYTHON = (3, 11)
 
 Flag: TypeAlias = Callable[[str], bool | None]  # the constant that a name stands for, if it is True or False
 
+# Without one of these in its text, no comparison or call is certain.
+WORDS = (b"_available", b"version", b"environ", b"getenv")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 _AVAILABLE = re.compile(r"_?is_(\w+)_available")
 _COMPARE: dict[str, Callable[[int], bool]] = {

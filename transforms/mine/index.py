@@ -126,7 +126,7 @@ def _bound(statement: Node) -> Iterator[Node]:
 
 def imports(statement: Node) -> list[Import]:
     """The names that an import statement binds."""
-    origin = statement.child_by_field_name("module_name")
+    origin = syntax.child(statement, "module_name")
     if origin is None:
         return [_plain_import(name) for name in statement.children_by_field_name("name")]
     source = text(origin).replace(" ", "")
@@ -217,7 +217,7 @@ class _Flattener:
     def _if(self, node: Node) -> Iterator[Node]:
         blocks = []
         for clause in (node, *node.children_by_field_name("alternative")):
-            condition = clause.child_by_field_name("condition")
+            condition = syntax.child(clause, "condition")
             block = syntax.field(clause, "consequence" if condition is not None else "body")
             certain = facts.truth(condition) if condition is not None else None
             if condition is not None and "TYPE_CHECKING" in text(condition):

@@ -13,6 +13,7 @@ import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
 _LANGUAGE = Language(tree_sitter_python.language())
+_FIELDS = {name: i for i in range(1, _LANGUAGE.field_count + 1) if (name := _LANGUAGE.field_name_for_id(i)) is not None}
 
 FUNCTION, CLASS, DECORATED = "function_definition", "class_definition", "decorated_definition"
 IMPORTS = ("import_statement", "import_from_statement")
@@ -31,12 +32,17 @@ class Malformed(Exception):
     """The text is not Python, where that matters."""
 
 
+def child(node: Node, name: str) -> Node | None:
+    """The child that the grammar calls so; the same as `child_by_field_name`, which looks for the name each time."""
+    return node.child_by_field_id(_FIELDS[name])
+
+
 def field(node: Node, name: str) -> Node:
     """The child that the grammar guarantees. Raises: Malformed: the text has a syntax error here."""
-    child = node.child_by_field_name(name)
-    if child is None:
+    found = node.child_by_field_id(_FIELDS[name])
+    if found is None:
         raise Malformed(f"{node.type} without {name} on line {node.start_point.row + 1}")
-    return child
+    return found
 
 
 def undecorated(node: Node) -> Node:
@@ -60,7 +66,7 @@ def dotted(node: Node) -> tuple[str, ...] | None:
 def assigned(statement: Node) -> Node | None:
     """The right side of `x = ...`."""
     inner = statement.named_children[0] if statement.type == "expression_statement" else None
-    return inner.child_by_field_name("right") if inner is not None and inner.type == "assignment" else None
+    return child(inner, "right") if inner is not None and inner.type == "assignment" else None
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -14,9 +14,7 @@ from .closure import Closure
 from .index import Definition
 
 _MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
-_CLASS_LINE = re.compile(r"^\s*class .*$", re.MULTILINE)
 _CLASS_NAME = re.compile(r"^class (\w+)", re.MULTILINE)
-_WORD = re.compile(r"\w+")
 
 
 class Users:
@@ -36,9 +34,8 @@ class Users:
             return
         # A number may have been added to the name; then probing could not tell whose class it is.
         defined = set(_CLASS_NAME.findall(module.code))
-        mentioned = set(_WORD.findall(_CLASS_LINE.sub("", module.code)))
         for definition in others:
-            if definition.names[0] in defined and definition.names[0] in mentioned:
+            if definition.names[0] in defined and _mentions(module.code, definition.names[0]):
                 self._users[_key(definition)].append(module)
 
     def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
@@ -50,6 +47,22 @@ class Users:
             if module and codes:
                 outcome = Kept(replace(module, user=min(codes, key=lambda code: (len(code), code))))
             yield outcome
+
+
+def _mentions(code: str, name: str) -> bool:
+    """Whether the word stands anywhere but in a line of a class statement."""
+    start = code.find(name)
+    while start >= 0:
+        end = start + len(name)
+        before = code[code.rfind("\n", 0, start) + 1 : start]
+        if not (_is_of_word(before[-1:]) or _is_of_word(code[end : end + 1]) or before.lstrip().startswith("class ")):
+            return True
+        start = code.find(name, end)
+    return False
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _key(definition: Definition) -> tuple[str, int]:

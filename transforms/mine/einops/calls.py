@@ -101,7 +101,7 @@ class Source:
         if node is not None and function in DEFINED:
             return Call(function, node, (), {}, {})
         parent = node.parent if node is not None else None
-        if function not in FUNCTIONS or parent is None or parent.child_by_field_name("function") != node:
+        if function not in FUNCTIONS or parent is None or syntax.child(parent, "function") != node:
             raise Unsupported(f"{function}, not called")
         return _with_arguments(function, parent)
 
@@ -124,7 +124,7 @@ def _is_list(node: Node) -> bool:
 def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
     """(target, value) of the assignments in it."""
     for child in node.named_children:
-        value = child.child_by_field_name("right") if child.type == "assignment" else None
+        value = syntax.child(child, "right") if child.type == "assignment" else None
         if value is not None:
             yield syntax.field(child, "left").text, value
         yield from _assigned(child)
