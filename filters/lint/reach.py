@@ -11,7 +11,9 @@ This narrows what a candidate can hide; an executor that replays its launches ne
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
+from string import Formatter
 
 from .finding import Rule
 from .source import Source, root
@@ -42,19 +44,23 @@ _GATEWAYS = frozenset(
     "multiprocessing os pathlib pickle resource runpy shutil signal socket subprocess sys tempfile threading torch "
     "traceback triton types weakref".split()
 )
+# What modules of torch and Triton import for themselves, but for what they have of the same name.
+_LEFT_THERE = (sys.stdlib_module_names | {"container_abcs", "np", "numpy"}) - {"math", "select", "trace"}
 # Parts of torch and Triton that run code, read memory, change what all share, or tell where they run.
 _WITHHELD = {
     "torch": frozenset(
-        "accelerator backends classes compile compiler distributed export from_dlpack from_file from_numpy frombuffer "
-        "func futures fx get_device_module hub import_ir_module jit library load monitor mps mtia multiprocessing onnx "
+        "accelerator ao backends classes compile compiler distributed export from_dlpack from_file from_numpy "
+        "frombuffer func futures fx get_device_module hub import_ir_module jit library load monitor mps mtia "
+        "multiprocessing onnx "
         "get_autocast_dtype get_deterministic_debug_mode get_file_path get_float32_matmul_precision "
         "get_num_interop_threads get_num_threads get_rng_state initial_seed is_autocast_enabled "
         "is_deterministic_algorithms_warn_only_enabled is_inference_mode_enabled random seed set_flush_denormal "
         "set_num_interop_threads set_num_threads set_printoptions set_rng_state "
         "are_deterministic_algorithms_enabled ops overrides package BFloat16Tensor BoolTensor ByteTensor "
         "DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
-        "profiler save serialization set_default_device set_default_dtype set_default_tensor_type storage testing "
-        "to_dlpack TypedStorage UntypedStorage utils vmap xpu".split()
+        "profiler profiler_legacy profiler_util quantization save serialization "
+        "set_default_device set_default_dtype set_default_tensor_type storage testing "
+        "to_dlpack torch_version TypedStorage UntypedStorage utils vmap xpu".split()
     ),
     "triton": frozenset("backends compile compiler constexpr_function JITFunction knobs runtime testing tools".split()),
     "triton.language": frozenset(
@@ -64,7 +70,7 @@ _WITHHELD = {
     "": frozenset[str](),
 }
 # Of a tensor: its values, unseen, or where they are; of a value in a kernel: what stands for it while it is compiled.
-_METHODS = frozenset("apply_ data_ptr handle map_ map2_ set_ storage untyped_storage".split())
+_METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage untyped_storage".split())
 # What guests answer of a GPU that they do not have; all else there could tell one from another.
 _ANSWERED = frozenset(
     "amp current_device device device_count device_of empty_cache get_device_capability get_device_name "
@@ -76,7 +82,13 @@ _EXCEPTIONS = frozenset(
         "torch.testing.assert_close",  # of tests that are left behind the class
     )
 )
-_BUILTINS = frozenset("__import__ breakpoint compile delattr dir eval exec globals locals memoryview open vars".split())
+# Some differ from one process to the next, so that a candidate could be wrong in few.
+_BUILTINS = frozenset(
+    "__import__ breakpoint compile delattr dir eval exec globals hash id locals memoryview open vars".split()
+)
+# Each sets attributes of what it decorates, so that is a definition in the file.
+_DECORATORS = frozenset(("dataclasses.dataclass", "functools.wraps"))
+_ABSTRACT = ("abc.", "collections.abc.", "numbers.", "typing.")
 _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
     "__str__".split()
@@ -110,6 +122,7 @@ class _Reader:
     def all(self) -> Iterator[Found]:
         yield from self._imports_off_the_list()
         yield from self._kernels_twice()
+        yield from self._globals_of_kernels()
         for node in self._nodes:
             if isinstance(node, ast.Attribute):
                 yield from ((node, rule, what) for rule, what in self._attribute(node))
@@ -119,6 +132,10 @@ class _Reader:
                 yield node, Rule.SPECIAL_METHOD, f"defines {node.name}"
             elif isinstance(node, ast.Call):
                 yield from ((node, rule, what) for rule, what in self._call(node))
+            elif isinstance(node, ast.FormattedValue) and self._is_function(node.value):
+                yield node, Rule.HIDDEN_NAME, ast.unparse(node.value)
+            elif isinstance(node, ast.MatchClass) and node.kwd_attrs:
+                yield node, Rule.BY_NAME, f"matches attributes: {ast.unparse(node)}"
 
     def _imported(self) -> tuple[set[str], dict[str, str]]:
         """Names that stand for modules, and all names that stand for what others share, with where they are from."""
@@ -165,7 +182,23 @@ class _Reader:
                 origin = _origin(node.module or "")
                 hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
                 hidden += [name for name in names if _is_withheld(node.module or "", name)]
+                if origin in ("torch", "triton", "triton.language"):
+                    hidden += [name for name in names if name in _LEFT_THERE and name not in whole]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
+
+    def _read_in_kernels(self) -> set[str]:
+        """Names that kernels read: a global is as good as an argument, and nobody sees what it was."""
+        inner = [node for kernel in self._kernels.values() for node in ast.walk(kernel)]
+        return {node.id for node in inner if isinstance(node, ast.Name)} - self._kernels.keys()
+
+    def _globals_of_kernels(self) -> Iterator[Found]:
+        read = self._read_in_kernels() if self._kernels else set()
+        for node in self._nodes:
+            if isinstance(node, ast.Global) and (changed := read & set(node.names)):
+                yield node, Rule.KERNEL_TOUCHED, f"changes {', '.join(sorted(changed))}, which a kernel reads"
+            sets = isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
+            if sets and root(node) in read - {"self", "ctx"} and not self._in_kernel(node):
+                yield node, Rule.KERNEL_TOUCHED, f"changes {ast.unparse(node)}, which a kernel reads"
 
     def _kernels_twice(self) -> Iterator[Found]:
         """A kernel that is not the only one of its name, or not there in every run."""
@@ -190,6 +223,17 @@ class _Reader:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if _is_withheld(self._path(node.value), node.attr):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
+        path = self._path(node)
+        if path.startswith(("torch.", "triton.")) and (node.attr in _LEFT_THERE or path == "torch.nn.functional.math"):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if path.startswith(_ABSTRACT) and node.attr == "register":
+            yield Rule.SETS_SHARED, ast.unparse(node)
+        if node.attr.startswith("register_module_"):
+            yield Rule.SETS_SHARED, ast.unparse(node)
+        if node.attr in ("format", "format_map") and not self._formats(node):
+            yield Rule.BY_NAME, f"text that may read attributes: {ast.unparse(node)}"
+        if path in _DECORATORS and not self._decorates(node):
+            yield Rule.SETS_SHARED, f"{path} of what is defined elsewhere"
         if node.attr in _METHODS and owner not in self._shared:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if self._path(node.value) == "torch.cuda" and node.attr not in _ANSWERED:
@@ -201,12 +245,27 @@ class _Reader:
         if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
             yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(node)}"
 
+    def _decorates(self, node: ast.AST) -> bool:
+        """Whether what `node` names, or its call, decorates a definition."""
+        parent = self._parents[node]
+        if isinstance(parent, ast.Call) and parent.func is node:
+            node, parent = parent, self._parents[parent]
+        return node in getattr(parent, "decorator_list", ())
+
+    def _formats(self, node: ast.Attribute) -> bool:
+        """Whether it is called, of text that is written down, and reads no attributes and no items."""
+        parent, text = self._parents[node], node.value
+        if not (isinstance(parent, ast.Call) and isinstance(text, ast.Constant) and isinstance(text.value, str)):
+            return False
+        return node.attr == "format" and not _reads(text.value)
+
     def _is_own(self, node: ast.Attribute) -> bool:
         """`self._name`, `super().__init__`, `type(x).__name__`, and private names of the file's classes."""
         if _is_dunder(node.attr):
             base = node.value
             above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
-            return node.attr == "__name__" or (above and node.attr in ("__init__", "__new__"))
+            mine = root(base) not in self._shared
+            return (node.attr == "__name__" and mine) or (above and node.attr in ("__init__", "__new__"))
         return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx", *self._classes)
 
     def _may_set(self, node: ast.Attribute) -> bool:
@@ -226,6 +285,8 @@ class _Reader:
             called = isinstance(parent, ast.Call) and parent.func is node
             if node.id in _BY_NAME and not called:
                 yield Rule.BY_NAME, node.id
+            if self._path(node) in _DECORATORS and not self._decorates(node):
+                yield Rule.SETS_SHARED, f"{self._path(node)} of what is defined elsewhere"
             module, _, name = self._path(node).rpartition(".")
             if self._starred and name == node.id and name in _WITHHELD[_origin(module)]:
                 yield Rule.HIDDEN_NAME, f"{module}.{name}"
@@ -244,6 +305,10 @@ class _Reader:
             yield Rule.KERNEL_TOUCHED, f"asks in a kernel what a value is: {ast.unparse(node)}"
         if isinstance(node.func, ast.Subscript) and root(node.func) in self._kernels and self._is_used(node):
             yield Rule.KERNEL_TOUCHED, f"uses what a launch returns: {ast.unparse(node.func)}"
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "seed" and not node.args:
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if name in ("repr", "str", "format") and node.args and self._is_function(node.args[0]):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name in _BY_NAME:
             text = _start(node.args[1]) if len(node.args) > 1 else ""
             owner = root(node.args[0]) if node.args else ""
@@ -255,6 +320,11 @@ class _Reader:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name in ("isinstance", "str", "repr") and node.args and root(node.args[0]) in self._kernels:
             yield Rule.KERNEL_TOUCHED, ast.unparse(node)
+
+    def _is_function(self, node: ast.AST) -> bool:
+        """Whether it is one, or a method, of a module that is imported: what is printed of it is where it is."""
+        path = self._path(node)
+        return path.startswith(("torch.Tensor.", "torch.nn.functional.", "torch.cuda."))
 
     def _in_kernel(self, node: ast.AST) -> bool:
         kernels = self._kernels.values()
@@ -315,6 +385,15 @@ def _is_withheld(module: str, name: str) -> bool:
 
 def _is_hidden(attribute: str, origin: str) -> bool:
     return attribute.startswith("_") or attribute in _GATEWAYS or attribute in _WITHHELD[origin]
+
+
+def _reads(text: str) -> bool:
+    """Whether a format's fields lead to attributes or items, or cannot be told."""
+    try:
+        fields = list(Formatter().parse(text))
+    except ValueError:
+        return True
+    return any((name and ("." in name or "[" in name)) or (spec and _reads(spec)) for _, name, spec, _ in fields)
 
 
 def _start(node: ast.AST) -> str:

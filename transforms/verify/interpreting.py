@@ -19,6 +19,7 @@ from .reference import Reference
 from .task import Call, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
+_ELSEWHERE = ("gpu", "plain", "offset", "instance", "weights")
 _LONG_S = 3  # of a processor, for a call with a long size
 
 
@@ -29,7 +30,9 @@ class Once:
     code: str
     reverse: bool = False  # programs run from the last to the first
     configuration: int = 0  # of each autotuned kernel
-    again: bool = False  # the call is made a second time, to see what changes in memory that is kept
+    again: bool = False  # the call is made twice more, to see what changes in what is kept
+    elsewhere: tuple[str, ...] = ()  # what is otherwise than in a trial, see the guest
+    seed: int = 0
 
 
 def call_once(
@@ -57,6 +60,11 @@ def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: i
         return False
 
 
+def _is_wrong(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int) -> bool:
+    """As `fails`, where the candidate may not raise either."""
+    return "raised" in run or fails(reference, run, tensors, number)
+
+
 def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
     where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
@@ -77,17 +85,26 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """For a model's candidate, on the interpreter, what no trial asks of it.
 
-    What a call leaves in memory that is kept must be as it was, since it could count there what nobody else does; each
-    configuration of its autotuned kernels must be right, as a tuner may take any; and so must a call in which one size
-    is long, where a block of a thousand has an end. What is not done in time there says nothing.
+    What a call leaves in what is kept must be as it was, since it could count there; where nothing is as in a trial but
+    what the candidate is given, it must be right all the same; so it must be with each configuration of its autotuned
+    kernels, as a tuner may take any, and in a call in which one size is long, where a block of a thousand has an end.
+    What is not done in time there says nothing.
 
     Raises:
         Rejected: it keeps count in its kernels, or is wrong with a configuration or for a size that no trial has.
     """
     code = reference.task.triton_code
-    (run,), _ = call_once([Once(code, again=True)], reference, sandbox, settings)
-    if run.get("changed_again"):
-        raise Rejected(Reason.WRONG_CONTRACT, "a call changes memory that it keeps for the next")
+    seed = reference.task.first_seed >> 8
+    calls = [Once(code, again=True), Once(code, elsewhere=_ELSEWHERE, seed=seed)]
+    runs, found = call_once(calls, reference, sandbox, settings)
+    run = runs[0]
+    if changed := run.get("changed_again"):
+        raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
+    if _is_wrong(reference, runs[1], found, 1):
+        apart = [Once(code, elsewhere=(one,), seed=seed) for one in _ELSEWHERE]
+        runs, found = call_once(apart, reference, sandbox, settings)
+        which = [one for place, one in enumerate(_ELSEWHERE) if _is_wrong(reference, runs[place], found, place)]
+        raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or _ELSEWHERE)}")
     tuned = run.get("configurations", 1)
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)

@@ -7,7 +7,8 @@ to be on the GPU at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from .reference import Reference
 from .task import Call, VerifySettings, describe_inputs
 
 _REPEATS = 200
+_FLAG = re.compile(r"\b(\w+=(?:True|False|None))\b")
 _LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
 
 
@@ -50,6 +52,7 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         paths, later, raised, launched = (
             expect(reply.get(name), list) for name in ("paths", "later", "raised", "told")
         )
+        handled, keeps, left = (expect(reply.get(name), str) for name in ("handled", "keeps", "left"))
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
     if not len(paths) == len(raised) == len(launched) == len(calls):
@@ -64,8 +67,23 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         path, launches, why = later[0]
         other = why or (difference(launches, launched[0]) if path == paths[0] else path)
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
-    if beyond is not None and paths[-1] is not None and paths[-1] not in paths[:-1]:
-        raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
+    if beyond is not None and paths[-1] is not None:
+        if paths[-1] not in paths[:-1]:
+            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
+        if new := sorted(_flags(launched[-1]) - _flags(call for calls in launched[:-1] for call in calls)):
+            raise Rejected(Reason.UNTRIED_PATH, f"only for inputs {_shapes(beyond)} gives a kernel {', '.join(new)}")
+    if handled:
+        raise Rejected(Reason.UNTRIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
+    if keeps:
+        raise Rejected(Reason.UNTRIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
+    if left:
+        raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {left}")
+
+
+def _flags(told: Iterable[str]) -> set[str]:
+    """What launches are given that is one of few: a kernel goes one way or the other by it."""
+    given = ((launch.partition("[")[0], _FLAG.findall(launch)) for launch in told)
+    return {f"{kernel} {flag}" for kernel, flags in given for flag in flags}
 
 
 def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:

@@ -9,6 +9,11 @@ from pathlib import Path
 from types import ModuleType
 
 
+def path_of(name: str) -> str:
+    """Of the file that a source is loaded from under this name."""
+    return str(Path.cwd() / f"{name}.py")
+
+
 def load_source(code: str, name: str) -> ModuleType:
     """Write `code` to `<name>.py` in the working folder (the guest's scratch) and import it from there.
 
@@ -20,7 +25,7 @@ def load_source(code: str, name: str) -> ModuleType:
         ValueError: `name` is not an identifier, or names a module that is already there for others.
         Exception: whatever the code raises.
     """
-    path = Path.cwd() / f"{name}.py"
+    path = Path(path_of(name))
     present = sys.modules.get(name)
     if not name.isidentifier() or (present is not None and getattr(present, "__file__", None) != str(path)):
         raise ValueError(f"cannot load a source as {name!r}")

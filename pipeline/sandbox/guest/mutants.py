@@ -6,6 +6,7 @@ Mutants are ours but for one mistake each, so they need no guest of their own.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from .interpret import warm as warm
-from .verifying import gpu, subject
+from .verifying import gpu, kept, launch, subject
 from .verifying.memory import OutOfBounds
-from .verifying.session import session
-from .verifying.watch import Watch
+from .verifying.session import entries, session
+from .verifying.watch import Plain, Watch
 
 _MESSAGE = 200  # characters
 
@@ -25,12 +26,16 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """Make each of `calls`, of the entry point of its `code` on the first of `trials`; see `verifying/trials.run`.
 
     `reverse` says whether the programs of its grids run from the last to the first, `configuration` which of an
-    autotuned kernel's is taken, `again` whether it is called twice.
+    autotuned kernel's is taken, `again` whether it is called three times. `elsewhere` are names of what is as a check
+    need not have it: another "gpu" is asked about, of which `seed` says which; memory has "plain" contents; inputs are
+    at an "offset" in others; an "instance" beside it, with other weights, is called before; and the "weights" are set
+    in place after it was called with others, as an optimizer does.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
-    of what is called twice, `changed_again`: whether the second call left other bytes than the first in memory that
-    kernels were given in both, of which state is not asked. Tensors go as `<number>.output.<i>`.
+    of what is called again, `changed_again`: what the third call left otherwise than the second in what the module
+    keeps, or in memory that kernels were given in both, of which state is not asked; "" for nothing. Tensors go as
+    `<number>.output.<i>`.
     """
     torch.set_num_threads(1)
     with gpu.pretend():
@@ -42,6 +47,9 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
     runs = []
     for number, call in enumerate(request["calls"]):
         session.reverse, session.trial = call["reverse"], call["configuration"]
+        elsewhere = call["elsewhere"]
+        gpu.answer(gpu.OTHERS[call["seed"] % len(gpu.OTHERS)] if "gpu" in elsewhere else gpu.PROPERTIES)
+        launch.builder.plain = "plain" in elsewhere
         try:
             runs.append(_call(call, request, tensors, str(number), results))
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
@@ -58,18 +66,43 @@ def _call(
     results: dict[str, Tensor],
 ) -> dict[str, Any]:
     trial = request["trials"][0]
-    module = nn.Module.to(subject.constructed(request, call["code"], f"mutant{number}"), gpu.DEVICE)
-    subject.load_state(module, subject.selected(tensors, f"state.{trial['state']}."))
+    name, elsewhere = f"mutant{number}", call["elsewhere"]
+    module = nn.Module.to(subject.constructed(request, call["code"], name), gpu.DEVICE)
+    drawn = subject.selected(tensors, f"state.{trial['state']}.")
+    subject.load_state(module, drawn)
+    names = vars(sys.modules[name])
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
-    description, outputs, mutated, _ = subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))
+    trial = {**trial, "offset": "offset" in elsewhere}
+
+    def once(called: nn.Module = module) -> Any:
+        watching = Plain() if "plain" in elsewhere else Watch()
+        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"))
+
+    if "instance" in elsewhere:
+        other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
+        other = nn.Module.to(other, gpu.DEVICE)
+        weights = next(key for key in request["states"] if key != trial["state"])
+        subject.load_state(other, subject.selected(tensors, f"state.{weights}."))
+        once(other)
+    if "weights" in elsewhere:
+        subject.load_state(module, {name: value.flip(0) if value.ndim else value + 1 for name, value in drawn.items()})
+        once()
+        held = entries(module)
+        with torch.no_grad():
+            for entry in held.keys() & drawn.keys():
+                held[entry].copy_(drawn[entry])
+    description, outputs, mutated, _ = once()
     results.update(subject.pack(number, outputs, mutated))
     description["configurations"] = session.configurations
     if call["again"]:
+        once()
         first = session.given()  # alive, so that nothing new is at their addresses
         before = {key: _bytes(storage) for key, storage in first.items()}
-        subject.call(module, trial, inputs, Watch(), tensors.get("gradient.0"))
-        kept = first.keys() & session.given().keys()
-        description["changed_again"] = any(_bytes(first[key]) != before[key] for key in kept)
+        keeps = kept.kept(module, names, contents=True)
+        once()
+        changed = any(_bytes(first[key]) != before[key] for key in first.keys() & session.given().keys())
+        found = kept.difference(keeps, kept.kept(module, names, contents=True))
+        description["changed_again"] = found or ("memory that kernels are given" if changed else "")
     return description
 
 

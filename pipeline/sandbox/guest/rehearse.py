@@ -6,8 +6,9 @@ No kernel runs or is compiled, so a rehearsal costs little at any size: memory t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -15,13 +16,16 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton.runtime.jit import JITFunction
 
+from .load import path_of
 from .trees import fill
-from .verifying import gpu, subject, tuning, watch
-from .verifying.layout import zeros
+from .verifying import gpu, kept, subject, surroundings, tuning, watch
+from .verifying.handled import Handled
+from .verifying.layout import offset, zeros
 from .verifying.session import Launched, bind, session, sizes
 
 Path = list[str]
-_THREADS, _SEED = 2, 1  # 1 and 0 elsewhere
+_THREADS, _SEED = 2, 4_294_967_291  # 1 and 0 elsewhere
+_NAME = "rehearsed"
 _MESSAGE = 200  # characters
 
 
@@ -35,25 +39,45 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
-    `raised`, why there is no path; and with `later`, the paths of the repetitions that are no path of the first call,
-    launches with what they were given.
+    `raised`, why there is no path; with `later`, the paths of the repetitions that are no path of the first call,
+    launches with what they were given; and with what is "" if there is nothing to say: the first exception that it
+    `handled`, what it `keeps` that is still another after half of the repetitions, and what it `left` changed of what
+    others share.
 
     What a check need not have in common with a use is otherwise here than in the other guests, so that who asks for it
-    goes another way: the number of threads, the module's name, the seed, and whether gradients are recorded.
+    goes another way: the number of threads, the module's name, the seed, whether gradients are recorded and asked for,
+    or nothing is tracked at all, and whether an input is a part of a larger tensor.
     """
     torch.set_num_threads(_THREADS)
     JITFunction.run = _note
     with gpu.pretend():
-        module = subject.construct(request["code"], "rehearsed", request["entry_point"], request["init_args"])
+        handled, shared, settings = Handled(path_of(_NAME)), surroundings.Shared(), surroundings.settings()
+        with handled:
+            module = subject.construct(request["code"], _NAME, request["entry_point"], request["init_args"])
         torch.manual_seed(_SEED)
+        left = surroundings.changed(settings | {"seed": _SEED})
         nn.Module.to(module, gpu.DEVICE)
-        first = request["calls"][0]
+        first, half = request["calls"][0], request["repeats"] // 2
         # A tuner resets what it timed in the first call of a size, so of two calls the second counts.
-        calls = [[_path(module, call), _path(module, call)][1] for call in request["calls"]]
-        again = [_path(module, first, recorded=bool(number % 2)) for number in range(request["repeats"])]
+        with handled:
+            calls = [[_path(module, call), _path(module, call)][1] for call in request["calls"]]
+        again = [_path(module, first, _MODES[number % len(_MODES)]) for number in range(half)]
+        names = vars(sys.modules[_NAME])
+        before = kept.kept(module, names, contents=False)
+        again += [_path(module, first, _MODES[number % len(_MODES)]) for number in range(half)]
+        keeps = kept.difference(before, kept.kept(module, names, contents=False))
     paths, told, raised = (list(each) for each in zip(*calls, strict=True))
     later = [call for call in again if call != calls[0]]
-    return {"paths": paths, "told": told, "raised": raised, "later": later[:1]}, {}
+    reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}
+    left = left or _Noted.left or shared.changed()
+    return reply | {"handled": handled.first, "keeps": keeps, "left": left}, {}
+
+
+_MODES: tuple[tuple[Callable[[], AbstractContextManager[Any]], bool], ...] = (  # and whether inputs take gradients
+    (torch.no_grad, False),
+    (torch.enable_grad, True),
+    (torch.inference_mode, False),
+)
 
 
 @contextmanager
@@ -66,8 +90,14 @@ def _unseen() -> Iterator[None]:
 
 class _Noted(TorchDispatchMode):
     path: Path = []
+    left = ""  # of what a call changed for all
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.is_inference_mode_enabled():  # where what is made of other operators comes here as one
+            with self:
+                parts = func.decompose(*args, **(kwargs or {}))
+            if parts is not NotImplemented:
+                return parts
         name = func._schema.name.removeprefix("aten::")
         if name not in watch.VIEW | watch.ALLOCATE:
             self.path.append(name)
@@ -82,15 +112,21 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Lau
     return Launched()
 
 
-def _path(module: nn.Module, call: Mapping[str, Any], recorded: bool = False) -> tuple[Path | None, list[str], str]:
-    """With what it was told of its launches, and why there is none; gradients are `recorded` or not."""
-    inputs = zeros(call["inputs"], gpu.DEVICE)
-    args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
+def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple[Path | None, list[str], str]:
+    """With what it was told of its launches, and why there is none; see `_MODES`."""
+    tracked, taking = mode or _MODES[0]
     _Noted.path, session.trial = [], call["trial"]
-    session.begin(module, inputs)
     try:
-        with torch.set_grad_enabled(recorded), _Noted():
-            module(*args, **kwargs)
+        with tracked():
+            inputs = zeros(call["inputs"], gpu.DEVICE)
+            if mode:
+                inputs = [offset(value).requires_grad_(taking and value.is_floating_point()) for value in inputs]
+            args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
+            session.begin(module, inputs)
+            before = surroundings.settings()
+            with _Noted():
+                module(*args, **kwargs)
+            _Noted.left = _Noted.left or surroundings.changed(before)
     except Exception as error:  # noqa: BLE001  what a candidate refuses, it does not get wrong
         return None, [], f"{type(error).__name__}: {error}"[:_MESSAGE]
     return _Noted.path, session.told, ""

@@ -62,6 +62,7 @@ def reference(task: Task = TASK) -> Any:
 
 
 Later = list[tuple[list[str], list[str], str]]
+NOTHING = {"handled": "", "keeps": "", "left": ""}
 LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
 
 
@@ -72,13 +73,14 @@ def reply_to(job: Job, last: list[str] | None, later: Later, given: str, raised:
     paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
     paths[0] = None if raised else paths[0]
     told = [[given]] * len(calls)
-    return {"paths": [*paths, last], "told": told, "raised": [raised] * len(calls), "later": later}
+    reply = {"paths": [*paths, last], "told": told, "raised": [raised] * len(calls), "later": later}
+    return reply | NOTHING
 
 
 def rehearsed(last: list[str] | None, later: Later | None = None, given: str = LAUNCH, raised: str = "") -> None:
     asked = reference()
     told = [[LAUNCH] for _ in asked.trials]
-    sandbox = Double({"paths": [], "told": [], "raised": [], "later": []})
+    sandbox = Double({"paths": [], "told": [], "raised": [], "later": []} | NOTHING)
     with pytest.raises(Rejected, match="0 paths of"):
         rehearse(asked, told, sandbox, SETTINGS)  # type: ignore[arg-type]
     reply = reply_to(sandbox.job, last, later or [], given, raised)

@@ -140,6 +140,7 @@ class BatchedBuilder(InterpreterBuilder):
         self.options = InterpreterOptions(sanitize_overflow=False)
         self.memory = Memory()
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
+        self.plain = False  # what a masked load without `other` gives where it does not load is 0, as mostly on a GPU
         self.largest = 1  # elements of the largest block seen, for one program
 
     # -- the grid ----------------------------------------------------------------------------------
@@ -290,7 +291,10 @@ class BatchedBuilder(InterpreterBuilder):
     def _load(self, ptrs: TensorHandle, mask: Array, other: Array | None) -> TensorHandle:
         dtype = ptrs.get_element_ty()
         stored = stored_as(dtype)
-        filler = undefined(dtype).reshape((1,) * ptrs.data.ndim) if other is None else other
+        filler = other
+        if filler is None:
+            nothing = np.zeros(1, dtype=stored) if self.plain else undefined(dtype)
+            filler = nothing.reshape((1,) * ptrs.data.ndim)
         addresses, active, filler = _whole(ptrs.data, mask, filler)
         self.memory.check(addresses, active, stored.itemsize)
         return self._block(native.load(addresses, active, filler.astype(stored, copy=False), stored), dtype)

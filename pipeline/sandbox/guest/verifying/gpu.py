@@ -11,6 +11,7 @@ a device, or moved to the CPU, is on the host, and a kernel that is given it fai
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -24,20 +25,61 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 DEVICE = torch.device("cuda", 0)
-PROPERTIES = {
-    "name": "NVIDIA H100 80GB HBM3",
-    "major": 9,
-    "minor": 0,
-    "multi_processor_count": 132,
-    "warp_size": 32,
-    "total_memory": 80 * 2**30,
-    "max_threads_per_multi_processor": 2048,
-    "regs_per_multiprocessor": 65536,
-    "shared_memory_per_block": 49152,
-    "shared_memory_per_block_optin": 232448,
-    "shared_memory_per_multiprocessor": 233472,
-    "L2_cache_size": 50 * 2**20,
-}
+
+
+class _CudaDeviceProperties(SimpleNamespace):
+    """What PyTorch tells of a GPU, under the names and in the words of PyTorch's own class."""
+
+    def __repr__(self) -> str:
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
+            f"uuid={self.uuid}, pci_bus_id={self.pci_bus_id}, pci_device_id={self.pci_device_id}, "
+            f"pci_domain_id={self.pci_domain_id}, L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
+
+    __str__ = __repr__
+
+
+def _properties(
+    name: str, capability: tuple[int, int], processors: int, memory: int, threads: int, shared_kb: int, l2_mb: int
+) -> _CudaDeviceProperties:
+    """`memory` in bytes, `threads` and `shared_kb` of a processor; a block gets 1 kB less of the latter."""
+    return _CudaDeviceProperties(
+        name=name,
+        gcnArchName=name,
+        major=capability[0],
+        minor=capability[1],
+        multi_processor_count=processors,
+        warp_size=32,
+        total_memory=memory,
+        max_threads_per_block=1024,
+        max_threads_per_multi_processor=threads,
+        regs_per_multiprocessor=65536,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=(shared_kb - 1) << 10,
+        shared_memory_per_multiprocessor=shared_kb << 10,
+        L2_cache_size=l2_mb << 20,
+        clock_rate=1980000,
+        memory_clock_rate=2619000,
+        memory_bus_width=5120,
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        uuid="6f2d8d0c-7a35-94c1-5e0b-c3a1f08b7d42",
+        pci_bus_id=25,
+        pci_device_id=0,
+        pci_domain_id=0,
+    )
+
+
+PROPERTIES = _properties("NVIDIA H100 80GB HBM3", (9, 0), 132, 84_942_979_072, 2048, 228, 50)
+# Where a candidate is called once more: it must be right on all.
+OTHERS = (
+    _properties("NVIDIA A100-SXM4-40GB", (8, 0), 108, 42_405_855_232, 2048, 164, 40),
+    _properties("NVIDIA GeForce RTX 4090", (8, 9), 128, 25_386_352_640, 1536, 100, 72),
+    _properties("NVIDIA L4", (8, 9), 58, 23_580_639_232, 1536, 100, 48),
+    _properties("NVIDIA H200", (9, 0), 132, 150_109_880_320, 2048, 228, 60),
+)
 _HOST = torch.device("cpu")
 _MARK = "_is_on_host"
 
@@ -45,7 +87,17 @@ _MARK = "_is_on_host"
 @contextlib.contextmanager
 def pretend() -> Iterator[None]:
     """One GPU: what is asked of it is answered for good, tensors are on it inside."""
-    properties = SimpleNamespace(**PROPERTIES)
+    answer(PROPERTIES)
+    torch.version.cuda = torch.version.cuda or "13.0"
+    torch.backends.cudnn.enabled = False  # layers of torch.nn would hand it what they take for a GPU's tensors
+    triton.runtime.driver.set_active(SimpleNamespace(get_active_torch_device=_always(DEVICE)))
+    mode = _OnGpu()
+    with mode, mock.patch.object(BackwardCFunction, "apply", _inside(mode, BackwardCFunction.apply)):
+        yield
+
+
+def answer(properties: SimpleNamespace) -> None:
+    """What is asked of the GPU from now on is answered with these."""
     answers: dict[str, Any] = {
         "is_available": True,
         "is_bf16_supported": True,
@@ -58,16 +110,10 @@ def pretend() -> Iterator[None]:
         "empty_cache": None,
         "set_device": None,
     }
-    for name, answer in answers.items():
-        setattr(torch.cuda, name, _always(answer))
-    for name in ("device", "device_of"):  # context managers, and there is one device
-        setattr(torch.cuda, name, _always(contextlib.nullcontext()))
-    torch.version.cuda = torch.version.cuda or "13.0"
-    torch.backends.cudnn.enabled = False  # layers of torch.nn would hand it what they take for a GPU's tensors
-    triton.runtime.driver.set_active(SimpleNamespace(get_active_torch_device=_always(DEVICE)))
-    mode = _OnGpu()
-    with mode, mock.patch.object(BackwardCFunction, "apply", _inside(mode, BackwardCFunction.apply)):
-        yield
+    # The last two are context managers, and there is one device.
+    answers |= dict.fromkeys(("device", "device_of"), contextlib.nullcontext())
+    for name, value in answers.items():
+        setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(_always(value)))
 
 
 def is_on_host(tensor: Tensor) -> bool:
@@ -111,6 +157,8 @@ class _OnGpu(TorchFunctionMode):
         if func in _QUESTIONS and len(args) == 1 and not kwargs:
             return _QUESTIONS[func](args[0], func(args[0]))
         func, args, kwargs, place = _asked(func, args, kwargs or {})
+        if place is not None and place.type == "cuda" and place.index:
+            raise RuntimeError("CUDA error: invalid device ordinal")
         given = list(tensors_of([*args, *kwargs.values()]))
         result = func(*args, **kwargs)
         if place is None:

@@ -10,10 +10,19 @@ from torch import Tensor
 
 from .watch import poison
 
+_OFFSET = 16  # elements, so that addresses are aligned as an allocator's are in parts of a tensor
+
 
 def zeros(specs: Iterable[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
     """A tensor for each `shape` and `dtype`."""
     return [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=device) for spec in specs]
+
+
+def offset(tensor: Tensor) -> Tensor:
+    """A contiguous copy in the middle of a larger buffer, poison around it."""
+    buffer = tensor.new_empty(tensor.numel() + 2 * _OFFSET)
+    poison(buffer, nan=True)
+    return buffer[_OFFSET : _OFFSET + tensor.numel()].view(tensor.shape).copy_(tensor)
 
 
 def strided(tensor: Tensor) -> Tensor:

@@ -24,16 +24,16 @@ class Session:
     failed: list[str] = field(default_factory=list)  # what the others raised
     configurations: int = 1  # the most that one of the autotuned kernels has
     without_room: bool = False  # a configuration that was to be taken does not fit the target, and another was taken
-    _storages: dict[int, tuple[Any, str]] = field(default_factory=dict)  # kept alive, with their names
+    # Kept alive, with their names and the offsets that count as none.
+    _storages: dict[int, tuple[Any, str, int]] = field(default_factory=dict)
 
     def begin(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
         """A call begins: what is told from now on is told of it."""
         self.told, self._storages = [], {}
         for index, tensor in enumerate(inputs):
-            self._name(tensor, f"input {index}")
-        for named in (nn.Module.named_parameters(module), nn.Module.named_buffers(module)):
-            for name, tensor in named:
-                self._name(tensor, f"state {name}")
+            self._name(tensor, f"input {index}", int(tensor.storage_offset()))
+        for name, tensor in entries(module).items():
+            self._name(tensor, f"state {name}")
 
     def tell(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         """`bound`: what the kernel's parameters are given; `options`: what else the launch is, such as `num_warps`."""
@@ -43,12 +43,13 @@ class Session:
 
     def given(self) -> dict[int, Any]:
         """The storages that the call's launches were given so far, but for those of inputs and state."""
-        return {key: storage for key, (storage, name) in self._storages.items() if name.isdecimal()}
+        return {key: storage for key, (storage, name, _) in self._storages.items() if name.isdecimal()}
 
     def _written(self, value: Any) -> str:
         if isinstance(value, Tensor):
-            layout = f"{list(value.shape)}, {list(value.stride())}, {value.storage_offset()}"
-            return f"{str(value.dtype).removeprefix('torch.')}({self._name(value)}, {layout})"
+            name, start = self._name(value)
+            layout = f"{list(value.shape)}, {list(value.stride())}, {value.storage_offset() - start}"
+            return f"{str(value.dtype).removeprefix('torch.')}({name}, {layout})"
         if isinstance(value, TensorDescriptor):
             return f"{self._written(value.base)} as {value.shape}, {value.strides}, {value.block_shape}"
         if isinstance(value, tuple | list):
@@ -59,11 +60,12 @@ class Session:
             return str(value)
         return str(getattr(value, "__name__", type(value).__name__))
 
-    def _name(self, tensor: Tensor, name: str = "") -> str:
-        """Of its memory. What is not named before is a number, in the order in which launches were given it."""
+    def _name(self, tensor: Tensor, name: str = "", start: int = 0) -> tuple[str, int]:
+        """Of its memory, and where what is called so starts. What is not named before is a number, in the order in
+        which launches were given it."""
         storage = tensor.untyped_storage()
-        found = self._storages.setdefault(storage._cdata, (storage, name or str(len(self._storages))))
-        return found[1]
+        found = self._storages.setdefault(storage._cdata, (storage, name or str(len(self._storages)), start))
+        return found[1:]
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
@@ -71,6 +73,29 @@ class Session:
         recorded = len(self.launches)
         yield
         del self.launches[recorded:]
+
+
+def entries(module: nn.Module) -> dict[str, Tensor]:
+    """The parameters, then the buffers of a module by name, as PyTorch holds them: a module may override what it is
+    asked by."""
+    found: dict[str, Tensor] = {}
+    for kind in ("_parameters", "_buffers"):
+        known = set[int]()
+        for prefix, layer in _layers(module, "", set()):
+            for name, tensor in vars(layer).get(kind, {}).items():
+                if tensor is not None and id(tensor) not in known:
+                    known.add(id(tensor))
+                    found[prefix + name] = tensor
+    return found
+
+
+def _layers(module: nn.Module, prefix: str, known: set[int]) -> Iterator[tuple[str, nn.Module]]:
+    """The module and those in it, each once, with what the names of their entries start with."""
+    known.add(id(module))
+    yield prefix, module
+    for name, inner in vars(module).get("_modules", {}).items():
+        if inner is not None and id(inner) not in known:
+            yield from _layers(inner, f"{prefix}{name}.", known)
 
 
 def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:

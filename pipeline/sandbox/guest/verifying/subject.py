@@ -20,8 +20,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..load import load_source
 from ..trees import fill, flatten
 from .gpu import is_on_host
-from .layout import strided
-from .session import session
+from .layout import offset, strided
+from .session import entries, session
 
 _SEED = 0  # both constructors draw their initial values from it
 
@@ -33,7 +33,11 @@ def construct(code: str, name: str, entry_point: str, init_args: str, dtype: str
         Exception: whatever the source or the constructor raises.
         TypeError: the entry point makes something else than a module.
     """
-    namespace = vars(load_source(code, name))
+    return instance(vars(load_source(code, name)), entry_point, init_args, dtype)
+
+
+def instance(namespace: dict[str, Any], entry_point: str, init_args: str, dtype: str = "float32") -> nn.Module:
+    """As `construct`, of a file that is loaded: another module beside those that it made before."""
     random.seed(_SEED)
     np.random.seed(_SEED)
     torch.manual_seed(_SEED)
@@ -110,7 +114,7 @@ def call(
         TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
             is not on the GPU, where one is pretended.
     """
-    given = [strided(tensor) if trial["strided"] else tensor.clone() for tensor in inputs]
+    given = [_laid_out(tensor, trial) for tensor in inputs]
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
     given = given if gradient is None else [value.requires_grad_(value.is_floating_point()) for value in given]
     session.begin(module, given)
@@ -118,7 +122,7 @@ def call(
     ends: dict[str, Tensor] = {}
     around = torch.no_grad() if gradient is None else torch.enable_grad()
     with around, mode or nullcontext():  # around all that a module or its result could have made its own
-        state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        state = entries(module)
         before = {name: value.detach().clone() for name, value in state.items()}
         tree = flatten(module(*args, **kwargs), outputs)
         results = len(outputs)
@@ -148,6 +152,12 @@ def call(
         "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
     }
     return description, values, [after[index] for index in mutated], outputs
+
+
+def _laid_out(tensor: Tensor, trial: Mapping[str, Any]) -> Tensor:
+    if trial["strided"]:
+        return strided(tensor)
+    return offset(tensor) if trial.get("offset") else tensor.clone()
 
 
 def _of_outputs(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import torch
@@ -19,10 +20,11 @@ INITIALISE = frozenset(
 VIEW = frozenset(
     {"alias", "as_strided", "detach", "diagonal", "expand", "lift_fresh", "permute", "reshape", "select", "slice"}
     | {"split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as"}
-    | {"view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
+    | {"detach_", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
 )
 COPY = frozenset({"clone", "copy_", "contiguous"})
 _FREE = ALLOCATE | INITIALISE | VIEW | COPY
+_PLAIN, _STEP = 7, 0.375  # how many numbers other work left, and how far they are apart
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
@@ -66,11 +68,20 @@ class Watch(TorchDispatchMode):
             setattr(Tensor, name, method)
 
     def _noticed(self, name: str, method: Any) -> Any:
+        @wraps(method)
         def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
             self.operators.add(f"python.{name}")
             return method(tensor, *args, **kwargs)
 
         return read
+
+
+class Plain(Watch):
+    """Leaves numbers in fresh memory as other work does: a candidate that looks for poison finds none."""
+
+    def allocated(self, tensor: Tensor) -> None:
+        numbers = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape) % _PLAIN
+        tensor.copy_(numbers * _STEP - 1 if tensor.dtype.is_floating_point else numbers % 2)
 
 
 def warm() -> None:

@@ -1,0 +1,71 @@
+"""What a candidate shares with whoever uses it: PyTorch's settings, and what modules and classes are made of."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+from triton.runtime.jit import KernelInterface
+
+_SHARED = ("torch", "triton", "kernelquarry", "builtins", "collections", "copy", "functools", "math", "operator")
+_CLASSES = (torch.Tensor, nn.Module, nn.Parameter, torch.autograd.Function, torch.Generator, KernelInterface)
+
+
+def settings() -> dict[str, Any]:
+    """What PyTorch does for all, by name."""
+    return {
+        "gradients": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "default dtype": torch.get_default_dtype(),
+        "default device": torch.get_default_device(),
+        "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+        "precision of float32 products": torch.get_float32_matmul_precision(),
+        "threads": torch.get_num_threads(),
+        "anomaly mode": torch.is_anomaly_enabled(),
+        "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
+        "seed": torch.initial_seed(),
+    }
+
+
+def changed(before: dict[str, Any]) -> str:
+    """The first setting that is not what it was, "" if all are."""
+    now = settings()
+    return next((f"{name}: {now[name]}, was {old}" for name, old in before.items() if now[name] != old), "")
+
+
+class Shared:
+    """The functions, methods and classes of what all share, as they are when this is made."""
+
+    def __init__(self) -> None:
+        owners: list[Any] = [
+            module for name, module in sys.modules.items() if module is not None and name.split(".")[0] in _SHARED
+        ]
+        owners += [each for kind in _CLASSES for each in _with_subclasses(kind)]
+        self._before = [(owner, _functions(owner)) for owner in owners]
+
+    def changed(self) -> str:
+        """The first that is another now, "" if none is."""
+        for owner, before in self._before:
+            now = vars(owner)
+            for name, value in before.items():
+                if now.get(name) is not value:
+                    return f"{owner.__name__}.{name}"
+        return ""
+
+
+def _with_subclasses(kind: type) -> list[type]:
+    """Those of PyTorch's, Triton's and ours."""
+    found, waiting = dict[type, None](), [kind]
+    while waiting:
+        each = waiting.pop()
+        if each not in found and each.__module__.split(".")[0] in _SHARED:
+            found[each] = None
+            waiting += type.__subclasses__(each)
+    return list(found)
+
+
+def _functions(owner: Any) -> dict[str, Any]:
+    special = isinstance(owner, type)  # a class has its methods and properties, whatever their type
+    return {name: value for name, value in vars(owner).items() if special or callable(value)}
