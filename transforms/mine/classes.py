@@ -58,6 +58,24 @@ class Classes:
             self._bases[definition] = [base for name in names for base in self._class(definition, name)]
         return self._bases[definition]
 
+    def knows_bases(self, definition: Definition) -> bool:
+        """Whether all that a class derives from is in its `order`, apart from `object`, generics and metaclasses."""
+        superclasses = syntax.undecorated(definition.node).child_by_field_name("superclasses")
+        for expression in syntax.statements(superclasses) if superclasses is not None else []:
+            if expression.type == "keyword_argument":
+                if not text(expression).endswith("ABCMeta"):
+                    return False
+                continue
+            if expression.type == "subscript":
+                expression = syntax.field(expression, "value")
+                if text(expression).rpartition(".")[2] in ("Generic", "Protocol"):
+                    continue
+                return False
+            name = syntax.dotted(expression)
+            if name is None or not (name == ("object",) or self._class(definition, name)):
+                return False
+        return True
+
     def _class(self, user: Definition, name: tuple[str, ...], depth: int = 0) -> list[Definition | External]:
         """The class that a dotted name means to a definition, through assignments such as `Base = nn.Module`."""
         resolved = self._tree.resolve(user.path, name[0], name[1:])

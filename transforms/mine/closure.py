@@ -60,6 +60,9 @@ class _Collector:
         self._closure = Closure(entry)
         self._seen = {entry}
         self._queue = [entry]
+        # What the pieces so far mention, and the methods that wait for a mention, with the definitions they are of.
+        self._attributes, self._words, self._looks_up = set[str](), set[str](), False
+        self._waiting: dict[Part, Definition] = {}
 
     def collect(self) -> Closure:
         closure = self._closure
@@ -72,9 +75,11 @@ class _Collector:
                 closure.broken = definition
             else:
                 self._take(self._resolver.needs(definition))
-            if not self._queue:
-                self._revive_methods()
-        self._restore_registrations()
+                for part in definition.usage.usage.parts:
+                    if part.kind is Kind.METHOD and part in closure.dropped:
+                        self._waiting[part] = definition
+            while not self._queue and (self._revive_methods() or self._restore_registrations()):
+                pass
         if self._builds_on_itself():
             closure.missing.add(Missing(closure.entry.names[0]))
         return closure
@@ -86,6 +91,9 @@ class _Collector:
 
     def _take(self, needs: Needs) -> None:
         """Queue what a piece of a definition needs."""
+        self._attributes |= needs.attributes
+        self._words |= needs.look_ups.words
+        self._looks_up |= needs.look_ups.any
         self._closure.missing.update(needs.missing)
         self._closure.dropped.update(needs.dropped)
         for symbol in needs.symbols:
@@ -100,23 +108,25 @@ class _Collector:
                 self._seen.add(definition)
                 self._queue.append(definition)
 
-    def _revive_methods(self) -> None:
-        """A dropped method that something mentions is needed after all, whatever it lacks."""
-        closure = self._closure
-        if not any(part.kind is Kind.METHOD for part in closure.dropped):
-            return
-        mentioned = {name for d in closure.definitions for usage in closure.usages(d) for name in usage.attributes}
-        for definition in closure.definitions:
-            for part in definition.usage.usage.parts:
-                if part.kind is Kind.METHOD and part in closure.dropped and method_name(part) in mentioned:
-                    closure.dropped.discard(part)
-                    self._take(self._resolver.piece_needs(definition.path, part.usage))
+    def _revive_methods(self) -> bool:
+        """A dropped method that something mentions is needed after all, whatever it lacks; one that lacks nothing also
+        if a string may be its name. Whether there was any."""
+        waited = len(self._waiting)
+        for part, definition in list(self._waiting.items()):
+            name = method_name(part)
+            lacking = self._resolver.drops(definition.path, part)
+            if name in self._attributes or (not lacking and (self._looks_up or name in self._words)):
+                del self._waiting[part]
+                self._closure.dropped.discard(part)
+                self._take(self._resolver.part_needs(definition, part))
+        return len(self._waiting) < waited
 
-    def _restore_registrations(self) -> None:
-        """A registration stays where its registry is needed anyway: then something looks it up."""
+    def _restore_registrations(self) -> bool:
+        """A registration stays where its registry is needed anyway: then something looks it up. Whether any did."""
         closure = self._closure
         if not any(part.kind is Kind.DECORATOR for part in closure.dropped):
-            return
+            return False
+        restored = False
         symbols = {Symbol(d.path, name) for d in closure.definitions for name in d.names}
         for definition in closure.definitions:
             for part in definition.usage.usage.parts:
@@ -125,3 +135,6 @@ class _Collector:
                     known = [t in symbols if isinstance(t, Symbol) else not isinstance(t, Missing) for t in targets]
                     if all(known) and any(isinstance(t, Symbol) for t in targets):
                         closure.dropped.discard(part)
+                        self._take(self._resolver.part_needs(definition, part))
+                        restored = True
+        return restored

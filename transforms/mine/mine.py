@@ -73,7 +73,7 @@ class _Miner:
     def __init__(self, tree: SourceTree, files: dict[str, SourceFile]) -> None:
         self._tree, self._files = tree, files
         self._classes = Classes(tree)
-        self._resolver = Resolver(tree)
+        self._resolver = Resolver(tree, self._classes)
         self._renderer = Renderer(self._resolver)
         self.users = Users()
         self._candidates = Candidates(tree.sources)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, replace
 
 from . import facts, syntax
+from .classes import Classes
 from .index import Definition, imports
+from .lookups import NO_LOOK_UPS, LookUps, look_ups
 from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
 from .usage import Kind, Part, Reference, Usage
 
@@ -20,9 +22,12 @@ _DIRECTIVES = re.compile(
 _REGISTRIES = re.compile(r"regist|_factory|export|add_\w*docstr|auto_docstring|deprecat", re.IGNORECASE)
 # Methods that torch calls, so that a class without a mention of them still needs them.
 _CALLED_BY_TORCH = re.compile(
-    r"__\w+__|forward|train|eval|to|apply|extra_repr|(get|set)_extra_state|(load_)?state_dict"
+    r"__\w+__|forward|train|eval|to|apply|(get|set)_extra_state|(load_)?state_dict"
     r"|(named_)?(parameters|buffers|children|modules)|_apply|_load_from_state_dict|_save_to_state_dict|_get_name|_named_members|_replicate_for_data_parallel"
+    r"|_?register_\w+|add_module|\w*_call_impl|_slow_forward|get_(submodule|parameter|buffer)"
 )
+# Bases that call no other methods of theirs. A container, a layer or a dictionary may call any that it has.
+_QUIET = re.compile(r"torch\.nn\.(modules\.(module\.)?)?Module|abc\.ABC|typing(_extensions)?\.(Generic|Protocol)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +37,21 @@ class Needs:
     symbols: tuple[Symbol, ...]
     missing: frozenset[Missing]
     dropped: frozenset[Part]
+    attributes: frozenset[str]  # that it mentions
+    look_ups: LookUps = NO_LOOK_UPS
 
 
 class Resolver:
     """Resolves references, each once, and judges parts."""
 
-    def __init__(self, tree: SourceTree) -> None:
+    def __init__(self, tree: SourceTree, classes: Classes) -> None:
         self.tree = tree
+        self._classes = classes
         self._resolved: dict[tuple[str, str, tuple[str, ...]], Resolved] = {}
         self._sound: dict[Definition, bool] = {}
         self._drops: dict[Part, bool] = {}
         self._needs: dict[Definition, Needs] = {}
+        self._part_needs: dict[Part, Needs] = {}
         self._needed: dict[Symbol, list[Definition]] = {}
 
     def resolve(self, path: str, reference: Reference) -> Resolved:
@@ -69,19 +78,25 @@ class Resolver:
     def needs(self, definition: Definition) -> Needs:
         """What a definition needs, whatever class it is for."""
         if definition not in self._needs:
-            self._needs[definition] = self.piece_needs(definition.path, definition.usage.usage)
+            idle = self._idle(definition) if definition.is_class else frozenset[Part]()
+            needs = self.piece_needs(definition.path, definition.usage.usage, idle)
+            gone = [part.node for part in needs.dropped if part.kind is Kind.METHOD]
+            own = syntax.text_without(definition.node, gone)
+            self._needs[definition] = replace(needs, look_ups=look_ups(own))
         return self._needs[definition]
 
-    def piece_needs(self, path: str, usage: Usage) -> Needs:
-        """What one piece of a definition needs, and those of its parts that stay."""
+    def piece_needs(self, path: str, usage: Usage, without: Set[Part] = frozenset()) -> Needs:
+        """What one piece of a definition needs, and those of its parts that stay; of those `without` none does."""
         targets, dropped = dict[Target, None](), set[Part]()
+        attributes = set[str]()
         stack = [usage]
         while stack:
             piece = stack.pop()
             targets.update(dict.fromkeys(self.targets(path, piece)))
+            attributes |= piece.attributes
             staying = []
             for part in piece.parts:
-                if not self.drops(path, part):
+                if part not in without and not self.drops(path, part):
                     staying.append(part.usage)
                 else:
                     dropped.add(part)
@@ -91,9 +106,26 @@ class Resolver:
             tuple(target for target in targets if isinstance(target, Symbol)),
             frozenset(target for target in targets if isinstance(target, Missing)),
             frozenset(dropped),
+            frozenset(attributes),
         )
 
+    def part_needs(self, definition: Definition, part: Part) -> Needs:
+        """What a part needs that stays."""
+        if part not in self._part_needs:
+            needs = self.piece_needs(definition.path, part.usage)
+            self._part_needs[part] = replace(needs, look_ups=look_ups(part.node.text or b""))
+        return self._part_needs[part]
+
     # parts
+
+    def _idle(self, definition: Definition) -> frozenset[Part]:
+        """The methods of a class that are called only where their name is mentioned."""
+        for base in self._classes.order(definition):
+            known = self._classes.knows_bases(base) if isinstance(base, Definition) else _QUIET.fullmatch(base.dotted)
+            if not known:
+                return frozenset()
+        methods = (part for part in definition.usage.usage.parts if part.kind is Kind.METHOD)
+        return frozenset(m for m in methods if self._can_drop(definition.path, m) and not _is_registered(m))
 
     def drops(self, path: str, part: Part) -> bool:
         """Whether the part is taken out, whatever else the class needs."""
@@ -185,6 +217,11 @@ class Resolver:
                 yield from self._hard_targets(path, part.usage, folds)
             elif part.fallback is not None:
                 yield from self._hard_targets(path, part.fallback, folds)
+
+
+def _is_registered(method: Part) -> bool:
+    """Whether a decorator may tell others of it: `@f.register`."""
+    return any(_REGISTRIES.search(syntax.text(n)) for n in method.node.named_children if n.type == "decorator")
 
 
 def method_name(part: Part) -> str:

@@ -28,6 +28,15 @@ def text(node: Node) -> str:
     return (node.text or b"").decode()
 
 
+def text_without(node: Node, inner: Sequence[Node]) -> bytes:
+    """The text of a node but for that of nodes in it."""
+    source, parts, position = node.text or b"", list[bytes](), 0
+    for gone in sorted(inner, key=lambda n: n.start_byte):
+        parts.append(source[position : gone.start_byte - node.start_byte])
+        position = gone.end_byte - node.start_byte
+    return b"".join([*parts, source[position:]])
+
+
 class Malformed(Exception):
     """The text is not Python, where that matters."""
 

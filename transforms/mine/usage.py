@@ -39,7 +39,7 @@ class Kind(Enum):
     FOLD = auto()  # an expression whose value is certain: its value takes its place
     WRAPPER = auto()  # a call such as `torch.jit.script(f)`, always: its argument takes its place
     BRANCH = auto()  # of an `if`: where the condition is certain not to hold
-    METHOD = auto()  # where nothing mentions its name
+    METHOD = auto()  # where nothing mentions its name; of most classes also where nothing is missing
 
 
 @dataclass(eq=False, slots=True)
