@@ -181,7 +181,7 @@ def _product(monomial: Iterable[str], factor: int) -> ast.expr:
 
 
 def _atom(text: str) -> ast.expr:
-    return parse_expression(text)
+    return ast.Name(text, ast.Load()) if text.isidentifier() else parse_expression(text)
 
 
 def is_contiguous(shape: list[ast.expr], stride: list[ast.expr]) -> bool:

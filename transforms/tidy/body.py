@@ -22,6 +22,7 @@ from .raw import NotTidied, RawSource
 from .render import tuple_text
 from .repeated import name_sizes
 from .sources import launched_for
+from .trees import walk
 from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
 
 _EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")
@@ -116,7 +117,7 @@ class Body:
                     continue
                 case _:
                     continue
-            used |= {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+            used |= {child.id for node in nodes for child in walk(node) if isinstance(child, ast.Name)}
         return used
 
     def _written(self) -> set[str]:
@@ -351,7 +352,7 @@ class Body:
         same = same_sizes([{size: self._size(launch[size]) for size in sizes} for launch in launches])
         roles_of = dict(zip(pointers, short_roles(roles), strict=True))
         kernel = tidy_kernel(raw, new, roles_of, sizes, same, self._file.autotuned)
-        for node in ast.walk(kernel.function):
+        for node in walk(kernel.function):
             if isinstance(node, ast.Name) and (found := [h for h in raw.helpers if h.name == node.id]):
                 node.id = self._combine(found[0])
         return kernel
@@ -377,7 +378,7 @@ class Body:
 
 
 def _names(lines: list[str]) -> set[str]:
-    return {node.id for line in lines for node in ast.walk(parse(line)) if isinstance(node, ast.Name)}
+    return {node.id for line in lines for node in walk(parse(line)) if isinstance(node, ast.Name)}
 
 
 class _Expansion(ast.NodeTransformer):

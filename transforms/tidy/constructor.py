@@ -15,6 +15,7 @@ from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 from .imports import Imports, NeedsImport
 from .raw import NotTidied
+from .trees import walk
 
 __all__ = ["Constructor", "NeedsImport", "slice_constructor"]
 
@@ -99,7 +100,7 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
                 definitions[added], additions[added] = node, root
             case ast.Assign(targets=targets):
                 for target in targets:
-                    for part in ast.walk(target):
+                    for part in walk(target):
                         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                             definitions[part.id] = node
             case ast.AnnAssign(target=ast.Name(name), value=ast.expr()):
@@ -122,7 +123,7 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
 
 
 def _renamed(node: ast.stmt) -> ast.stmt:
-    for child in ast.walk(node):
+    for child in walk(node):
         if isinstance(child, ast.Name) and child.id == ENTRY_POINT:
             child.id = CANDIDATE_ENTRY_POINT
     if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
@@ -139,14 +140,14 @@ def _owner(node: ast.expr) -> str:
 
 
 def _loaded(nodes: Sequence[ast.AST]) -> set[str]:
-    return {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return {child.id for node in nodes for child in walk(node) if isinstance(child, ast.Name)}
 
 
 def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
     """Names, attributes and short strings: whatever a method could be reached by."""
     found: set[str] = set()
     for node in nodes:
-        for child in ast.walk(node):
+        for child in walk(node):
             match child:
                 case ast.Name(name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                     found.add(name)
@@ -174,7 +175,8 @@ class _Pruner:
         while True:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
             mentioned = _mentioned(kept.values())
-            further = {name for name in definitions if name in _loaded(list(kept.values()))}
+            loaded = _loaded(list(kept.values()))
+            further = {name for name in definitions if name in loaded}
             further |= {added for added, root in self._additions.items() if root in reached}
             if further <= reached and mentioned - {"forward"} <= methods:
                 break
@@ -201,7 +203,7 @@ class _Pruner:
             functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
             if "__init__" not in functions:
                 continue
-            for child in ast.walk(functions["__init__"]):
+            for child in walk(functions["__init__"]):
                 match child:
                     case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if (
                         name not in functions and not hasattr_of_module(name)
@@ -217,7 +219,7 @@ class _Pruner:
     def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
         if runs_modules:
             return kept
-        read = {name for node in kept.values() for name in map(_read, ast.walk(node)) if name}
+        read = {name for node in kept.values() for name in map(_read, walk(node)) if name}
         reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
         return _without_empty_modules(reduced)
 
@@ -253,7 +255,7 @@ class _Plain(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None
-        for argument in ast.walk(node.args):
+        for argument in walk(node.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
         self.generic_visit(node)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .algebra import polynomial
 from .functions import parsed
 from .raw import NotTidied
+from .trees import walk
 
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
 _NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names
@@ -38,7 +39,7 @@ def known_scan(node: ast.Call) -> str | None:
 
 
 def calls(body: Sequence[ast.stmt]) -> list[ast.Call]:
-    return [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return [node for statement in body for node in walk(statement) if isinstance(node, ast.Call)]
 
 
 def loaded(node: ast.expr) -> ast.Call | None:
@@ -52,7 +53,7 @@ def loaded(node: ast.expr) -> ast.Call | None:
 
 
 def targets(statement: ast.stmt) -> list[str]:
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return [node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 def conjuncts(node: ast.expr) -> list[ast.expr]:

@@ -13,6 +13,7 @@ from kernelquarry.pipeline.schema.syntax import parse_expression
 
 from .mathematics import EXACT, MATHEMATICS, NEEDS
 from .raw import NotTidied
+from .trees import walk
 
 # Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
 _TL = {
@@ -207,6 +208,6 @@ def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
 
 def library_calls(statements: Sequence[ast.stmt]) -> list[str]:
     """Names of `LIBRARY` that the statements use, in its order."""
-    used = {node.id for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    used = {node.id for statement in statements for node in walk(statement) if isinstance(node, ast.Name)}
     used |= {needed for name in used for needed in _NEEDS.get(name, ())}
     return [name for name in LIBRARY if name in used]

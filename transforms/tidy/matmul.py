@@ -7,13 +7,13 @@ left operand's expressions and as a column in the right one's; what both need is
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 
 from .axes import Axis
 from .functions import call, parsed
 from .passes import substitute, uses
 from .raw import NotTidied
+from .trees import copied, walk
 from .values import Value, literal
 
 _LAYOUTS = (("[None, :]", "y", "x"), ("[:, None]", "x", "y"))  # of the depth; the operand's other axis; not its axis
@@ -63,7 +63,7 @@ def shape(over: frozenset[str]) -> str:
 
 
 def _dots(statement: ast.stmt) -> list[ast.Call]:
-    return [node for node in ast.walk(statement) if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.dot"]
+    return [node for node in walk(statement) if isinstance(node, ast.Call) and ast.unparse(node.func) == "tl.dot"]
 
 
 def _result(statement: ast.stmt) -> str:
@@ -85,7 +85,7 @@ def _laid_out(
     name = _result(statement)
     if _LAYOUTS[side][2] in values[name].axes:
         raise NotTidied("an operand of a matmul varies over an axis that it should not")
-    new = substitute(copy.deepcopy(statement), renamed[side])
+    new = substitute(copied(statement), renamed[side])
     if side == 1 and is_left:
         assert isinstance(new, ast.Assign)
         new.targets = [ast.Name(f"{name}_t", ast.Store())]

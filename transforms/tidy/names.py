@@ -10,6 +10,7 @@ from .axes import Axis
 from .forms import conjuncts, loaded
 from .functions import LIBRARY
 from .raw import RawKernel
+from .trees import walk
 from .values import Value
 
 # Operators that only look at memory in another way.
@@ -153,12 +154,12 @@ class Names:
         return self._names[old]
 
     def rename(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        for node in (node for statement in body for node in ast.walk(statement)):
+        for node in (node for statement in body for node in walk(statement)):
             match node:
                 case ast.Call(func=function, args=[pointer, ast.Name(value), *_]) if (
                     ast.unparse(function) == "tl.store"
                 ):
-                    names = [part.id for part in ast.walk(pointer) if isinstance(part, ast.Name)]
+                    names = [part.id for part in walk(pointer) if isinstance(part, ast.Name)]
                     self._stored[value] = next(name for name in names if name in self._pointers)
                 case ast.Compare(left=ast.Name(value), ops=[ast.Lt()], comparators=[ast.Name(size)]):
                     self._bounds[value] = self._names.get(size, "")
@@ -241,7 +242,7 @@ class Names:
 
     def _is_mean(self, value: ast.expr) -> bool:
         """A mean that was loaded, or a sum divided by how many there are."""
-        names = [self._names.get(node.id, "") for node in ast.walk(value) if isinstance(node, ast.Name)]
+        names = [self._names.get(node.id, "") for node in walk(value) if isinstance(node, ast.Name)]
         return any("mean" in name or name.startswith("total") for name in names)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from .forms import loaded
 from .functions import call
+from .trees import copied, walk
 from .values import element
 
 _WIDTH = 88  # of an expression that another one may be written into
@@ -35,7 +35,7 @@ def uses(nodes: Sequence[ast.AST]) -> Counter[str]:
     return Counter(
         child.id
         for node in nodes
-        for child in ast.walk(node)
+        for child in walk(node)
         if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load)
     )
 
@@ -46,7 +46,7 @@ def substitute(node: ast.stmt, replacements: Mapping[str, ast.expr]) -> ast.stmt
     class Substitution(ast.NodeTransformer):
         def visit_Name(self, name: ast.Name) -> ast.expr:
             if isinstance(name.ctx, ast.Load) and name.id in replacements:
-                return copy.deepcopy(replacements[name.id])
+                return copied(replacements[name.id])
             return name
 
     return Substitution().visit(node) if replacements else node
@@ -93,20 +93,20 @@ def without_round_trips(body: Sequence[ast.stmt], types: Mapping[str, str]) -> l
     """
     if not {"*fp16", "*bf16"} & set(types.values()):
         return list(body)
-    module = copy.deepcopy(ast.Module(list(body), []))
+    module = copied(ast.Module(list(body), []))
     seen = uses([module])
     back = Counter(
         (node.func.value.id, ast.unparse(node.args[0]))
-        for node in ast.walk(module)
+        for node in walk(module)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
         if isinstance(node.func.value, ast.Name)
     )
-    for node in ast.walk(module):
+    for node in walk(module):
         match node:
             case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Attribute(value=inner, attr="to"))):
                 if (load := loaded(inner)) is not None and any(
                     back[name, f"tl.{element(types.get(root.id, ''))}"] == seen[name] > 0
-                    for root in ast.walk(load.args[0])
+                    for root in walk(load.args[0])
                     if isinstance(root, ast.Name)
                 ):
                     node.value = inner
@@ -174,7 +174,7 @@ def inline(body: Sequence[ast.stmt], assigned: Callable[[str], int]) -> list[ast
             continue
         names = [name for name in uses([statement]) if name in pending]
         for name in names:
-            merged = substitute(copy.deepcopy(statement), {name: pending[name]})
+            merged = substitute(copied(statement), {name: pending[name]})
             if len(ast.unparse(merged)) <= _WIDTH:
                 statement = merged
                 result[:] = [done for done in result if not _assigns(done, name)]
@@ -217,11 +217,11 @@ def plain_comparisons(body: Sequence[ast.stmt], is_integer: Callable[[ast.expr],
 
 def plain_padding(body: Sequence[ast.stmt], types: Mapping[str, str]) -> list[ast.stmt]:
     """`other=0` where integers are loaded; `types` are those of the pointers, as Triton writes them."""
-    module = copy.deepcopy(ast.Module(list(body), []))
-    for node in ast.walk(module):
+    module = copied(ast.Module(list(body), []))
+    for node in walk(module):
         match node:
             case ast.Call(func=ast.Attribute(attr="load"), args=[address, *_], keywords=keywords):
-                roots = [types.get(root.id, "") for root in ast.walk(address) if isinstance(root, ast.Name)]
+                roots = [types.get(root.id, "") for root in walk(address) if isinstance(root, ast.Name)]
                 for keyword in keywords:
                     if ast.unparse(keyword.value) == "0.0" and any(kind.startswith(("*i", "*u")) for kind in roots):
                         keyword.value = ast.Constant(0)
@@ -250,4 +250,4 @@ def _assigns(statement: ast.stmt, name: str) -> bool:
 
 
 def _is_kept(value: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in _KEPT for node in ast.walk(value))
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in _KEPT for node in walk(value))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema import syntax
 
 from .sources import Origin, call_sources, value_origins
+from .trees import walk
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
 _GRID = re.compile(r"'grid_type': '(\w+)'")
@@ -110,6 +111,8 @@ def _kernel(name: str, text: str, comments: str) -> RawKernel:
         value for key, value in zip(meta.keys, meta.values, strict=True) if ast.unparse(key or meta) == "'signature'"
     )
     origins = value_origins(comments)
+    nodes = list(walk(main))
+    assigned = [node for node in nodes if isinstance(node, ast.Assign)]
     return RawKernel(
         name=name,
         function=main,
@@ -119,27 +122,25 @@ def _kernel(name: str, text: str, comments: str) -> RawKernel:
         hints=ast.literal_eval(options["size_hints"]),
         types=ast.literal_eval(signature),
         operators=_operators(comments, origins),
-        sources=_sources(main, origins),
+        sources=_sources(assigned, origins),
         origins=origins,
-        stored=_stored(main, origins),
+        stored=_stored(nodes, assigned, origins),
         accumulates=not _MUTATED.search(text) or bool(_ATOMIC.search(text)),
     )
 
 
-def _sources(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[int, str]:
-    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+def _sources(assigned: Sequence[ast.Assign], origins: Mapping[str, Origin]) -> dict[int, str]:
     lines = [(node.lineno, origins.get(ast.unparse(node.targets[0]))) for node in assigned]
     return {line: origin.expression for line, origin in lines if origin and origin.expression}
 
 
-def _stored(function: ast.FunctionDef, origins: Mapping[str, Origin]) -> dict[str, str]:
-    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+def _stored(nodes: Sequence[ast.AST], assigned: Sequence[ast.Assign], origins: Mapping[str, Origin]) -> dict[str, str]:
     values = {node.targets[0].id: node.value for node in assigned if isinstance(node.targets[0], ast.Name)}
     found: dict[str, str] = {}
-    for node in ast.walk(function):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr="store"), args=[pointer, ast.Name(value), *_]) if value in origins:
-                parameter = next(part.id for part in ast.walk(pointer) if isinstance(part, ast.Name))
+                parameter = next(part.id for part in walk(pointer) if isinstance(part, ast.Name))
                 made = ast.unparse(values[value]) if value in values else ""
                 role = next((role for start, role in _ROLES.items() if made.startswith(start)), "")
                 found[parameter] = f"{origins[value].operator} {role}".strip()
