@@ -19,7 +19,7 @@ from .schema.outcome import Kept
 from .schema.provenance import Licence, SourceRef
 from .schema.records import Module
 
-_LIMITS = ProbeLimits(contractions=64)  # no kernel is made of a problem
+_LIMITS = ProbeLimits(contractions=64, layers=64)  # no kernel is made of a problem
 Each = Callable[[Iterable[Problem]], Iterable[Problem]]
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import EVEN, LARGE, digest, told, told_evened
-from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, STYLES
+from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, PART_STYLES, STYLES
 from .probing.constructor import Construction, Constructor
 from .probing.forward import starts
 from .probing.graph import Recorder, graph
@@ -34,6 +34,8 @@ _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most m
 # What forward raises where the constructor was not given something, and where it was given a class for a layer.
 _LEFT_OUT = r"NoneType|'Model' object has no attribute"
 _CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
+# And where it calls what it was given as another layer than the one that it was given.
+_PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object is not (iterable|subscriptable)"
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 _Constructions: TypeAlias = Iterator[Construction | Failure]
 
@@ -95,7 +97,7 @@ def _probe(request: dict[str, Any]) -> dict[str, Any]:
         if used is None:
             raise
         construction, caller, guess = used
-    others = list(_others(caller, guess, limits))
+    others = list(_others(caller, guess, finder.limits))
     for other in others:
         checks.check_variation(caller, other)
     found = {"init_args": construction.arguments, **_described(caller, [guess, *others])}
@@ -107,8 +109,9 @@ class _Finder:
 
     def __init__(self, constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]) -> None:
         self._constructor, self._source, self._entry_point = constructor, source, entry_point
-        self._limits = limits
+        self.limits = limits
         self._end = time.process_time() + _LONG_S
+        self._shallowest: tuple[int, _Found] | None = None  # of the too deep ones, and how deep it is
 
     def find(self) -> _Found:
         """The first construction for which a call is found: if need be one with fewer and narrower layers, or with all
@@ -129,7 +132,24 @@ class _Finder:
             except (TooBig, Unfit):
                 if time.process_time() > self._end:
                     break
+        if (repeating := self._repeating()) is not None:
+            return repeating
         raise unfit
+
+    def _repeating(self) -> _Found | None:
+        """The shallowest of those that are too deep, if it launches few kernels, again and again."""
+        if self._shallowest is None:
+            return None
+        _, (found, caller, guess) = self._shallowest
+        deeper = self.limits | {"contractions": self.limits["layers"]}
+        try:
+            guess = _accept(caller, deeper, guess)
+        except (TooBig, Unfit):
+            return None
+        if _costs(caller, guess).kernels > self.limits["kernels"]:
+            return None
+        self.limits = deeper
+        return found, caller, guess
 
     def _others(self, unfit: Unfit) -> Iterator[_Constructions]:
         """The constructions to try after those that failed so."""
@@ -137,7 +157,7 @@ class _Finder:
             yield self._constructor.constructions(LEAN_STYLES)
             yield self._constructor.lean()
         elif unfit.reason == "no_workload":
-            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES}
+            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _PART: PART_STYLES}
             yield from (self._constructor.constructions(told[p]) for p in told if re.search(p, unfit.evidence))
 
     def _first(self, constructions: _Constructions) -> _Found:
@@ -154,6 +174,10 @@ class _Finder:
             try:
                 _check_repeats(self._constructor, found)
                 caller, guess = self._call(found)
+            except TooBig as error:
+                if error.call is not None and (not self._shallowest or error.depth < self._shallowest[0]):
+                    self._shallowest = error.depth, (found, *error.call)
+                raise
             except Unfit as unfit:
                 if refused is not None:
                     break
@@ -180,7 +204,7 @@ class _Finder:
         caller = Caller(found.module, self._constructor.file)
         begin = [guess for guess in (sight.guess(inputs) if sight else None,) if guess]
         begin += starts(found.module, inputs, found.values)
-        return caller, search(caller, begin, optional, partial(_accept, caller, self._limits))
+        return caller, search(caller, begin, optional, partial(_accept, caller, self.limits))
 
     def like_a_user(self, made: Sequence[Sight]) -> _Found | None:
         """The first that can be constructed and called as others do; None if there is none."""
@@ -235,7 +259,7 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
                 guess, costly = candidate, ""
                 break
     if costly and costs.contractions > limits["contractions"]:
-        raise TooBig(costly)
+        raise TooBig(costly, costs.contractions, (caller, guess))
     if costly:
         raise Unfit("too_big", costly)
     checks.check(caller, guess)

@@ -104,7 +104,7 @@ class Model(nn.Module):
         (ProbeLimits(parameters=3), "more than 3 elements in parameters and buffers"),
         (ProbeLimits(elements=100), "one forward writes 3072 elements"),
         (ProbeLimits(flops=1000), "one forward writes 3072 elements and takes 196608 flops"),
-        (ProbeLimits(contractions=1), "one forward has 2 convolutions and matrix products"),
+        (ProbeLimits(contractions=1, kernels=0), "one forward has 2 convolutions and matrix products"),
     ],
 )
 def test_limits(limits: ProbeLimits, evidence: str, sandbox: Sandbox) -> None:
@@ -116,6 +116,27 @@ def test_limits(limits: ProbeLimits, evidence: str, sandbox: Sandbox) -> None:
 def test_a_module_at_its_limits_is_kept(sandbox: Sandbox) -> None:
     limits = ProbeLimits(parameters=2 * (32 * 32 + 32), contractions=2)
     assert shapes(probe(make_module(HEADER + LINEAR), sandbox, limits)) == [(2, 24, 32), (3, 29, 32), (5, 18, 32)]
+
+
+REPEATED = """
+class Model(nn.Module):
+    def __init__(self, dim, hidden=64):
+        super().__init__()
+        self.up, self.down = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        for _ in range(6):
+            x = self.down(self.up(x))
+        return x
+"""
+
+
+def test_layers_that_repeat_are_few_kernels(sandbox: Sandbox) -> None:
+    outcome = probe(make_module(HEADER + REPEATED), sandbox, ProbeLimits(layers=12, kernels=2))
+    assert isinstance(outcome, Kept) and len(outcome.record.workloads) == 3, outcome
+    for limits in (ProbeLimits(layers=12, kernels=1), ProbeLimits(layers=11, kernels=2)):
+        outcome = probe(make_module(HEADER + REPEATED), sandbox, limits)
+        assert isinstance(outcome, Dropped) and outcome.evidence.startswith("one forward has 12 conv"), outcome
 
 
 def test_inputs_are_made_smaller_for_the_limits(sandbox: Sandbox) -> None:

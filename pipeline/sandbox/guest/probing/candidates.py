@@ -16,6 +16,7 @@ _LAST_RESORTS = (
     *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
+_GUESSED = re.compile(r"nn\.(?:GELU\(\)|Linear\(32, 32\))")
 _OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
 _OF_TENSORS = frozenset({"shape", "ndim", "unsqueeze", "view", "numel"})
 _OF_DICTS = frozenset({"get", "items", "keys", "values", "pop", "copy", "update"})
@@ -37,8 +38,11 @@ class Style:
     large: int = 64  # defaults over this are replaced
     fill: bool = False  # replace defaults of None
     instances: bool = False  # replace classes of layers that are defaults by instances
+    part: str = ""  # stands for layers that are guesses
 
     def expand(self, text: str) -> str:
+        if self.part:
+            text = _GUESSED.sub(self.part, text)
         for name in ("inner", "outer", "dim", "hidden", "depth"):
             text = text.replace(f"<{name}>", str(getattr(self, name)))
         return text
@@ -57,6 +61,16 @@ STYLES = (
 FILLED_STYLES = (Style(fill=True), Style(32, 32, 32, 32, fill=True))
 # For modules that apply as a layer what their constructor has a class for.
 INSTANCE_STYLES = (Style(instances=True), Style(32, 32, 32, 32, instances=True))
+# For modules that call what they were given as one calls an attention or a decoder: with more than the input, by name
+# or for more than the output.
+_PART = "type('Part', (nn.Module,), {'forward': lambda self, *args, **named: %s})()"
+_CHANGED = "nn.functional.gelu([*args, *named.values()][0])"
+PART_STYLES = (
+    Style(part=_PART % _CHANGED),
+    Style(32, 32, 32, 32, part=_PART % _CHANGED),
+    Style(part=_PART % f"({_CHANGED}, None)"),
+    Style(32, 32, 32, 32, part=_PART % f"({_CHANGED}, None)"),
+)
 # For modules that are too big in other styles: one layer of each, and narrow ones.
 LEAN_STYLES = (
     Style(depth=1, large=16),

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
+
+# Operators that are kernels of their own, besides those that have a formula for their floating-point operations.
+_OWN_KERNELS = frozenset(
+    """
+    _adaptive_avg_pool2d _log_softmax _softmax all amax amin any argmax argmin avg_pool2d cat cumsum linalg_vector_norm
+    logsumexp max max_pool2d_with_indices mean min native_group_norm native_layer_norm norm prod sort stack std sum topk
+    upsample_bilinear2d var var_mean
+    """.split()
+)
 
 
 class Census(TorchDispatchMode):
@@ -20,6 +29,7 @@ class Census(TorchDispatchMode):
         self.elements = 0
         self.flops = 0
         self.contractions = 0  # convolutions, matrix products, attentions
+        self._launches: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -30,7 +40,22 @@ class Census(TorchDispatchMode):
         if counter := flop_registry.get(func.overloadpacket):
             self.contractions += 1
             self.flops += counter(*args, **kwargs, out_val=result)
+        if counter or func.overloadpacket.__name__ in _OWN_KERNELS:
+            self._launches.add(repr((func, _described(args), _described(kwargs.values()))))
         return result
+
+    @property
+    def kernels(self) -> int:
+        """About how many are made of it: what differs in operator, sizes or settings, where more than elements are
+        looked at; what is done to each element is done beside."""
+        return len(self._launches)
+
+
+def _described(args: Iterable[Any]) -> list[Any]:
+    """With shapes in place of tensors."""
+    return [
+        tuple(a.shape) if isinstance(a, Tensor) else _described(a) if isinstance(a, list | tuple) else a for a in args
+    ]
 
 
 def _tensors(result: Any) -> Sequence[Tensor]:

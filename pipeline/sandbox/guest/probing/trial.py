@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -28,6 +28,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 class TooBig(BaseException):
     """Raised through the module's code, past its `except Exception`."""
+
+    def __init__(self, message: str, depth: int = 0, call: Any = None) -> None:
+        """Args: `depth`: contractions, where these are too many; `call`: what calls the module, and the guess."""
+        super().__init__(message)
+        self.depth, self.call = depth, call
 
 
 class Unfit(Exception):
