@@ -16,6 +16,7 @@ from typing import Any
 
 _RANK = ("ndim", "dim()", "shape)", "size())")  # how an expression for a tensor's rank ends
 _LARGEST = 1 << 20
+_COLLECTIONS = (list, tuple, set, frozenset, dict)
 _OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotEq: ast.Eq,
     ast.Eq: ast.NotEq,
@@ -78,7 +79,18 @@ def _told(node: ast.Compare, names: Mapping[str, Any]) -> str:
             was, among = _size(left, names), _value(right, names)
             ranks = among if isinstance(among, list | tuple | set) and was not in among else ()
             return ", ".join(f"must be {rank}D" for rank in ranks)
+        case _, ast.In():
+            return _none_of(_value(left, names), _value(right, names))
     return ""
+
+
+def _none_of(was: Any, among: Any) -> str:
+    """For numbers and strings; the order of a set is another one in every process."""
+    options = [item for item in among if type(item) in (int, str)] if isinstance(among, _COLLECTIONS) else []
+    if not options or was is None or was in options:
+        return ""
+    ordered = sorted(options, key=repr) if isinstance(among, set | frozenset) else options
+    return f"{was!r:.40} must be one of {ordered}"
 
 
 def _unequal(text: str, was: Any, wanted: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,8 @@ class Constructor:
             yield from ({**chosen, name: style.expand(larger)} for name, larger in added.items() if larger)
         for name, text in chosen.items():
             yield from ({**chosen, name: other} for other in named_instead(text, failure.message))
+        if options := re.search(r"must be one of (\[.*?\])", failure.message):
+            yield from ({**chosen, name: text} for name in names[:3] for text in _items(options[1]))
         if failure.kind == "IndexError":
             yield from ({**chosen, name: text} for name in names for text in _longer(chosen.get(name, "")))
         options = {name: candidates(parameters[name], style, self._classes) for name in names}
@@ -215,6 +218,12 @@ def _evened(text: str, size: int, large: int) -> str:
         if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= large:
             node.value = size
     return ast.unparse(tree)
+
+
+def _items(text: str) -> Iterator[str]:
+    """The sources of the items of a list."""
+    with contextlib.suppress(SyntaxError, ValueError):  # a message is cut where it is long
+        yield from map(repr, ast.literal_eval(text))
 
 
 def _longer(text: str) -> Iterator[str]:
