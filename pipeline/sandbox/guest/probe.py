@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import EVEN, LARGE, digest, told, told_evened
-from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, PART_STYLES, STYLES
+from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, PAIR_STYLES, PART_STYLES, STYLES
 from .probing.constructor import Construction, Constructor
 from .probing.forward import starts
 from .probing.graph import Recorder, graph
@@ -157,7 +157,9 @@ class _Finder:
             yield self._constructor.constructions(LEAN_STYLES)
             yield self._constructor.lean()
         elif unfit.reason == "no_workload":
-            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _PART: PART_STYLES}
+            pairs = self._source.unpacks_a_part(self._entry_point)
+            parts = PAIR_STYLES + PART_STYLES if pairs else PART_STYLES + PAIR_STYLES
+            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _PART: parts}
             yield from (self._constructor.constructions(told[p]) for p in told if re.search(p, unfit.evidence))
 
     def _first(self, constructions: _Constructions) -> _Found:

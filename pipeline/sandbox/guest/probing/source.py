@@ -43,6 +43,14 @@ class Source:
             queue += [base.id for base in node.bases if isinstance(base, ast.Name)]
         return None
 
+    def unpacks_a_part(self, class_name: str) -> bool:
+        """Whether a class takes several results at once of what it keeps: `y, weights = self.attention(x)`."""
+        for node in ast.walk(self.classes[class_name]) if class_name in self.classes else ():
+            match node:
+                case ast.Assign([ast.Tuple()], ast.Call(ast.Attribute(ast.Name("self")))):
+                    return True
+        return False
+
     def defaults(self, function: Function) -> dict[str, str]:
         """Parameter name -> source text of its default."""
         positional = [*function.args.posonlyargs, *function.args.args]
