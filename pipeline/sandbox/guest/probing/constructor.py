@@ -200,8 +200,8 @@ class Constructor:
             yield from ({**chosen, name: style.expand(larger)} for name, larger in added.items() if larger)
         for name, text in chosen.items():
             yield from ({**chosen, name: other} for other in named_instead(text, failure.message))
-        if options := re.search(r"must be one of (\[.*?\])", failure.message):
-            yield from ({**chosen, name: text} for name in names[:3] for text in _items(options[1]))
+        if listed := re.search(r"must be one of (\[.*?\])", failure.message):
+            yield from ({**chosen, name: text} for name in names[:3] for text in _items(listed[1]))
         if failure.kind == "IndexError":
             yield from ({**chosen, name: text} for name in names for text in _longer(chosen.get(name, "")))
         options = {name: candidates(parameters[name], style, self._classes) for name in names}
