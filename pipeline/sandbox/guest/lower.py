@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from torch import Tensor, nn
 from torch.fx import GraphModule
 
 from .load import load_source
+from .lowering.arithmetic import quick_arithmetic
 from .lowering.devices import pretend_gpu
 from .lowering.inductor import OPTIONS, generate
 from .lowering.joint import Halves, Joint, cut, results
 from .lowering.refusal import Refused
 from .lowering.trace import State, Trace, differing_sizes, placeholders, state_of, trace
+
+_process = contextlib.ExitStack()  # what is so for as long as this process and its forks last
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ def warm() -> None:
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread
     torch.set_num_threads(1)
+    _process.enter_context(quick_arithmetic())
     shapes = ([2, 8, 6, 8], [3, 8, 5, 7])
     layers = [nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Flatten(2), nn.Softmax(-1), nn.GELU()]
     layers += [nn.Unflatten(1, (2, 4)), nn.AdaptiveAvgPool2d((None, 8)), nn.Linear(8, 4), nn.LayerNorm(4)]
