@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -21,6 +22,7 @@ aten = torch.ops.aten
 Decomposition = Callable[..., Any]
 
 
+@functools.cache
 def decompositions() -> dict[Any, Decomposition]:
     """Operator -> what it is made of."""
     inductors = select_decomp_table()

@@ -45,9 +45,11 @@ def conditions(
     texts = {_text(_reduced(expr.xreplace(replaced))) for expr in assumed}
     known = {str(symbol): where for symbol, where in zip(named.values(), symbols.values(), strict=True)}
     bases = [{name: shapes[tensor][dim] for name, (tensor, dim) in known.items()} for shapes in calls]
-    return found + sorted(
-        _needed(_by_size(sorted(texts)), _points(bases, [_compiled(text) for text in _extents(texts)]))
-    )
+    simple = _by_size(sorted(texts))
+    if not simple:
+        return found
+    points = _points(bases, [_compiled(text) for text in _extents(texts)])
+    return found + sorted(_needed(simple, points))
 
 
 def _parts(guard: ShapeGuard) -> Iterator[sympy.Expr]:

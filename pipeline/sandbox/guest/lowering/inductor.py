@@ -20,7 +20,6 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 from torch.utils._sympy.functions import Identity
 
-from .matching import quick_matching
 from .operators import pure_operators
 from .provenance import sources_of_values, told
 from .refusal import Refused
@@ -132,7 +131,6 @@ def generate(
     with (
         config.patch(known),
         pure_operators(),
-        quick_matching(),
         sources_of_values() as values,
         # Variance in two passes: as exact as Welford's update, and a kernel can be read.
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),

@@ -17,7 +17,7 @@ _MODULUS = sympy.Wild("modulus", integer=True)  # any
 
 @contextlib.contextmanager
 def quick_matching() -> Iterator[None]:
-    """Lets Inductor simplify indexes in this way."""
+    """Lets Inductor simplify indexes in this way; for the whole of a process, as in `arithmetic`."""
     with (
         mock.patch.object(sizevars, "join_dimensions", _joining(sizevars.join_dimensions)),
         mock.patch.object(sympy.Basic, "replace", _replacing(sympy.Basic.replace)),
