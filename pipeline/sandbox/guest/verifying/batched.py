@@ -28,7 +28,7 @@ from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, T
 from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
 from . import libdevice
-from .memory import Memory, OutOfBounds
+from .memory import Memory, OutOfBounds, whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _STORED_AS: dict[str, np.dtype[Any]] = {}
@@ -295,14 +295,10 @@ class BatchedBuilder(InterpreterBuilder):
         if filler is None:
             nothing = np.zeros(1, dtype=stored) if self.plain else undefined(dtype)
             filler = nothing.reshape((1,) * ptrs.data.ndim)
-        addresses, active, filler = _whole(ptrs.data, mask, filler)
-        self.memory.check(addresses, active, stored.itemsize)
-        return self._block(native.load(addresses, active, filler.astype(stored, copy=False), stored), dtype)
+        return self._block(self.memory.load(ptrs.data, mask, filler.astype(stored, copy=False), stored), dtype)
 
     def _store(self, ptrs: TensorHandle, value: Array, mask: Array) -> None:
-        addresses, value, active = _whole(ptrs.data, value, mask)
-        self.memory.check(addresses, active, value.itemsize)
-        native.store(addresses, value, active)
+        self.memory.store(ptrs.data, value, mask)
 
     def create_make_block_ptr(
         self, base: TensorHandle, shape: Any, strides: Any, offsets: Any, block: Any, order: Any
@@ -346,7 +342,7 @@ class BatchedBuilder(InterpreterBuilder):
         self, operation: Any, ptr: TensorHandle, val: TensorHandle, mask: TensorHandle, sem: Any, scope: Any
     ) -> TensorHandle:
         each = np.ones((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=bool)
-        addresses, value, active = _whole(ptr.data, val.data, mask.data & each)
+        addresses, value, active = whole(ptr.data, val.data, mask.data & each)
         self.memory.check(addresses, active, value.itemsize)
         operation, sem = self.ir_rmw_op_to_interpreter_rmw_op[operation], self.ir_sem_to_interpreter_sem[sem]
         return TensorHandle(native.atomic_rmw(operation, addresses, value, active, sem), val.dtype.scalar)
@@ -355,7 +351,7 @@ class BatchedBuilder(InterpreterBuilder):
         self, ptr: TensorHandle, compare: TensorHandle, val: TensorHandle, sem: Any, scope: Any
     ) -> TensorHandle:
         each = np.zeros((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=np.uint64)
-        addresses, compared, value = _whole(ptr.data + each, compare.data, val.data)
+        addresses, compared, value = whole(ptr.data + each, compare.data, val.data)
         self.memory.check(addresses, np.ones(addresses.shape, dtype=bool), value.itemsize)
         old = native.atomic_cas(addresses, compared, value, self.ir_sem_to_interpreter_sem[sem])
         return TensorHandle(old, compare.dtype.scalar)
@@ -364,9 +360,3 @@ class BatchedBuilder(InterpreterBuilder):
 def _same_programs(left: Array, right: Array) -> tuple[Array, Array]:
     programs = max(len(left), len(right))
     return np.broadcast_to(left, (programs, *left.shape[1:])), np.broadcast_to(right, (programs, *right.shape[1:]))
-
-
-def _whole(*arrays: Array) -> tuple[Array, ...]:
-    """Arrays of one shape in contiguous, writeable memory, as the native loads and stores want them."""
-    shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(np.require(np.broadcast_to(a, shape), requirements=["C", "W"]) for a in arrays)
