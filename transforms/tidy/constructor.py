@@ -46,6 +46,9 @@ class Constructor:
         self.imports = imports
         self.definitions = definitions
         self.entry = entry
+        classes = [node for node in [*definitions, entry] if isinstance(node, ast.ClassDef)]
+        self.made_later = {name for node in classes for method in _of_modes(node) for name in _stored(method)}
+        """Attributes that whoever asks for eval mode makes."""
 
 
 def forward_of(source: str) -> ast.FunctionDef | None:
@@ -122,6 +125,17 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
     return Constructor(needed, kept, renamed)
 
 
+def _of_modes(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Methods that are called by whoever asks for eval mode."""
+    return [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name in ("eval", "train")]
+
+
+def _stored(method: ast.FunctionDef) -> set[str]:
+    """Attributes that a method sets."""
+    attributes = [node for node in ast.walk(method) if isinstance(node, ast.Attribute)]
+    return {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+
+
 def _renamed(node: ast.stmt) -> ast.stmt:
     for child in walk(node):
         if isinstance(child, ast.Name) and child.id == ENTRY_POINT:
@@ -192,6 +206,7 @@ class _Pruner:
         if any(_is_layer(ast.unparse(base)) for base in node.bases):
             kept = kept | _CALLED_BY_LAYERS
         functions = ast.FunctionDef | ast.AsyncFunctionDef
+        kept = kept | {method.name for method in _of_modes(node) if _stored(method) & self._protected}
         body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 

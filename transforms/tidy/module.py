@@ -72,6 +72,8 @@ def _rendered(
     imports += [line for line, package in packages.items() if package == "torch"]
     entry = constructor.entry
     constants = [binding for binding in lowered.bindings if binding.source is Source.CONSTANT]
+    # What is made of the parameters, and anew after they were loaded, is on their device.
+    constants = [binding for binding in constants if binding.name.split(".")[-1] not in constructor.made_later]
     reached = {binding.name: given[binding.argument].expression for binding in constants}
     used = {name: expression for name, expression in reached.items() if re.search(_whole(expression), forward)}
     for expression, buffer in _register_constants(entry, used).items():

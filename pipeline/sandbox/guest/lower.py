@@ -60,7 +60,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """
     module = load_source(request["python_code"], "reference")
     torch.manual_seed(0)
-    model = module.Model(*module.get_init_inputs()).eval()
+    model = _made(module)
     if request["dtype"] != "float32":
         model = model.to(getattr(torch, request["dtype"]))
     try:
@@ -68,11 +68,17 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         reply = _lower(model, request["workloads"], asked)
         if any(source == "literal" for _, source, _ in reply["bindings"]):
             torch.manual_seed(1)
-            _check_literals(reply["bindings"], module.Model(*module.get_init_inputs()).eval(), request["workloads"][0])
+            _check_literals(reply["bindings"], _made(module), request["workloads"][0])
         return reply, {}
     except Refused as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
+
+
+def _made(module: Any) -> nn.Module:
+    model: nn.Module = module.Model(*module.get_init_inputs())
+    model.eval()  # which gives nothing where a module's own `train` does
+    return model
 
 
 def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], asked: _Asked) -> dict[str, Any]:

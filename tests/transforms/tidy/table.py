@@ -77,6 +77,8 @@ CASES = [
     Case("batch_norm", "F.relu(self.bn(x))", _x(*_IMAGES), _layers("self.bn = nn.BatchNorm2d(4)"), 1),
     Case("group_norm", "self.norm(x)", _x(*_IMAGES), _layers("self.norm = nn.GroupNorm(2, 4)")),
     # Convolutions
+    Case("padding_beside_a_single_value", "x * self.conv(x.mean((2, 3)).view(2, 1, 1)).view(2, 1, 1, 1)",
+         _x((2, 1, 12, 20)), _layers("self.conv = nn.Conv1d(1, 1, 3, padding=1)")),
     Case("conv1d", "F.relu(self.conv(x))", _x((2, 6, 20), (3, 6, 17)),
          _layers("self.conv = nn.Conv1d(6, 12, 3, padding=1)"), 1),
     Case("conv2d", "self.conv(x)", _x(*_IMAGES), _layers("self.conv = nn.Conv2d(4, 9, 3, stride=2, padding=1)"), 1),
@@ -237,6 +239,12 @@ CASES = [
                    "        table = torch.linspace(1, 2, 8)\n        self.table = table\n\n"
                    "    def forward(self, x):\n        return x * self.table",
         **_layers("self.net = nn.Sequential(nn.ReLU(), Table())")}, 1),
+    Case("made_in_eval_mode", "x * self.tables.table", _x((6, 8), (9, 8)), {
+        "layers": "self.tables = Tables()\nself.eval()",
+        "helpers": "class Tables(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                   "        self.register_buffer('index', torch.arange(8) % 3)\n"
+                   "    def train(self, mode=True):\n        self.table = self.index * 0.5 + 1\n"},
+         kernels=1),
     Case("numbers_in_forward", "x @ torch.tensor([[0.299, 0.587, 0.114], [-0.1, -0.289, 0.4], [0.6, -0.5, -0.1]]).T",
          _x((6, 5, 3), (9, 4, 3))),
     Case("indices_in_forward", "x[:, [7, 0, 3, 3, 1, 2, 6, 5, 4, 0]] * torch.ones(10, 10).sum(0)", _x((6, 8), (9, 8))),

@@ -13,9 +13,10 @@ from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config, lowering
 from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.simd import SIMDScheduling
-from torch._inductor.codegen.triton import TritonOverrides, TritonScheduling
+from torch._inductor.codegen.triton import TritonKernelOverrides, TritonOverrides, TritonScheduling
 from torch._inductor.debug import DebugContext
 from torch._inductor.virtualized import V
+from torch._inductor.virtualized import _ops as ops
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 from torch.utils._sympy.functions import Identity
@@ -99,6 +100,20 @@ def _number_itself(cls: type, value: sympy.Expr) -> sympy.Expr | None:
     return value if value.is_Number else None
 
 
+def _masked(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Inductor's masking. It masks a load where it loads, which it does not if the kernel has the value at hand: with
+    sizes of 1, what is read outside of a tensor, as the padding of a convolution, has the place of what is inside."""
+
+    def masked(mask: Any, body: Any, other: Any) -> Any:
+        result = plain(mask, body, other)
+        (given,) = body.graph.find_nodes(op="output")[0].args
+        if given.target == "load" and given.args[1] in V.kernel.cse.store_cache:
+            return ops.where(mask, result, ops.constant(other, V.graph.get_dtype(given.args[1])))
+        return result
+
+    return masked
+
+
 def _at_most(number: int) -> Callable[..., str]:
     """Inductor's definition of a kernel, for one graph; a kernel that is launched often is defined once.
 
@@ -137,6 +152,7 @@ def generate(
         # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
+        mock.patch.object(TritonKernelOverrides, "masked", staticmethod(_masked(TritonKernelOverrides.masked))),
         mock.patch.object(Identity, "eval", classmethod(_number_itself)),
         mock.patch.object(TritonScheduling, "define_kernel", _at_most(most_kernels)),
         V.set_choices_handler(_Choices()),
