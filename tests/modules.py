@@ -24,7 +24,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 {helpers}
 
-class Model(nn.Module):
+class Model({base}):
     def __init__(self{parameters}):
         super().__init__(){layers}
 
@@ -70,6 +70,7 @@ def source(
     helpers: str = "",
     parameters: str = "",
     init_args: str = "[]",
+    base: str = "nn.Module",
 ) -> str:
     """The text of a reference; a `forward` of one line is the expression that it returns."""
     body = textwrap.dedent(forward).strip("\n")
@@ -82,6 +83,7 @@ def source(
         signature=signature,
         forward=textwrap.indent(body, " " * 8),
         init_args=init_args,
+        base=base,
     )
 
 

@@ -44,8 +44,10 @@ def signature(lowered: Lowered) -> ast.arguments:
 def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
     """Graph input -> how it is reached."""
     paths = _paths(lowered.probed.workloads[0], forward)
-    # A child called "0" is mostly one of a list; a module that names its children itself has no subscripts.
-    child = '.get_submodule("{}")' if "add_module(" in lowered.probed.python_code else "[{}]"
+    # A child called "0" is mostly one of a list; where children are named by the source, there may be no subscripts,
+    # or others.
+    names = re.search(r"\b(add_module|OrderedDict|ModuleDict)\(", lowered.probed.python_code)
+    child = '.get_submodule("{}")' if names else "[{}]"
     found = {b.argument: _argument(b, paths, child) for b in lowered.bindings if b.source is not Source.LITERAL}
     taken = set(re.findall(r"\w+", lowered.probed.python_code))
     for binding in lowered.bindings:

@@ -27,6 +27,8 @@ _IMPLICIT = frozenset(
     "_register_state_dict_hook get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ "
     "__set_name__ __get__ __set__".split()
 )
+# Methods that run a module, or give what a parametrization starts from.
+_RUN = frozenset({"forward", "__call__", "right_inverse"})
 # Methods that the constructors of torch's own layers call.
 _CALLED_BY_LAYERS = frozenset({"reset_parameters", "_reset_parameters"})
 _SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
@@ -185,7 +187,7 @@ class _Pruner:
         assert isinstance(entry, ast.ClassDef)
         runs_modules = self._runs_modules(definitions)
         reached = {ENTRY_POINT}
-        methods: set[str] = set(_IMPLICIT) | ({"forward", "__call__"} if runs_modules else set())
+        methods: set[str] = set(_IMPLICIT) | (_RUN if runs_modules else set())
         while True:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
             mentioned = _mentioned(kept.values())
@@ -203,7 +205,7 @@ class _Pruner:
             return node
         # The entry point gets a `forward` of its own, also where constructors run the modules that they hold.
         kept = methods - {"forward"} if node.name == ENTRY_POINT else methods
-        if any(_is_layer(ast.unparse(base)) for base in node.bases):
+        if any(_is_layer(self._imports.resolve(base) or ast.unparse(base)) for base in node.bases):
             kept = kept | _CALLED_BY_LAYERS
         functions = ast.FunctionDef | ast.AsyncFunctionDef
         kept = kept | {method.name for method in _of_modes(node) if _stored(method) & self._protected}
@@ -262,7 +264,8 @@ def _read(node: ast.AST) -> str:
 
 
 def _is_layer(base: str) -> bool:
-    return base.startswith("nn.") and base != "nn.Module"
+    name = base.removeprefix("torch.")
+    return name.startswith("nn.") and name not in ("nn.Module", "nn.modules.module.Module")
 
 
 class _Plain(ast.NodeTransformer):

@@ -92,14 +92,16 @@ def arg_minimum(a, index_a, b, index_b):
     "sort_with_index": '''
 @triton.jit
 def sort_with_index(x, index, n, descending: tl.constexpr):
-    """Sorts rows of float32 stably, NaN largest; the first `n` columns count. Gives the values and their indices."""
+    """Sorts rows of float32 stably, NaN largest; the first `n` columns count, or all. Gives values and indices."""
     x = tl.where(x != x, float("nan"), x + 0.0)
     bits = x.to(tl.int32, bitcast=True)
     order = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     if descending:
         order = ~order
     key = (order.to(tl.int64) << 32) | index.to(tl.int64)
-    key = tl.sort(tl.where(index < n, key, 0x7FFFFFFFFFFFFFFF))
+    if n is not None:
+        key = tl.where(index < n, key, 0x7FFFFFFFFFFFFFFF)
+    key = tl.sort(key)
     order = (key >> 32).to(tl.int32)
     if descending:
         order = ~order

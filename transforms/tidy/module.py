@@ -110,41 +110,37 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
     names of those that have another one now, by expression: what lies in lists, dicts and the attributes of submodules.
     """
     renamed: dict[str, str] = {}
-    for method in entry.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            assigned = {ast.unparse(t) for node in ast.walk(method) for t in _targets(node)}
-            for name, expression in names.items():
-                if name.isidentifier() and expression in assigned:
-                    buffer = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
-                    method.body += syntax.parse(buffer).body
-                elif not name.isidentifier():
-                    other = re.sub(r"\W+", "_", name).strip("_")
-                    while f"self.{other}" in assigned or other in names or other in renamed.values():
-                        other += "_"
-                    renamed[expression] = other
-                    buffer = f"self.register_buffer({other!r}, {expression}, persistent=False)"
-                    method.body += syntax.parse(buffer).body
+    for name, expression in names.items():
+        if name.isidentifier():
+            added = f"self.register_buffer({name!r}, vars(self).pop({name!r}), persistent=False)"
+        else:
+            buffer = re.sub(r"\W+", "_", name).strip("_")
+            held = {ast.unparse(node) for node in ast.walk(entry) if isinstance(node, ast.Attribute)}
+            while f"self.{buffer}" in held or buffer in names or buffer in renamed.values():
+                buffer += "_"
+            renamed[expression] = buffer
+            added = f"self.register_buffer({buffer!r}, {expression}, persistent=False)"
+        _constructor(entry).body += syntax.parse(added).body
     return renamed
+
+
+def _constructor(entry: ast.ClassDef) -> ast.FunctionDef:
+    """The entry point's own, which is made if only its bases have one."""
+    for node in entry.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            return node
+    (made,) = syntax.parse("def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)").body
+    assert isinstance(made, ast.FunctionDef)
+    entry.body[:] = [made, *(node for node in entry.body if not isinstance(node, ast.Pass))]
+    return made
 
 
 def _register_literals(entry: ast.ClassDef, literals: Mapping[str, str]) -> None:
     """Numbers that the reference's `forward` makes tensors of become buffers. `literals`: as JSON, by name."""
-    if not literals:
-        return
-    methods = [method for method in entry.body if isinstance(method, ast.FunctionDef) and method.name == "__init__"]
-    if not methods:
-        plain = "def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)"
-        entry.body[:] = [node for node in [*syntax.parse(plain).body, *entry.body] if not isinstance(node, ast.Pass)]
-    init = methods[0] if methods else entry.body[0]
-    assert isinstance(init, ast.FunctionDef)
     for name, said in literals.items():
         literal = json.loads(said)
         tensor = f"torch.tensor({literal['numbers']!r}, dtype={literal['dtype']})"
-        init.body += syntax.parse(f"self.register_buffer({name!r}, {tensor}, persistent=False)").body
-
-
-def _targets(node: ast.AST) -> Sequence[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else ()
+        _constructor(entry).body += syntax.parse(f"self.register_buffer({name!r}, {tensor}, persistent=False)").body
 
 
 def _defined(node: ast.stmt) -> str:

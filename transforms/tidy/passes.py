@@ -113,20 +113,29 @@ def without_round_trips(body: Sequence[ast.stmt], types: Mapping[str, str]) -> l
     return module.body
 
 
-def accumulate(body: Sequence[ast.stmt], loads: Mapping[str, ast.Call]) -> list[ast.stmt]:
-    """`t = acc + v; acc = tl.where(mask, t, acc)` as `acc += tl.where(mask, v, 0.0)`."""
+def accumulate(
+    body: Sequence[ast.stmt], loads: Mapping[str, ast.Call], whole: frozenset[str] = frozenset()
+) -> list[ast.stmt]:
+    """`t = acc + v; acc = tl.where(mask, t, acc)` as `acc += tl.where(mask, v, 0.0)`; `whole` sums are of integers."""
     result: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.For):
-            result.append(ast.For(statement.target, statement.iter, accumulate(statement.body, loads), [], lineno=0))
+            inner = accumulate(statement.body, loads, whole)
+            result.append(ast.For(statement.target, statement.iter, inner, [], lineno=0))
             continue
+        match statement:
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Call(args=[*_, dtype])) if ast.unparse(dtype) in (
+                "tl.int32",
+                "tl.int64",
+            ):
+                whole |= {name}
         result.append(statement)
-        if len(result) >= 2 and (merged := _accumulated(result, loads)) is not None:
+        if len(result) >= 2 and (merged := _accumulated(result, loads, whole)) is not None:
             result[:] = merged
     return result
 
 
-def _accumulated(done: list[ast.stmt], loads: Mapping[str, ast.Call]) -> list[ast.stmt] | None:
+def _accumulated(done: list[ast.stmt], loads: Mapping[str, ast.Call], whole: frozenset[str]) -> list[ast.stmt] | None:
     match done[-1]:
         case ast.Assign(targets=[ast.Name(total)], value=value):
             pass
@@ -149,7 +158,7 @@ def _accumulated(done: list[ast.stmt], loads: Mapping[str, ast.Call]) -> list[as
                 if uses(done[position + 1 : -1])[new]:
                     return None
                 if mask is not None and not _is_zero_outside(right, mask, loads):
-                    right = call("tl.where", mask, right, "0.0")
+                    right = call("tl.where", mask, right, "0" if total in whole else "0.0")
                 update = ast.AugAssign(ast.Name(total, ast.Store()), ast.Add(), right)
                 return [*done[:position], *done[position + 1 : -1], update]
     return None

@@ -66,6 +66,7 @@ CASES = [
     Case("sum_of_groups", "x.view(x.shape[0], x.shape[1] // 2, 2, -1).sum(2)", _x((2, 4, 9), (3, 6, 10)), kernels=1),
     Case("arg_max", "x.max(1).values * 2 + x.argmin(1).float()", _x((6, 40), (4, 21))),
     Case("vector_norm", "F.normalize(x, dim=1) * x.shape[1] ** 0.5", _x((4, 24, 3), (2, 10, 5))),
+    Case("counts", "(x > 0.5).sum() + (x < 0).long().sum() * x", _x((6, 17), (9, 5))),
     Case("prod_any", "x.prod(1) + (x > 1).any(1).float()", _x((4, 7), (6, 5))),
     Case("logsumexp", "torch.logsumexp(x, 0)", _x((12, 7), (9, 20))),
     # Softmax and normalisations
@@ -126,6 +127,8 @@ CASES = [
          _layers("self.a = nn.Parameter(torch.ones(16, 1))", "self.b = nn.Parameter(torch.ones(16, 1))"), 1),
     Case("matmul_beside_reduction", "x @ self.weight + (x[:, None] - self.weight).amax(-1)", _x((6, 16), (9, 16)),
          _layers("self.weight = nn.Parameter(torch.ones(16, 16))"), 2),
+    Case("product_beside_nothing", "torch.baddbmm(torch.empty(1), x, x.transpose(1, 2), beta=0, alpha=0.5).softmax(-1)",
+         _x((2, 16, 8), (3, 20, 8))),
     Case("matmul_and_parts", "x @ self.weight + torch.cat([self.a, self.b])", _x((6, 16), (9, 16)),
          _layers("self.weight = nn.Parameter(torch.ones(16, 20))", "self.a = nn.Parameter(torch.ones(8))",
                  "self.b = nn.Parameter(torch.ones(12))")),
@@ -153,6 +156,9 @@ CASES = [
     Case("gru", "self.rnn(x)[0]", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
     # Memory
     Case("cat", "torch.cat([x, y.relu()], 1)", _xy(((4, 6), (4, 9)), ((3, 7), (3, 5))), _XY, 1),
+    Case("gru_and_its_state", "self.rnn(x)", _x((3, 2, 16)), _layers("self.rnn = nn.GRU(16, 16)")),
+    Case("lstm_and_its_states", "self.rnn(x)", _x((2, 2, 8)), _layers("self.rnn = nn.LSTM(8, 8, batch_first=True)")),
+    Case("cat_of_one", "torch.cat([(x * 2).transpose(1, 2)], 2)", _x((4, 6, 5), (3, 7, 2))),
     Case("cat_of_one_place", "torch.cat([self.a[3:4].expand(5), x]) * 2", _x((12,), (9,)),
          _layers("self.a = nn.Parameter(torch.ones(8))"), 1),
     Case("stack_roll_flip", "torch.stack([x, x.flip(1)], 1) + x.roll(1, 1)[:, None]", _x(*_ROWS), kernels=1),
@@ -184,6 +190,7 @@ CASES = [
     Case("cummax", "x.cummax(1).values", _x((4, 9), (3, 14)), kernels=1),
     Case("logcumsumexp", "x.logcumsumexp(1)", _x((4, 9), (3, 14)), kernels=1),
     Case("sort", "x.sort(1, descending=True).values", _x((4, 9), (3, 14)), shape_general=False, since="2.13"),
+    Case("sort_of_whole_blocks", "x.sort(1).values", _x((4, 16), (3, 16)), since="2.13"),
     Case("topk", "x.topk(3, 1).values", _x((4, 9), (3, 14)), shape_general=False, since="2.13"),
     # What forward takes and gives
     Case("two_outputs", "x.sin(), x.sum()", _x(*_ROWS)),
@@ -219,6 +226,17 @@ CASES = [
     Case("constants", "x * self.scale + self.tables['shift'] + self.parts[1]", _x((6, 8), (9, 8)),
          _layers("self.scale = torch.linspace(1, 2, 8)", "self.tables = {'shift': torch.arange(8.0)}",
                  "self.parts = [torch.ones(8), torch.linspace(3, 5, 8)]"), 1),
+    Case("constants_of_a_bases_constructor", "x * self.table + self.shift", _x((6, 8), (9, 8)), {
+        "layers": "self.shift, self.scale = torch.ones(1), 2.0",
+        "helpers": "class Base(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                   "        self.table = torch.linspace(1, 2, 8)",
+        "base": "Base"}, kernels=1),
+    Case("children_by_name", "self.named['0'](x) + self.named['1'](x)", _x((6, 8), (9, 8)),
+         _layers("self.named = nn.ModuleDict({'1': nn.Linear(8, 8), '0': nn.Linear(8, 8)})")),
+    Case("children_in_another_order", "self.layers(x)", _x((6, 8), (9, 8)),
+         {"helpers": "from collections import OrderedDict",
+          **_layers("named = [('1', nn.Linear(8, 8)), ('0', nn.Linear(8, 8))]",
+                    "self.layers = nn.Sequential(OrderedDict(named))")}),
     Case("constants_of_children", "self.steps(x) + self.steps[1].shift", _x((6, 8), (9, 8)),
          _layers("self.steps = nn.Sequential(nn.ReLU(), nn.Identity())",
                  "self.steps[1].shift = torch.linspace(1, 2, 8)"), 1),
@@ -240,10 +258,12 @@ CASES = [
                    "    def forward(self, x):\n        return x * self.table",
         **_layers("self.net = nn.Sequential(nn.ReLU(), Table())")}, 1),
     Case("made_in_eval_mode", "x * self.tables.table", _x((6, 8), (9, 8)), {
-        "layers": "self.tables = Tables()\nself.eval()",
+        "layers": "self.tables = Tables()",
         "helpers": "class Tables(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-                   "        self.register_buffer('index', torch.arange(8) % 3)\n"
-                   "    def train(self, mode=True):\n        self.table = self.index * 0.5 + 1\n"},
+                   "        self.biases = nn.Parameter(torch.linspace(1, 2, 3))\n"
+                   "        self.register_buffer('index', torch.arange(8) % 3)\n\n"
+                   "    @torch.no_grad()\n    def train(self, mode=True):\n        super().train(mode)\n"
+                   "        self.table = self.biases[self.index]"},
          kernels=1),
     Case("numbers_in_forward", "x @ torch.tensor([[0.299, 0.587, 0.114], [-0.1, -0.289, 0.4], [0.6, -0.5, -0.1]]).T",
          _x((6, 5, 3), (9, 4, 3))),

@@ -133,6 +133,40 @@ def test_what_the_constructor_of_a_layer_calls_stays() -> None:
     assert "constant_" not in made(textwrap.dedent(code).replace("nn.Embedding", "nn.Module"), ())
 
 
+@pytest.mark.parametrize("base", ["torch.nn.Conv1d", "Convolution"])
+def test_a_layer_by_any_name_is_one(base: str) -> None:
+    code = f"""
+        import torch
+        from torch.nn import Conv1d as Convolution
+
+        class Model({base}):
+            def __init__(self):
+                super().__init__(2, 3, 1, bias=False)
+
+            def reset_parameters(self):
+                torch.nn.init.constant_(self.weight, 0.5)
+    """
+    assert "torch.nn.init.constant_(self.weight, 0.5)" in same_state(code)
+
+
+def test_what_a_parametrization_starts_from_stays() -> None:
+    code = """
+        class Halved(nn.Module):
+            def forward(self, weight):
+                return weight / 2
+
+            def right_inverse(self, weight):
+                return weight * 2
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+                torch.nn.utils.parametrize.register_parametrization(self.fc, "weight", Halved())
+    """
+    assert "def right_inverse" in same_state(code)
+
+
 def test_what_forward_reads_of_constants_stays() -> None:
     code = BLOCK.replace("width ** -0.5", "torch.full((4,), 0.5)")
     assert "self.scale = torch.full((4,), 0.5)" in made(code, (), ("scale",))

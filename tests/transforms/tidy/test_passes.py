@@ -66,6 +66,10 @@ LOADS = {
         ("t = acc + v\nacc = tl.where(col_mask, t, acc)", "acc += v"),
         ("t = acc + w\nacc = tl.where(col_mask, t, acc)", "acc += tl.where(col_mask, w, 0.0)"),
         ("t = acc + one\nacc = tl.where(col_mask, t, acc)", "acc += tl.where(col_mask, one, 0.0)"),
+        (
+            "acc = tl.full([8], 0, tl.int64)\nt = acc + w\nacc = tl.where(col_mask, t, acc)",
+            "acc = tl.full([8], 0, tl.int64)\nacc += tl.where(col_mask, w, 0)",
+        ),
         ("t = acc * v\nacc = t", "t = acc * v\nacc = t"),
         ("t = acc + v\nstore(p, t)\nacc = t", "t = acc + v\nstore(p, t)\nacc = t"),
     ],

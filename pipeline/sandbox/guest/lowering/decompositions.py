@@ -29,6 +29,7 @@ def decompositions() -> dict[Any, Decomposition]:
     table = {
         **inductors,
         **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
+        aten.cat.default: _concatenated(inductors[aten.cat.default]),
         aten.addmm.default: _addmm,
         aten.mm.default: _narrow(inductors[aten.mm.default]),
         aten.bmm.default: _narrow(inductors[aten.bmm.default]),
@@ -122,6 +123,17 @@ def _bags(
     return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
 
 
+def _concatenated(decomposition: Decomposition) -> Decomposition:
+    """What is made of one tensor alone is as contiguous as of several."""
+
+    def concatenated(tensors: Sequence[Tensor], dim: int = 0) -> Any:
+        if len(tensors) == 1:
+            return tensors[0].clone(memory_format=torch.contiguous_format)
+        return decomposition(tensors, dim)
+
+    return concatenated
+
+
 def _narrow(decomposition: Decomposition) -> Decomposition:
     """A product of matrices of which one is a vector as a sum: Inductor leaves it to the library."""
 
@@ -197,10 +209,15 @@ def _flash_attention(
 
 
 def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = aten.mm(a, b)
-    return (product if alpha == 1 else product * alpha) + (bias if beta == 1 else bias * beta)
+    return _added(aten.mm(a, b), bias, beta, alpha)
 
 
 def _baddbmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = aten.bmm(a, b)
-    return (product if alpha == 1 else product * alpha) + (bias if beta == 1 else bias * beta)
+    return _added(aten.bmm(a, b), bias, beta, alpha)
+
+
+def _added(product: Tensor, bias: Tensor, beta: float, alpha: float) -> Tensor:
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:  # the bias is not looked at, and may be `torch.empty`
+        return scaled
+    return scaled + (bias if beta == 1 else bias * beta)

@@ -16,7 +16,7 @@ from unittest import mock
 import sympy
 import torch
 from torch._dynamo.source import ConstantSource
-from torch._inductor import ir
+from torch._inductor import ir, lowering
 from torch._inductor.graph import GraphLowering
 from torch._inductor.virtualized import V
 from torch._prims_common import is_non_overlapping_and_dense_or_false as is_dense
@@ -55,6 +55,14 @@ class NamingLowering(GraphLowering):
         for symbol in self.sizevars.inv_precomputed_replacements:
             self.wrapper_code.ensure_size_computed(symbol)
 
+    def output(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A result that was computed into a part of another one, as `cat` has it, gets memory of its own: the last
+        state of a recurrent layer is no part of its output."""
+        (results,) = args
+        clone = lowering.lowerings[torch.ops.aten.clone.default]
+        own = [clone(value) if _is_part(value) else value for value in results]
+        return super().output(target, (own,), kwargs)
+
     def register_operation_list(self, operation_names: list[str]) -> str:
         """What is written into one buffer, as by `cat` of many, or by one operator of lists would become one kernel of
         several branches: each gets its own."""
@@ -66,6 +74,12 @@ class NamingLowering(GraphLowering):
             if isinstance(box, ir.TensorBox) and isinstance(box.data, ir.StorageBox):
                 _name_sizes(box.data)
         return result
+
+
+def _is_part(value: Any) -> bool:
+    while isinstance(value, ir.MutableBox | ir.BaseView):
+        value = value.data
+    return isinstance(value, ir.Buffer) and isinstance(value.layout, ir.NonOwningLayout)
 
 
 def _name_sizes(box: ir.StorageBox) -> None:
