@@ -18,6 +18,7 @@ from kernelquarry.pipeline.sandbox.guest.lowering.trace import (
     Trace,
     constants,
     differing_sizes,
+    placeholders,
     state_of,
     trace,
 )
@@ -181,6 +182,15 @@ def test_attention_has_the_layout_of_eval_mode(heads: int, batch_first: bool) ->
     assert [node.meta["val"].stride() for node in values] == [value.stride() for value in expected]
 
 
+def test_numbers_are_given_to_the_graph_between_state_and_call() -> None:
+    numbers = [[0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    result = traced(lambda m, x: x @ torch.tensor(numbers) + m.count, (2, 3))
+    (literal,) = result.literals
+    assert json.loads(literal.name) == {"dtype": "torch.float32", "numbers": numbers}
+    assert [tuple(value.shape) for value in result.inputs[-2:]] == [(3, 3), (2, 3)]
+    assert [node.meta["val"].shape for node in placeholders(result.graph)] == [value.shape for value in result.inputs]
+
+
 def test_outputs_are_a_tree() -> None:
     result = traced(lambda m, x: ({"a": [x + 1, None]}, 3), (2, 3))
     assert result.outputs == {"tuple": [{"dict": [["a", {"list": [{"tensor": 0}, {"value": None}]}]]}, {"value": 3}]}
@@ -198,7 +208,8 @@ def test_outputs_are_a_tree() -> None:
         (lambda m, x: x.nonzero(), "GRAPH_BREAK"),
         (lambda m, x: {x}, "GRAPH_BREAK"),
         (lambda m, x: x.no_such(), "GRAPH_BREAK"),
-        (lambda m, x: x[:, :3] * torch.tensor([[1.0, 2.0, 3.0]] * 3).sum(0), "UNSUPPORTED_OP"),
+        (lambda m, x: x[:, :2] * torch.tensor([[1.0, 2.0]] * 99).sum(0), "UNSUPPORTED_OP"),
+        (lambda m, x: x[:, :3] * torch.tensor([[1.0, 2.0, math.inf]] * 3).sum(0), "UNSUPPORTED_OP"),
     ],
 )
 def test_what_is_refused(function: Any, reason: str) -> None:
