@@ -92,7 +92,7 @@ class Clock:
 
     def executing(self) -> float:
         """Seconds that executors were busy."""
-        return self._spent["executor"][2]
+        return self._spent["executor"][2] if "executor" in self._spent else 0.0
 
     def told(self) -> str:
         parts = (f"{k} {n:.0f} x {w / n:.2f} s, {b / n:.3f} s busy" for k, (n, w, b) in sorted(self._spent.items()))
@@ -206,33 +206,34 @@ def lines(path: Path) -> Iterator[Line]:
             yield about[line["round"]] | line
 
 
-def longest(path: Path, name: str) -> tuple[float, float, int]:
-    """When the longest run of a round began, all processes warm, and had its last verdict; how many it had."""
+def runs(path: Path, name: str) -> list[tuple[float, float, int]]:
+    """The runs of a round, which may have been stopped and gone on: when all processes were warm, when the last verdict
+    came, and how many there were."""
     of_round = [line for line in read_lines(path) if line["round"] == name]
     begins = sorted(line["begin"] for line in of_round if "begin" in line)
     starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]
-    runs = []
+    found = []
     for start, following in zip(starts, [*starts[1:], float("inf")], strict=True):
         ends = [line["end"] for line in of_round if "end" in line and start < line["end"] < following]
-        runs.append((start, max(ends, default=start + 1), len(ends)))
-    return max(runs, key=lambda run: run[2])
+        found.append((start, max(ends, default=start + 1), len(ends)))
+    return found
 
 
 def rate(path: Path, name: str) -> tuple[float, int]:
-    """Candidates a second, and how many there were. Of the longest run, where a round was stopped and went on."""
-    begin, end, number = longest(path, name)
+    """Candidates a second in the longest run, and how many it had."""
+    begin, end, number = max(runs(path, name), key=lambda run: run[2])
     return number / (end - begin), number
 
 
 def busy(path: Path, name: str) -> tuple[float, float]:
-    """Share of the longest run in which a GPU executed, or something was compiled for it; and of executing alone."""
-    begin, end, _ = longest(path, name)
-    told = [line for line in read_lines(path) if line["round"] == name and "busy" in line]
-    told = [line for line in told if line["busy"] and begin < line["busy"][-1][1] < end + _APART_S]
-    spans = (span for line in told for span in line["busy"])
-    inside = merged((max(begin, first), min(end, last)) for first, last in spans if first < end and last > begin)
-    whole = end - begin
-    return sum(last - first for first, last in inside) / whole, sum(line["executing"] for line in told) / whole
+    """Share of the runs that came to their end in which a GPU executed, or something was compiled for it; and of
+    executing alone."""
+    told = [line for line in read_lines(path) if line["round"] == name and line.get("busy")]
+    spans = merged(tuple(span) for line in told for span in line["busy"])
+    whole = [(begin, end) for begin, end, _ in runs(path, name) if any(begin < last <= end for _, last in spans)]
+    inside = sum(max(0.0, min(end, last) - max(begin, first)) for begin, end in whole for first, last in spans)
+    seconds = sum(end - begin for begin, end in whole)
+    return inside / seconds, sum(line["executing"] for line in told) / seconds
 
 
 def rounds(path: Path) -> dict[str, dict[str, Line]]:

@@ -343,6 +343,12 @@ class _DeadAttributes(ast.NodeTransformer):
 
     def __init__(self, read: set[str]) -> None:
         self._read = read
+        self._in_layer = False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self._in_layer = any(_is_layer(ast.unparse(base)) for base in node.bases)
+        self.generic_visit(node)
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.generic_visit(node)
@@ -359,8 +365,12 @@ class _DeadAttributes(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         match node.targets:
             case [ast.Attribute(value=ast.Name("self"), attr=name)] if name not in self._read and _is_inert(node.value):
-                return None
+                return node if self._in_layer and _is_none(node.value) else None  # a parameter of the layer's goes
         return node
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_inert(node: ast.expr) -> bool:

@@ -416,6 +416,22 @@ def test_a_module_that_holds_nothing_stays_where_it_matters(line: str) -> None:
     assert line in text and "class Turn" in text
 
 
+def test_a_layer_that_takes_a_parameter_back_still_does() -> None:
+    code = """
+    import torch
+    import torch.nn as nn
+
+
+    class Model(nn.LayerNorm):
+        def __init__(self, width):
+            super().__init__(width)
+            self.note = width
+            self.bias = None
+    """
+    text = same_state(code, 4)
+    assert "self.bias = None" in text and "note" not in text
+
+
 def test_a_statement_that_defines_nothing_is_refused() -> None:
     with pytest.raises(NotTidied, match="statement at the top"):
         made(f"{BLOCK}\ntorch.manual_seed(0)\n")

@@ -71,7 +71,7 @@ def _text(value: Any, contents: bool) -> str:
 
 
 def _digest(tensor: Tensor) -> str:
-    data = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
     return hashlib.sha256(data).hexdigest()[:12]
 
 

@@ -65,7 +65,8 @@ def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 
 def _digest(value: Tensor) -> dict[str, Any]:
-    data = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if value.numel() else b""
+    flat = value.detach().cpu().contiguous().reshape(-1)  # a constructor may have put itself on a GPU
+    data = flat.view(torch.uint8).numpy().tobytes() if value.numel() else b""
     return {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": hashlib.sha256(data).hexdigest()}
 
 
