@@ -23,8 +23,7 @@ _LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _FLAGS = frozenset({"identifier", "not_operator", "boolean_operator", "parenthesized_expression", "true", "false"})
 
-
-# Nodes whose names their text tells, where that is plain.
+# Nodes whose names their text tells where that is plain (`names`): their handlers see the others only.
 _EXPRESSIONS = frozenset(
     """
     argument_list assert_statement attribute await binary_operator boolean_operator call comparison_operator
@@ -34,7 +33,7 @@ _EXPRESSIONS = frozenset(
     """.split()
 )
 
-_GLOBAL = re.compile(rb"global[\s\\]")
+_GLOBAL = re.compile(rb"[\n:;]\s*global[\s\\]")
 
 
 @dataclass(eq=False, slots=True)
@@ -337,6 +336,10 @@ class _Analyser:
 
     def assignment(self, node: Node) -> None:
         left, right, annotation = (syntax.child(node, name) for name in ("left", "right", "type"))
+        if annotation is None and left is not None and right is not None and left.type == "attribute":
+            if right.type == "assignment" or not self._read(left.start_byte, right.end_byte):
+                self.visit_all([left, right])
+            return
         if right is not None:
             self.visit(right)
         if left is not None:

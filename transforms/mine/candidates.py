@@ -75,7 +75,13 @@ def _imported_from_nn(source: bytes) -> Iterator[set[bytes]]:
     for match in _IMPORT.finditer(source):
         start = source.rfind(b"\n", 0, match.start()) + 1
         origin = _WORD.findall(source[start : match.start()])
-        text = _COMMENT.sub(b"", source[match.end() : match.end() + _STATEMENT].replace(b"\\\n", b" "))
-        names = set(_NAME.findall(text.partition(b")" if match.group(1) else b"\n")[0]))
+        if origin and _NN not in origin:
+            continue
+        text = source[match.end() : match.end() + _STATEMENT].replace(b"\\\n", b" ")
+        if match.group(1):
+            text = _COMMENT.sub(b"", text).partition(b")")[0]
+        else:
+            text = text.partition(b"\n")[0].partition(b"#")[0]
+        names = set(_NAME.findall(text))
         if _NN in (origin or names):
             yield names - {b"torch", b"as"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kernelquarry.pipeline.schema.reasons import Reason
 
 from .index import Definition
-from .resolve import MAX_DEFINITIONS, Needs, Resolver, method_name
+from .resolve import MAX_DEFINITIONS, Needs, Resolver
 from .tree import Missing, Symbol
 from .usage import Kind, Part, Usage, kept_usages
 
@@ -62,7 +62,7 @@ class _Collector:
         self._queue = [entry]
         # What the pieces so far mention, and the methods that wait for a mention, with the definitions they are of.
         self._attributes, self._words, self._looks_up = set[str](), set[str](), False
-        self._waiting: dict[Part, Definition] = {}
+        self._waiting: dict[Part, tuple[str, Definition]] = {}
 
     def collect(self) -> Closure:
         closure = self._closure
@@ -74,10 +74,9 @@ class _Collector:
             if definition.has_error:
                 closure.broken = definition
             else:
-                self._take(self._resolver.needs(definition))
-                for part in definition.usage.usage.parts:
-                    if part.kind is Kind.METHOD and part in closure.dropped:
-                        self._waiting[part] = definition
+                needs = self._resolver.needs(definition)
+                self._take(needs)
+                self._waiting |= {part: (name, definition) for name, part in needs.methods}
             while not self._queue and (self._revive_methods() or self._restore_registrations()):
                 pass
         if self._builds_on_itself():
@@ -112,10 +111,9 @@ class _Collector:
         """A dropped method that something mentions is needed after all, whatever it lacks; one that lacks nothing also
         if a string may be its name. Whether there was any."""
         waited = len(self._waiting)
-        for part, definition in list(self._waiting.items()):
-            name = method_name(part)
-            lacking = self._resolver.drops(definition.path, part)
-            if name in self._attributes or (not lacking and (self._looks_up or name in self._words)):
+        for part, (name, definition) in list(self._waiting.items()):
+            in_string = self._looks_up or name in self._words
+            if name in self._attributes or (in_string and not self._resolver.drops(definition.path, part)):
                 del self._waiting[part]
                 self._closure.dropped.discard(part)
                 self._take(self._resolver.part_needs(definition, part))

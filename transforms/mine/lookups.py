@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _STRING = re.compile(rb"['\"]([A-Za-z_]\w*)['\"]")
 _ALL = re.compile(rb"__dict__|\b(?:attrgetter|dir|getmembers|methodcaller|vars)\s*\(")
+_OF_ALL = (b"__dict__", b"attrgetter", b"dir", b"getmembers", b"methodcaller", b"vars")  # found a hundred times as fast
 _ONE = re.compile(rb"\bgetattr\s*\(")
 _LITERAL_ONE = re.compile(rb"\bgetattr\s*\((?:[^,()]|\([^()]*\))*,\s*(?:'\w*'|\"\w*\")\s*[,)]")
 
@@ -21,7 +22,6 @@ NO_LOOK_UPS = LookUps(frozenset(), False)
 
 def look_ups(source: bytes) -> LookUps:
     """By the text alone: a string in a comment counts too."""
-    computed = len(_ONE.findall(source)) > len(_LITERAL_ONE.findall(source))
-    return LookUps(
-        frozenset(name.decode() for name in _STRING.findall(source)), computed or _ALL.search(source) is not None
-    )
+    computed = b"getattr" in source and len(_ONE.findall(source)) > len(_LITERAL_ONE.findall(source))
+    everything = any(word in source for word in _OF_ALL) and _ALL.search(source) is not None
+    return LookUps(frozenset(name.decode() for name in _STRING.findall(source)), computed or everything)

@@ -11,7 +11,8 @@ from . import facts
 
 _CHAIN = rb"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*"
 _TOKEN = re.compile(
-    rb"(%s)(\s*=(?!=)|['\"])?"  # a name; before `=` that of an argument, before a quote the prefix of a string
+    # A name. One that stands before `=` is that of an argument, before a quote the prefix of a string.
+    rb"(%s)(\s*=(?!=)|['\"])?"
     rb"|\.\s*(%s)"  # attributes of something that is no name
     rb"|('''|\"\"\"|[\\#\x80-\xff]|:=)"
     rb"|'[^'\n\\]*'|\"[^\"\n\\]*\""
@@ -39,7 +40,7 @@ class Names(NamedTuple):
 
 
 def plain_names(expression: bytes) -> Names | None:
-    """The names in an expression without syntax errors, in source order.
+    """The names in an expression without syntax errors, or in `a.b = expression`, in source order.
 
     None if that takes more than its text: it has scopes of its own, strings with more than text on a line, comments.
     """
@@ -49,8 +50,13 @@ def plain_names(expression: bytes) -> Names | None:
     attributes: list[str] = []
     for match in _TOKEN.finditer(expression):
         group = match.lastindex
-        if group == 1:
+        if group == 1 or group == 2:
             chain = _chain(match[1])
+            if group == 2:
+                if match[2] in (b"'", b'"'):
+                    return None
+                if not chain.attributes:
+                    continue
             if chain.odd_with is not None and chain.odd_with.search(expression):
                 return None
             if chain.attributes:
@@ -60,7 +66,7 @@ def plain_names(expression: bytes) -> Names | None:
         elif group == 3:
             chain = _chain(match[3])
             attributes += (chain.name, *chain.attributes)
-        elif group == 4 or (group == 2 and match[2] in (b"'", b'"')):
+        elif group == 4:
             return None
     return Names(used, attributes)
 

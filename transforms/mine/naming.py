@@ -49,9 +49,11 @@ def choose(entry: Definition, ordered: Sequence[Piece]) -> Names:
     taken = {ENTRY_POINT, *_RESERVED}.union(*(piece.builtins for piece in ordered))
     names = Names()
 
+    local = set[str]().union(*(piece.locals for piece in ordered))
+
     def give(wanted: str, key: Symbol | str) -> str:
         name, number = wanted, 2
-        while name in taken or _captured(ordered, key, name) or (name != wanted and _local(ordered, name)):
+        while name in taken or (name in local and (name != wanted or _captured(ordered, key, name))):
             name, number = f"{wanted}_{number}", number + 1
         taken.add(name)
         return name
@@ -70,10 +72,6 @@ def choose(entry: Definition, ordered: Sequence[Piece]) -> Names:
             if symbol not in names.symbols:
                 names.symbols[symbol] = give(name, symbol)
     return names
-
-
-def _local(pieces: Sequence[Piece], name: str) -> bool:
-    return any(name in piece.locals for piece in pieces)
 
 
 def _captured(pieces: Sequence[Piece], key: Symbol | str, name: str) -> bool:

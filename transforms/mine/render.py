@@ -22,7 +22,7 @@ class Rendered:
     """A closure as one file."""
 
     code: str
-    parts: tuple[str, ...]  # the imports and each definition: where all of these compile, the file does
+    parts: tuple[str, ...]  # the imports and each definition, some under other names: if all compile, the file does
 
 
 class Renderer:
@@ -54,8 +54,9 @@ def _file(compound: list[bool], written: list[Written]) -> Rendered:
     compounds = [True] * len(layers) + compound
     header = "\n".join(["from __future__ import annotations", "", *_import_lines(imports)]).rstrip()
     blocks = [*layers, *texts]
+    known = [block.like if text == block.text else text for text, block in zip(texts, written, strict=True)]
     code = header + "".join(_spaced(zip(compounds, blocks, strict=True))) + "\n"
-    return Rendered(code, (header, *blocks))
+    return Rendered(code, (header, *layers, *known))
 
 
 def _spaced(blocks: Iterable[tuple[bool, str]]) -> Iterator[str]:

@@ -39,6 +39,7 @@ class Needs:
     dropped: frozenset[Part]
     attributes: frozenset[str]  # that it mentions
     look_ups: LookUps = NO_LOOK_UPS
+    methods: tuple[tuple[str, Part], ...] = ()  # of a definition: those that go unless something mentions their name
 
 
 class Resolver:
@@ -80,9 +81,10 @@ class Resolver:
         if definition not in self._needs:
             idle = self._idle(definition) if definition.is_class else frozenset[Part]()
             needs = self.piece_needs(definition.path, definition.usage.usage, idle)
-            gone = [part.node for part in needs.dropped if part.kind is Kind.METHOD]
-            own = syntax.text_without(definition.node, gone)
-            self._needs[definition] = replace(needs, look_ups=look_ups(own))
+            gone = {part for part in needs.dropped if part.kind is Kind.METHOD}
+            own = syntax.text_without(definition.node, [part.node for part in gone])
+            methods = tuple((_method_name(part), part) for part in definition.usage.usage.parts if part in gone)
+            self._needs[definition] = replace(needs, look_ups=look_ups(own), methods=methods)
         return self._needs[definition]
 
     def piece_needs(self, path: str, usage: Usage, without: Set[Part] = frozenset()) -> Needs:
@@ -141,7 +143,7 @@ class Resolver:
             case Kind.WRAPPER:
                 return not self._computes(path, part)
             case Kind.METHOD:
-                return not _CALLED_BY_TORCH.fullmatch(method_name(part))
+                return not _CALLED_BY_TORCH.fullmatch(_method_name(part))
         return True
 
     def _never_runs(self, path: str, part: Part) -> bool:
@@ -224,5 +226,5 @@ def _is_registered(method: Part) -> bool:
     return any(_REGISTRIES.search(syntax.text(n)) for n in method.node.named_children if n.type == "decorator")
 
 
-def method_name(part: Part) -> str:
+def _method_name(part: Part) -> str:
     return syntax.text(syntax.field(syntax.undecorated(part.node), "name"))

@@ -97,7 +97,7 @@ def targets(pattern: Node) -> Iterator[Node]:
 
 
 # Most of a body; what can be bound in them is a walrus.
-_EXPRESSIONS = frozenset(
+EXPRESSIONS = frozenset(
     """
     argument_list attribute binary_operator boolean_operator call comparison_operator conditional_expression dictionary
     identifier integer list not_operator parenthesized_expression raise_statement return_statement slice string
@@ -108,7 +108,7 @@ _EXPRESSIONS = frozenset(
 
 def bindings(nodes: Sequence[Node]) -> Iterator[Node]:
     """Identifiers that statements bind in the scope they stand in; nested scopes are not entered."""
-    skipped = _EXPRESSIONS if not any(b":=" in (node.text or b"") for node in nodes) else frozenset()
+    skipped = EXPRESSIONS if not any(b":=" in (node.text or b"") for node in nodes) else frozenset()
     stack = list(reversed(nodes))
     while stack:
         node = stack.pop()

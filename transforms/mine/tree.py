@@ -68,6 +68,7 @@ class SourceTree:
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self.sources = sources
         self._indexes: dict[str, FileIndex] = {}
+        self._found: dict[Symbol, Target | Package | None] = {}  # what `_lookup` finds for a name
 
     def index(self, path: str) -> FileIndex:
         if path not in self._indexes:
@@ -99,7 +100,10 @@ class SourceTree:
 
     def resolve(self, path: str, name: str, attributes: tuple[str, ...] = ()) -> Resolved:
         """What `name.attributes` means at module level of the file `path`."""
-        found = self._lookup(path, name, set())
+        symbol = Symbol(path, name)
+        if symbol not in self._found:
+            self._found[symbol] = self._lookup(path, name, set())
+        found = self._found[symbol]
         if found is None:
             return Resolved(Builtin(name) if name in _BUILTINS else Missing(name), 0)
         consumed = 0

@@ -29,6 +29,7 @@ class Written:
 
     text: str
     imports: frozenset[str]
+    like: str  # the text for the first closure that has it so; this one compiles if that does
 
 
 class Writer:
@@ -37,13 +38,17 @@ class Writer:
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
         self._written: dict[tuple[Piece, tuple[str | None, ...], tuple[str | None, ...]], Written] = {}
+        self._first: dict[tuple[Piece, tuple[bool, ...]], str] = {}  # the text by which of its annotations stay
 
     def write(self, piece: Piece, names: Names) -> Written:
         """Raises: NameConflict: a name has to change where the text does not allow it."""
         symbols = tuple(map(names.symbols.get, piece.symbols))
         key = (piece, symbols, tuple(map(names.externals.get, piece.dotted)))
         if key not in self._written:
-            self._written[key] = _PieceWriter(self._tree, piece, names).write()
+            writer = _PieceWriter(self._tree, piece, names)
+            text = writer.write()
+            like = self._first.setdefault((piece, tuple(writer.annotated)), text)
+            self._written[key] = Written(text, frozenset(writer.imports), like)
         return self._written[key]
 
 
@@ -55,9 +60,10 @@ class _PieceWriter:
         self._path = piece.definition.path
         self._source = tree.sources[self._path]
         self._edits: list[_Edit] = []
-        self._imports: set[str] = set()
+        self.imports: set[str] = set()
+        self.annotated: list[bool] = []  # whether each annotation stays
 
-    def write(self) -> Written:
+    def write(self) -> str:
         removed: list[Node] = []
         for use in self._piece.uses:
             self._rename(use)
@@ -69,7 +75,7 @@ class _PieceWriter:
         self._remove(removed)
         self._rename_stores()
         self._dedent(self._definition.node, self._definition.node.start_point.column)
-        return Written(self._apply(), frozenset(self._imports))
+        return self._apply()
 
     # names
 
@@ -85,18 +91,18 @@ class _PieceWriter:
     def _import(self, use: Use, target: External, name: str) -> None:
         if target.name is not None:
             alias = "" if name == target.name else f" as {name}"
-            self._imports.add(f"from {target.module} import {target.name}{alias}")
+            self.imports.add(f"from {target.module} import {target.name}{alias}")
             return
         package, _, last = target.module.rpartition(".")
         if target.module == name:
-            self._imports.add(f"import {name}")
+            self.imports.add(f"import {name}")
         elif package and last == name:
-            self._imports.add(f"from {package} import {name}")
+            self.imports.add(f"from {package} import {name}")
         else:
-            self._imports.add(f"import {target.module} as {name}")
+            self.imports.add(f"import {target.module} as {name}")
         if not use.consumed and name == use.reference.name:
             modules = self._tree.submodules(self._path, name, use.reference.attributes)
-            self._imports |= {f"import {module}" for module in modules}
+            self.imports |= {f"import {module}" for module in modules}
 
     def _rename_stores(self) -> None:
         for node in self._definition.usage.stores:
@@ -110,9 +116,11 @@ class _PieceWriter:
     def _annotation(self, annotated: Annotated) -> None:
         """Annotations stay where all their names are at hand."""
         annotation = annotated.annotation
-        if all(self._names.of(target) == name for name, target in annotated.quoted.items()) and all(
+        stays = all(self._names.of(target) == name for name, target in annotated.quoted.items()) and all(
             self._names.of(use.target) is not None for use in annotated.uses
-        ):
+        )
+        self.annotated.append(stays)
+        if stays:
             for use in annotated.uses:
                 self._rename(use)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 import pytest
 
@@ -26,9 +27,11 @@ EXPRESSIONS = {
     "not_ascii": "größe.µ(b)",
     "certain": "a if True else b",
     "asked": "f(a) if is_torch_version('>=', '1.0') else torch.__version__ > '1' or os.environ.get('A', b)",
+    "looked_up": "getattr(a, b) + getattr(a, 'b') + vars(a)[c]",
     "wrapped": "torch.jit.script(a)(re.compile('b'), compile(c))",
 }
 STATEMENTS = {
+    "attribute": "def f(a):\n    a.b = c.d = a.e(f=g, h\n=i)\n    a(b=c).d = e\n    a.b = f = g\n    f.h, a[c] = d, i",
     "late": "def f(a):\n    b = c\n    d()\n    c = d = e\n    del g\n    h: int = g",
     "global": "def f():\n    global a\n    a = b\n    def g():\n        nonlocal c\n        c = a\n    c = 1",
     "class": "@a.b\nclass C(d.D, metaclass=e):\n    f: g.G = h\n    i = f\n    def j(self: 'C', *k: l): return i, f, j",
@@ -93,7 +96,7 @@ def _said(usage: DefinitionUsage) -> list[object]:
 
 
 def _all(usage: Usage) -> Iterator[object]:
-    yield usage.references, usage.annotations, usage.imports, usage.attributes
+    yield [getattr(usage, field.name) for field in fields(usage) if field.name != "parts"]
     for part in usage.parts:
         yield part.kind, part.node, part.instead, part.conditions
         yield from _all(part.usage)

@@ -127,7 +127,8 @@ def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
         value = syntax.child(child, "right") if child.type == "assignment" else None
         if value is not None:
             yield syntax.field(child, "left").text, value
-        yield from _assigned(child)
+        if child.type not in syntax.EXPRESSIONS:
+            yield from _assigned(child)
 
 
 @lru_cache(maxsize=64)  # of those lately mined: a tree-sitter tree is large
