@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import Any
-from unittest import mock
 
 import sympy
 import torch
@@ -22,7 +21,6 @@ from torch._functorch._aot_autograd.functional_utils import from_fun, to_fun
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.fx import GraphModule, Node
-from torch.fx.experimental import proxy_tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, free_unbacked_symbols
 from torch.fx.traceback import preserve_node_meta
@@ -237,7 +235,6 @@ def trace(
         stack.enter_context(values_unknown(module))
         stack.enter_context(symbolic_roots())
         stack.enter_context(pools_of_any_size())
-        stack.enter_context(mock.patch.object(proxy_tensor, "_extract_tensor_metadata", _nothing))  # "val" says it all
         if not training:
             stack.enter_context(fused_attention())
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
@@ -262,10 +259,6 @@ def trace(
     fake[len(state) : len(state)] = _given_literals(graph, literals, mode, len(state))
     _to_gpu(graph, fake)
     return Trace(graph, fake, tree, shape_env, symbols, joint, literals)
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    return None
 
 
 def _without_assertions(graph: GraphModule) -> None:
