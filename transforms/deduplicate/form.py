@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+(?:\.\d+)?|[*/<>=!]{2}|[^\w\s]""")
 
 
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """Everything that deduplication knows of one source."""
@@ -36,6 +39,7 @@ class Form:
     behaviour: str  # `Probed.behaviour`
     signature: str  # digest of its operators' paths
     shingles: bytes  # checksums of all runs of SHINGLE tokens, uint32, sorted
+    words: bytes = b""  # the same where strings are cut into words too, b"" if that changes nothing
 
     @property
     def bands(self) -> tuple[str, ...]:
@@ -50,19 +54,31 @@ def form_of(python_code: str, behaviour: str = "", signature: str = "") -> Form:
     tree = normal.exact(python_code)
     text = ast.unparse(tree)
     names = ast.unparse(normal.renamed(tree))
+    whole, cut = (shingles(words, SHINGLE) for words in (tokens(text), _WORD.findall(text)))
     return Form(
         exact=sha256(text),
         renamed=sha256(names),
         blind=sha256(normal.blind(names)),
         behaviour=behaviour,
         signature=signature,
-        shingles=shingles(tokens(text), SHINGLE),
+        shingles=whole,
+        words=cut if cut != whole else b"",
     )
 
 
 def similarity(a: Form, b: Form) -> float:
-    """Jaccard similarity of the shingles, 1 for equal sources."""
-    ones, others = (np.frombuffer(form.shingles, np.uint32) for form in (a, b))
+    """Jaccard similarity of the shingles, 1 for equal sources: the larger one of both ways to cut strings."""
+    return max(_jaccard(ones, others) for ones, others in _readings(a, b))
+
+
+def _readings(a: Form, b: Form) -> Iterator[tuple[bytes, bytes]]:
+    yield a.shingles, b.shingles
+    if a.words or b.words:
+        yield a.words or a.shingles, b.words or b.shingles
+
+
+def _jaccard(packed: bytes, other: bytes) -> float:
+    ones, others = (np.frombuffer(shingles, np.uint32) for shingles in (packed, other))
     shared = len(np.intersect1d(ones, others, assume_unique=True))
     return float(shared / (len(ones) + len(others) - shared))
 
@@ -87,8 +103,13 @@ class Relation:
     def holds(self, a: Form, b: Form) -> bool:
         if not set(self.keys(a)).isdisjoint(self.keys(b)):
             return True
-        shorter, longer = sorted((len(a.shingles), len(b.shingles)))
-        return shorter / longer >= self.least and similarity(a, b) >= self.least  # which is no more than the first
+        for ones, others in _readings(a, b):
+            shorter, longer = sorted((len(ones), len(others)))
+            if (
+                shorter / longer >= self.least and _jaccard(ones, others) >= self.least
+            ):  # which is no more than the first
+                return True
+        return False
 
 
 COPIES = Relation(_copy_keys, THRESHOLD)  # one of them stays

@@ -223,3 +223,14 @@ def test_kin_stay_together_in_one_cluster(one: Probed, other: Probed) -> None:
     assert len(stay) == 3
     clusters = {module.id: module.cluster for module in stay}
     assert clusters[one.id] == clusters[other.id] and len(set(clusters.values())) == 2
+
+
+def test_long_strings_are_not_one_word() -> None:
+    """Messages that differ in a word are much alike for whoever cuts them into words."""
+    words = [" ".join(f"word{i}{k}" for k in range(40)) for i in range(9)]
+    checks = [f'        assert x0.dim() > {i}, "{{}} {words[i]}"' for i in range(9)]
+    head, _, tail = chain("relu", "tanh").partition("        x1 =")
+    one, other = ("\n".join([head.rstrip(), *checks, f"        x1 ={tail}"]).replace("{}", name) for name in ("A", "B"))
+    forms = form_of(one), form_of(other)
+    assert similarity(*(replace(form, words=b"") for form in forms)) < 0.7 < THRESHOLD < similarity(*forms)
+    assert COPIES.holds(*forms)
