@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ Size = tuple[int, ...]  # what one dimension is in each workload
 
 _BLOCK = 16  # the least that kernels have; a free size is made larger
 _LONG = 1031  # a prime, above the block that most kernels have where a row is longer than a block
-_MOST_LONG = 1 << 15  # elements of a lengthened call's tensors
+_MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
 _LARGE = 1 << 25  # elements of a large call's tensors
 _WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
@@ -72,14 +73,50 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
     return [call for call in calls if count_elements(call) <= _MOST]
 
 
-def lengthened(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls with one free size each that is over a thousand, the others as in the last workload, or their least."""
+def lengthened(workloads: Sequence[Workload], share: float = 0.0) -> list[Workload]:
+    """Calls with one free size each that is over a thousand, the others as in the last workload, or their least.
+
+    Of the way from there to the largest that is not too much, by factors, a `share` is gone.
+    """
     free, calls = free_sizes(workloads), []
     for size in free:
-        settings = ({other: least(other) for other in free} | {size: _LONG} for least in (lambda each: each[-1], min))
-        fits = [call for call in (resized(workloads, s) for s in settings) if count_elements(call) <= _MOST_LONG]
-        calls += fits[:1] if max(size) < _LONG else []
+        settings = [{other: least(other) for other in free} for least in (lambda each: each[-1], min)]
+        fits = [setting for setting in settings if _fits(workloads, setting | {size: _LONG})]
+        if fits and max(size) < _LONG:
+            lengths, setting = range(_LONG, _MOST), fits[0]
+            longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
+            calls.append(resized(workloads, setting | {size: _between(_LONG, longest, share)}))
     return calls
+
+
+def single(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls in which one free size each is 1, the others as in the last workload."""
+    free = free_sizes(workloads)
+    return [resized(workloads, {other: other[-1] for other in free} | {size: 1}) for size in free]
+
+
+def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
+    """A call in which each free size lies, by factors, a share of the way from 2 to a thousand, and one in which each
+    is a power of two, from 64 to 256; of those that are too much together, the last ones are not. None if no size is
+    free."""
+    free = free_sizes(workloads)
+    uneven = [_between(2, _LONG, share) for share in shares]
+    even = [64 << int(3 * share) for share in shares]
+    settings = []
+    for sizes in (uneven, even):
+        setting = {size: size[-1] for size in free}
+        for size, n in zip(free, sizes, strict=True):
+            setting = setting | {size: n} if _fits(workloads, setting | {size: n}) else setting
+        settings.append(setting)
+    return [resized(workloads, setting) for setting in settings] if free else []
+
+
+def _between(least: int, most: int, share: float) -> int:
+    return int(least * (most / least) ** share)
+
+
+def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
+    return count_elements(resized(workloads, setting)) <= _MOST_LONG
 
 
 def wide(workloads: Sequence[Workload]) -> Workload | None:
@@ -92,15 +129,13 @@ def wide(workloads: Sequence[Workload]) -> Workload | None:
     return resized(workloads, setting)
 
 
-def large(workloads: Sequence[Workload]) -> Workload | None:
-    """A call with over 32 million elements, by one free size, the first axis' where that is free; None if none is."""
-    free = free_sizes(workloads)
-    if not free:
-        return None
-    first = _sizes(workloads).get((0, 0))
-    size = first if first in free else free[0]
-    one, two = (count_elements(resized(workloads, {other: other[-1] for other in free} | {size: n})) for n in (1, 2))
-    return resized(workloads, {other: other[-1] for other in free} | {size: _LARGE // (two - one) + 2})
+def large(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls with over 32 million elements, each by one free size."""
+    calls, others = [], {size: size[-1] for size in free_sizes(workloads)}
+    for size in others:
+        one, two = (count_elements(resized(workloads, others | {size: n})) for n in (1, 2))
+        calls.append(resized(workloads, others | {size: _LARGE // (two - one) + 2}))
+    return calls
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:

@@ -307,7 +307,7 @@ class _Reader:
             yield Rule.KERNEL_TOUCHED, f"uses what a launch returns: {ast.unparse(node.func)}"
         if isinstance(node.func, ast.Attribute) and node.func.attr == "seed" and not node.args:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
-        if name in ("repr", "str", "format") and node.args and self._is_function(node.args[0]):
+        if name in ("format", "repr", "str", "type") and node.args and self._is_function(node.args[0]):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name in _BY_NAME:
             text = _start(node.args[1]) if len(node.args) > 1 else ""

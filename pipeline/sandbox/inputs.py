@@ -153,7 +153,37 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
+_KINDS = 8  # of rows that are assorted
+_LARGE, _TINY = (8, 20), (40, 96)  # powers of two
+
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
+
+
+def _assorted(stream: _Stream, shape: _Shape) -> Array:
+    """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
+
+    All values alike; whole numbers; numbers from 0 to 1; those of one sign and size; all far below 0; large; tiny; in
+    ascending order. How large and how tiny is drawn.
+    """
+    size = math.prod(shape)
+    rows = size // shape[-1] if shape and size else 0
+    parts = rows if rows >= _KINDS else _KINDS
+    part = np.arange(size) * parts // max(1, size)
+    kinds = (part + int(stream.integers(1, _KINDS)[0])) % _KINDS
+    large, tiny = (2.0 ** (least + stream.integers(parts, most - least)) for least, most in (_LARGE, _TINY))
+    alike = np.round(stream.normal(parts) * 4) / 4 + 0.125
+    values = stream.normal(size)
+    kinds_of_values = (
+        alike[part],
+        np.floor(3 * values),
+        values - np.floor(values),
+        5 + values / 4,
+        values - 64,
+        values * large[part],
+        values / tiny[part],
+        values[np.lexsort((values, part))],
+    )
+    return np.choose(kinds, kinds_of_values)
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
@@ -178,6 +208,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
+    "assorted": _assorted,
     "special": _special,
 }
 
@@ -187,7 +218,11 @@ def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.T
         raise ValueError(f"unknown distribution {distribution!r}")
     dtype, size = _dtype(spec.dtype), math.prod(spec.shape)
     if dtype.is_floating_point:
-        return _tensor(DISTRIBUTIONS[distribution](stream, spec.shape), spec.shape, spec.dtype)
+        values = DISTRIBUTIONS[distribution](stream, spec.shape)
+        if distribution == "assorted":  # half types hold no large ones
+            most = math.sqrt(torch.finfo(dtype).max)
+            values = np.clip(values, -most, most)
+        return _tensor(values, spec.shape, spec.dtype)
     if dtype == torch.bool:
         return _tensor(stream.integers(size, 2), spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)

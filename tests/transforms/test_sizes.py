@@ -1,7 +1,17 @@
 """Free sizes of a row's workloads, and the same call at others."""
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
-from kernelquarry.transforms.sizes import enlarged, free_sizes, large, lengthened, multiplied, resized, wide
+from kernelquarry.transforms.sizes import (
+    enlarged,
+    free_sizes,
+    large,
+    lengthened,
+    multiplied,
+    resized,
+    single,
+    unforeseen,
+    wide,
+)
 
 
 def of_shapes(*shapes: tuple[int, ...]) -> Workload:
@@ -48,8 +58,26 @@ def test_one_size_after_the_other_is_over_a_thousand():
 
 
 def test_what_would_be_too_much_is_long_with_the_least_others_or_not_at_all():
-    assert lengthened([of_shapes((2, 20)), of_shapes((3, 90))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
-    assert lengthened([of_shapes((2, 64)), of_shapes((3, 64))]) == []
+    assert lengthened([of_shapes((2, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
+    assert lengthened([of_shapes((2, 256)), of_shapes((3, 256))]) == []
+
+
+def test_a_share_of_the_way_to_the_longest_call_is_gone():
+    two = [of_shapes((4, 16)), of_shapes((3, 17))]
+    (rows, _), (_, columns) = (call.tensors[0].shape for call in lengthened(two, 0.999))
+    assert (1 << 16) * 0.98 < rows * 17 <= 1 << 16 and (1 << 16) * 0.98 < columns * 3 <= 1 << 16
+    assert 1031 < lengthened(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
+
+
+def test_each_size_is_one_in_one_call():
+    assert single(WORKLOADS) == [of_shapes((1, 8, 5), (1, 5)), of_shapes((7, 8, 1), (7, 1))]
+
+
+def test_sizes_that_nobody_knows_before_are_uneven_and_even():
+    uneven, even = unforeseen(WORKLOADS, (0.5, 0.0))
+    assert (uneven, even) == (of_shapes((45, 8, 2), (45, 2)), of_shapes((128, 8, 5), (128, 5)))
+    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(968, 8, 5), (256, 8, 5)]
+    assert unforeseen(WORKLOADS[:1], ()) == []
 
 
 def test_what_is_long_is_not_lengthened():
@@ -69,10 +97,10 @@ def test_each_size_alone_can_be_multiplied():
 
 
 def test_a_large_call_has_one_large_size():
-    call = large(WORKLOADS)
-    assert call is not None
-    rows, channels, length = call.tensors[0].shape
+    by_rows, by_length = large(WORKLOADS)
+    rows, channels, length = by_rows.tensors[0].shape
     assert (channels, length) == (8, 5) and 1 << 25 < rows * 9 * 5 < 1.1 * (1 << 25)
+    assert by_length.tensors[0].shape[:2] == (7, 8) and by_length.tensors[0].shape[2] * 9 * 7 > 1 << 25
 
 
 def test_a_wide_call_has_odd_sizes_that_grew_alike():
@@ -83,4 +111,4 @@ def test_a_wide_call_has_odd_sizes_that_grew_alike():
 
 
 def test_where_no_size_is_free_nothing_is_large():
-    assert (large(WORKLOADS[:1]), wide(WORKLOADS[:1])) == (None, None)
+    assert (large(WORKLOADS[:1]), wide(WORKLOADS[:1])) == ([], None)

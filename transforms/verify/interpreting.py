@@ -3,6 +3,7 @@ those of models, to see what no trial does."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,12 +12,12 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
-from kernelquarry.transforms.sizes import lengthened
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
+from kernelquarry.transforms.sizes import free_sizes, lengthened, single, unforeseen
 
 from .evidence import Refused, Rejected
 from .reference import Reference
-from .task import Call, VerifySettings, describe, draw
+from .task import Call, Task, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("gpu", "plain", "offset", "instance", "weights")
@@ -109,8 +110,16 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
     if reference.task.shape_general:
-        for workload in lengthened(reference.task.workloads):
+        for workload in _further_sizes(reference.task):
             _check_long(Call.of(reference.task, workload, reference.task.first_seed, "normal"), sandbox, settings)
+
+
+def _further_sizes(task: Task) -> list[Workload]:
+    """Calls of sizes that nobody knows before, since they follow from the candidate's text."""
+    draws = random.Random(task.first_seed)
+    shares = [draws.random() for _ in range(1 + len(free_sizes(task.workloads)))]
+    own = task.workloads
+    return [*single(own), *unforeseen(own, shares[1:]), *lengthened(own, shares[0])]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:

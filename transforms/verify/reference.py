@@ -19,6 +19,7 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 from .evidence import Launch, Refused, Rejected, check_kernels, read_told, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
+_TIES = ("sparse", "assorted")  # where values are equal
 _NUDGED = ("nudged0", "nudged1")
 
 
@@ -69,7 +70,7 @@ class Reference:
         self._counted = [
             index
             for index, yardstick in enumerate(self._yardsticks)
-            if yardstick.is_decided and not (trials[index].distribution == "sparse" and _counts(runs[index]["eager"]))
+            if yardstick.is_decided and not (trials[index].distribution in _TIES and _counts(runs[index]["eager"]))
         ]
 
     def beside(self, code: str) -> Reference:

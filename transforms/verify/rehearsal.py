@@ -25,7 +25,7 @@ from .reference import Reference
 from .task import Call, VerifySettings, describe_inputs
 
 _REPEATS = 200
-_FLAG = re.compile(r"\b(\w+=(?:True|False|None))\b")
+_FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
 
 
@@ -38,8 +38,8 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
     task, every = reference.task, reference.task.calls
     first = [0, *reference.of_other_calls()]
     calls = [_call(every[reference.trials[index].workload], index) for index in first]
-    beyond = large(task.workloads) if task.shape_general else None
-    calls += [_call(beyond, 0)] if beyond else []
+    beyond = large(task.workloads) if task.shape_general else []
+    calls += [_call(workload, 0) for workload in beyond]
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -67,11 +67,14 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         path, launches, why = later[0]
         other = why or (difference(launches, launched[0]) if path == paths[0] else path)
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
-    if beyond is not None and paths[-1] is not None:
-        if paths[-1] not in paths[:-1]:
-            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(beyond)}: {paths[-1]}")
-        if new := sorted(_flags(launched[-1]) - _flags(call for calls in launched[:-1] for call in calls)):
-            raise Rejected(Reason.UNTRIED_PATH, f"only for inputs {_shapes(beyond)} gives a kernel {', '.join(new)}")
+    known = _flags(launch for one in launched[: len(first)] for launch in one)
+    for place, workload in enumerate(beyond, len(first)):
+        if paths[place] is None:
+            continue
+        if paths[place] not in paths[: len(first)]:
+            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {paths[place]}")
+        if new := sorted(_flags(launched[place]) - known):
+            raise Rejected(Reason.UNTRIED_PATH, f"only for inputs {_shapes(workload)} gives a kernel {', '.join(new)}")
     if handled:
         raise Rejected(Reason.UNTRIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
     if keeps:

@@ -32,10 +32,10 @@ class Replayed:
             return (self.rejected,)
         claims = ("targets", "launches", "launched_kernels", "written", "impostors")
         found = [name for name in claims if getattr(self.stored, name) != getattr(self.now, name)]
+        if set(replan(self.stored.trials)) - set(replan(self.now.trials)):
+            found.append("trials")
         if self.stored.deterministic and not self.now.deterministic:
             found.append("deterministic")
-        if len(self.stored.trials) != len(self.now.trials):
-            found.append("trials")
         return tuple(f"{name}: {getattr(self.stored, name)} stored, {getattr(self.now, name)} now" for name in found)
 
     @property
@@ -46,7 +46,7 @@ class Replayed:
     @property
     def identical(self) -> bool:
         """Also the errors are the same to the last bit, as they are on the same kind of machine."""
-        return self.now is not None and self.stored.trials == self.now.trials
+        return self.now is not None and self.stored.trials == self.now.trials[: len(self.stored.trials)]
 
     def render(self) -> str:
         """For people: each trial with both errors, then the conclusion."""
@@ -68,10 +68,13 @@ class Replayed:
 
 
 def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = None) -> Replayed:
-    """Repeat the trials of the row's verdict, for the targets that it names."""
-    settings = settings or VerifySettings(targets=pair.verdict.targets)
+    """Repeat the trials of the row's verdict, for the targets that it names, and make those that it should have had: a
+    row may have lost some."""
+    settings, task = settings or VerifySettings(targets=pair.verdict.targets), Task.of_row(pair)
+    named = replan(pair.verdict.trials)
     try:
-        verdict = judge_task(Task.of_row(pair), replan(pair.verdict.trials), sandbox, settings)
+        trials = (*named, *(trial for trial in plan(task) if trial not in named))
+        verdict = judge_task(task, trials, sandbox, settings)
     except Rejected as rejected:
         return Replayed(pair.id, pair.verdict, None, f"{rejected.reason.value}: {rejected.evidence}")
     return Replayed(pair.id, pair.verdict, verdict, "")

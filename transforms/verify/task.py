@@ -30,7 +30,7 @@ from kernelquarry.transforms.sizes import enlarged, multiplied
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 _SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
-_REFUSABLE = ("shifted_strided", "special", "sparse")  # a reference may raise on them
+_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted")  # a reference may raise on them
 MODEL_TARGET = "sm_90"  # that all answers of models compile for
 
 
@@ -181,7 +181,7 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
-    drawn += [(0, "sparse" if task.by_model else "special")]
+    drawn += [(0, "sparse"), (0, "assorted")] if task.by_model else [(0, "special")]
     seeds = count(task.first_seed)
     return tuple(PlannedTrial(workload, next(seeds), distribution) for workload, distribution in drawn)
 

@@ -27,9 +27,9 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     `reverse` says whether the programs of its grids run from the last to the first, `configuration` which of an
     autotuned kernel's is taken, `again` whether it is called three times. `elsewhere` are names of what is as a check
-    need not have it: another "gpu" is asked about, of which `seed` says which; memory has "plain" contents; inputs are
-    at an "offset" in others; an "instance" beside it, with other weights, is called before; and the "weights" are set
-    in place after it was called with others, as an optimizer does.
+    need not have it: another "gpu" is asked about, of two, and `seed` says which; memory has "plain" contents; inputs
+    are at an "offset" in others; an "instance" beside it, with other weights, is called before; and the "weights" are
+    set in place after it was called with others, as an optimizer does.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
@@ -48,7 +48,8 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
     for number, call in enumerate(request["calls"]):
         session.reverse, session.trial = call["reverse"], call["configuration"]
         elsewhere = call["elsewhere"]
-        gpu.answer(gpu.OTHERS[call["seed"] % len(gpu.OTHERS)] if "gpu" in elsewhere else gpu.PROPERTIES)
+        there = gpu.OTHERS[call["seed"] % len(gpu.OTHERS)]
+        gpu.answer(*((there, 2) if "gpu" in elsewhere else (gpu.PROPERTIES, 1)))
         launch.builder.plain = "plain" in elsewhere
         try:
             runs.append(_call(call, request, tensors, str(number), results))

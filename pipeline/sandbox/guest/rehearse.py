@@ -59,8 +59,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         nn.Module.to(module, gpu.DEVICE)
         first, half = request["calls"][0], request["repeats"] // 2
         # A tuner resets what it timed in the first call of a size, so of two calls the second counts.
-        with handled:
-            calls = [[_path(module, call), _path(module, call)][1] for call in request["calls"]]
+        calls = [[handled.by(_path, module, call) for _ in range(2)][1] for call in request["calls"]]
         again = [_path(module, first, _MODES[number % len(_MODES)]) for number in range(half)]
         names = vars(sys.modules[_NAME])
         before = kept.kept(module, names, contents=False)

@@ -38,6 +38,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "faint": "12ba0a042a27526d",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "6245542275f445ee",
+        "assorted": "ed2f76464db0a272",
         "special": "842d3b4ccddae91b",
     }
 
@@ -82,6 +83,29 @@ def test_half_of_sparse_values_and_every_other_slice_are_zeros() -> None:
 def test_sparse_integers_have_both_ends_of_their_range() -> None:
     (x,) = draw_inputs(workload(TensorSpec("i", (3, 5), "int64", 3, 10**9)), "sparse", 0)
     assert x.min() == 3 and x.max() == 10**9 - 1
+
+
+@pytest.mark.parametrize("shape", [(40, 100), (5, 8, 100), (4000,)])
+def test_assorted_rows_are_of_eight_kinds(shape: tuple[int, ...]) -> None:
+    (x,) = draw_inputs(workload(floats(*shape)), "assorted", 0)
+    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(8))
+    kinds = {
+        "alike": lambda row: (row == row[0]).all() and row[0] != 0,
+        "whole": lambda row: (row == row.floor()).all(),
+        "from 0 to 1": lambda row: row.min() >= 0 and 0.9 < row.max() < 1,
+        "of one size": lambda row: row.min() > 3 and row.max() < 7,
+        "far below": lambda row: row.max() < -50,
+        "large": lambda row: row.abs().max() > 400,
+        "tiny": lambda row: row.abs().max() < 1e-10,
+        "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
+    }
+    found = [{name for name, holds in kinds.items() if holds(row)} for row in rows]
+    assert found == found[:8] * (len(rows) // 8) and set.union(*found[:8]) == kinds.keys()
+
+
+def test_assorted_values_are_finite_in_half() -> None:
+    (x,) = draw_inputs(workload(floats(40, 100, dtype="float16")), "assorted", 0)
+    assert x.isfinite().all()
 
 
 @pytest.mark.parametrize("shape", [(2000,), (1, 2000)])

@@ -43,5 +43,5 @@ def test_a_model_s_trials_take_two_sets_of_weights_in_turns() -> None:
 
 def test_a_model_is_asked_for_zeros_and_not_for_special_values() -> None:
     kinds = {trial.distribution for trial in plan(BY_MODEL)}
-    assert "sparse" in kinds and not kinds & {"special", "shifted_strided"}
-    assert "sparse" not in {trial.distribution for trial in plan(TASK)}
+    assert {"sparse", "assorted"} <= kinds and not kinds & {"special", "shifted_strided"}
+    assert not {"sparse", "assorted"} & {trial.distribution for trial in plan(TASK)}

@@ -238,6 +238,16 @@ def test_a_row_that_was_tampered_with_is_found_out(row: Pair, sandbox: Sandbox) 
     assert "wrong_values" in replayed.render() and "NOT verified" in replayed.render()
 
 
+def test_a_row_that_lost_trials_is_tried_on_them_all_the_same(row: Pair, sandbox: Sandbox) -> None:
+    one = replace(row, verdict=replace(row.verdict, trials=row.verdict.trials[:1]))
+    replayed = replay_pair(one, sandbox, SETTINGS)
+    assert replayed.agrees and replayed.identical and replayed.now is not None
+    assert len(replayed.now.trials) == len(row.verdict.trials)
+    ignorant = "tl.where(tl.max(x, axis=0) > 20, 0.0, power / tl.sum(power, axis=0))"
+    wrong = replace(one, triton_code=row.triton_code.replace("power / tl.sum(power, axis=0)", ignorant))
+    assert wrong.triton_code != row.triton_code and not replay_pair(wrong, sandbox, SETTINGS).agrees
+
+
 def test_a_row_that_claims_too_much_is_found_out(row: Pair, sandbox: Sandbox) -> None:
     claimed = replace(row, verdict=replace(row.verdict, launches=7))
     assert any("launches" in difference for difference in replay_pair(claimed, sandbox, SETTINGS).differences)

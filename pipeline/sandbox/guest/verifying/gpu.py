@@ -96,12 +96,12 @@ def pretend() -> Iterator[None]:
         yield
 
 
-def answer(properties: SimpleNamespace) -> None:
-    """What is asked of the GPU from now on is answered with these."""
+def answer(properties: SimpleNamespace, count: int = 1) -> None:
+    """What is asked of the GPU from now on is answered with these; it is the first of `count`."""
     answers: dict[str, Any] = {
         "is_available": True,
         "is_bf16_supported": True,
-        "device_count": 1,
+        "device_count": count,
         "current_device": 0,
         "get_device_properties": properties,
         "get_device_capability": (properties.major, properties.minor),

@@ -4,6 +4,7 @@ goes there."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -25,6 +26,16 @@ class Handled:
 
     def __exit__(self, *exception: Any) -> None:
         sys.settrace(None)
+
+    def by(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of `call`, a tuple; where the first of it is None an exception went on to the end, and none that
+        was noticed there counts."""
+        before = self.first
+        with self:
+            result = call(*arguments)
+        if result[0] is None:
+            self.first = before
+        return result
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename != self._path:

@@ -96,6 +96,8 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
         yield from ((f".{name}", part) for name, part in (value.gi_frame.f_locals if value.gi_frame else {}).items())
     elif isinstance(value, type):
         yield from ((f".{name}", part) for name, part in vars(value).items() if value.__module__ == own)
+    elif isinstance(value, BaseException):
+        yield from ((".args", value.args), (".", vars(value)))
     elif isinstance(value, Iterator):
         yield from _of_iterator(value)
     elif isinstance(value, nn.Module | Tensor) or not (isinstance(value, ModuleType) or _is_theirs(value)):
