@@ -288,7 +288,7 @@ class Body:
             kernel, operator = found.groups()
             function, name = (f"torch.{kernel}", kernel) if kernel else (function, operator)
         elif found := _COPY.fullmatch(function):
-            function, name = f"{self._names[found[1]]}.copy_", "copy"
+            function, name = f"{self._names[found[1]]}.copy_", "_to_copy"
         else:
             raise NotTidied(f"call of {function}")
         self.extern.add(name)

@@ -147,7 +147,7 @@ class Expressions:
     # Calls
 
     def _call(self, node: ast.Call) -> tuple[ast.expr, Value]:
-        function = ast.unparse(node.func)
+        function = ast.unparse(node.func).replace("triton.language.", "tl.")  # as it says where it rounds as eager does
         if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
             return self._cast(node.func.value, node.args[0])
         if function.endswith(").broadcast_to"):  # "tl.full(...).broadcast_to(XBLOCK, 1)"

@@ -115,6 +115,18 @@ POINTWISE_CASES = {
         """,
         ["x = tl.load(x_ptr + offset, mask=mask)", "tl.store(out_ptr + offset, -x, mask=mask)"],
     ),
+    "a quotient that is rounded as eager rounds it": (
+        """
+        tmp0 = tl.load(in_ptr0 + (x0), xmask)
+        tmp1 = triton.language.div_rn(tmp0, 3.0)
+        tl.store(out_ptr0 + (x0), tmp1 * tmp1, xmask)
+        """,
+        [
+            "x = tl.load(x_ptr + offset, mask=mask)",
+            "value = tl.div_rn(x, 3.0)",
+            "tl.store(out_ptr + offset, value * value, mask=mask)",
+        ],
+    ),
     "what Triton has not stays with libdevice, or is written out": (
         """
         tmp0 = tl.load(in_ptr0 + (x0), xmask)

@@ -64,6 +64,12 @@ def test_complex_numbers_are_left_to_torch(forward: str, layers: str, sandbox: S
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
+def test_a_copy_into_complex_numbers_is_named_as_the_cast_that_it_is(sandbox: Sandbox) -> None:
+    outcome = tidy(lowered(source("torch.fft.ifft(x.to(torch.cfloat), dim=0).real.sin()"), sandbox))
+    assert isinstance(outcome, Kept), outcome
+    assert {"_fft_c2c", "_to_copy"} <= set(outcome.record.extern_ops)
+
+
 def test_numbers_that_forward_makes_tensors_of_where_a_base_has_the_constructor(sandbox: Sandbox) -> None:
     code = source("x[:, [0, 3, 1, 7, 5, 5, 2, 1, 4]] * 2").replace("class Model(nn.Module)", "class Base(nn.Module)")
     record = lowered(code.replace("def get_inputs", "class Model(Base):\n    pass\n\n\ndef get_inputs"), sandbox)
