@@ -223,3 +223,13 @@ def test_sizes_that_are_computed_in_two_ways_have_one_form() -> None:
     assert _canonical(FloorDiv(size - 1, 2) + 1) == _canonical(FloorDiv(size + 1, 2))
     assert _canonical(FloorDiv(size - 3, 2)) == _canonical(FloorDiv(size + 1, 2) - 2)
     assert _canonical(FloorDiv(size - 3, 2) + 5).subs(size, 8) == 7
+
+
+def test_what_the_layout_of_a_trace_is_asked_is_no_condition_on_its_sizes() -> None:
+    shapes = [(2, 3, 12, 20), (3, 3, 11, 23)]
+
+    def pooled(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.max_pool2d(x, 3, 2, 1).permute(0, 2, 3, 1).flatten(1, 2)
+
+    result = traced(pooled, shapes[0], symbolic=[[True, False, True, True]])
+    assert result.guards([[shape] for shape in shapes], {}) == []
