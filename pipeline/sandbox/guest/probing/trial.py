@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -95,8 +96,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 def _names(frame: TracebackType) -> tuple[str, ...]:
     """Identifiers of the expression that was being evaluated."""
     code = frame.tb_frame.f_code
-    positions = list(code.co_positions())[frame.tb_lasti // 2]
-    first, last, start, end = positions
+    first, last, start, end = next(islice(code.co_positions(), frame.tb_lasti // 2, None))
     if first is None or last is None or start is None or end is None:
         return ()
     lines = [linecache.getline(code.co_filename, n).rstrip("\n") for n in range(first, last + 1)]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import pytest
 import torch
 
+from kernelquarry.pipeline.sandbox.guest import probe
 from kernelquarry.pipeline.sandbox.guest.probe import _filled_memory
 
 
@@ -12,3 +17,13 @@ def test_memory_that_is_given_no_values_is_nan() -> None:
         assert torch.empty(100).isnan().all()
         assert torch.nn.Parameter(torch.empty(100)).isnan().all()
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_what_is_probed_to_get_warm_is_kept_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run, replies = probe.run, []
+    monkeypatch.setattr(probe, "run", lambda *asked: replies.append(run(*asked)))
+    probe.warm()
+    assert len(replies[0][0]["workloads"]) == 3
+    assert not list(tmp_path.iterdir())
+    assert "probed" not in sys.modules
