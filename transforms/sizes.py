@@ -89,10 +89,10 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0) -> list[Worklo
     return calls
 
 
-def single(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls in which one free size each is 1, the others as in the last workload."""
+def single(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
+    """Calls in which one free size each is 1, or `n`, the others as in the last workload."""
     free = free_sizes(workloads)
-    return [resized(workloads, {other: other[-1] for other in free} | {size: 1}) for size in free]
+    return [resized(workloads, {other: other[-1] for other in free} | {size: n}) for size in free]
 
 
 def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:

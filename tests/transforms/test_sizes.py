@@ -71,6 +71,7 @@ def test_a_share_of_the_way_to_the_longest_call_is_gone():
 
 def test_each_size_is_one_in_one_call():
     assert single(WORKLOADS) == [of_shapes((1, 8, 5), (1, 5)), of_shapes((7, 8, 1), (7, 1))]
+    assert single(WORKLOADS, 3)[0] == of_shapes((3, 8, 5), (3, 5))
 
 
 def test_sizes_that_nobody_knows_before_are_uneven_and_even():

@@ -21,6 +21,7 @@ from .task import Call, Task, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("gpu", "plain", "offset", "instance", "weights")
+_FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
 
 
@@ -110,16 +111,23 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
     if reference.task.shape_general:
-        for workload in _further_sizes(reference.task):
+        own = reference.task.workloads
+        # A 1 in place of a size that another one must be like is broadcast, and a kernel need not do that.
+        lone = [
+            one
+            for one, few in zip(single(own), single(own, _FEW), strict=True)
+            if _takes(reference.task, few, sandbox, settings)
+        ]
+        for workload in (*lone, *_drawn_sizes(reference.task)):
             _check_long(Call.of(reference.task, workload, reference.task.first_seed, "normal"), sandbox, settings)
 
 
-def _further_sizes(task: Task) -> list[Workload]:
+def _drawn_sizes(task: Task) -> list[Workload]:
     """Calls of sizes that nobody knows before, since they follow from the candidate's text."""
     draws = random.Random(task.first_seed)
     shares = [draws.random() for _ in range(1 + len(free_sizes(task.workloads)))]
     own = task.workloads
-    return [*single(own), *unforeseen(own, shares[1:]), *lengthened(own, shares[0])]
+    return [*unforeseen(own, shares[1:]), *lengthened(own, shares[0])]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
@@ -129,6 +137,16 @@ def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, se
         if fails(reference, run, found, number):
             raised = run.get("raised", "wrong values")
             raise Rejected(Reason.WRONG_VALUES, f"with configuration {calls[number].configuration}: {raised}")
+
+
+def _takes(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """Whether the reference does."""
+    call = Call.of(task, workload, task.first_seed, "normal")
+    try:
+        Reference(call.task, (call.trial,), draw(call.task, (call.trial,)), sandbox, settings)
+    except (Refused, Rejected):
+        return False
+    return True
 
 
 def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
