@@ -40,7 +40,7 @@ def test_a_wrong_value_is_killed(pair: Pair, sandbox: Sandbox) -> None:
 def test_a_grid_that_is_enough_for_the_verdicts_workloads_is_missed(
     pair: Pair, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreting, "lengthened", lambda workloads: [])  # only models are asked for those
+    monkeypatch.setattr(interpreting, "_drawn_sizes", lambda task: [])  # only models are asked for those
     found = attempt(pair, "(triton.cdiv(size, 256),)", "(1,)", sandbox)
     assert found.fate is Fate.MISSED and found.witness is not None
     assert found.witness.where.startswith("inputs [75, 8]") and found.witness.reason == "wrong_values"
