@@ -74,7 +74,8 @@ def scale_shift_relu(out, x, weight, bias, size, features, BLOCK: tl.constexpr):
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = index < size
     value = tl.load(x + index, mask) * tl.load(weight + index % features, mask)
-    tl.store(out + index, tl.maximum(value + tl.load(bias + index % features, mask), 0.0), mask)
+    value += tl.load(bias + index % features, mask)
+    tl.store(out + index, tl.maximum(value, 0.0, propagate_nan=tl.PropagateNan.ALL), mask)
 
 
 class ModelNew(torch.nn.Module):
@@ -86,6 +87,7 @@ class ModelNew(torch.nn.Module):
         self.bias = torch.nn.Parameter(torch.zeros(features))
 
     def forward(self, x):
+        x = x.contiguous()
         out = torch.empty_like(x)
         size, features = x.numel(), x.shape[-1]
         grid = (triton.cdiv(size, 256),)
