@@ -68,7 +68,9 @@ def test_an_address_out_of_bounds_is_killed(pair: Pair, sandbox: Sandbox) -> Non
 
 def test_an_input_that_the_row_itself_fails_on_is_no_witness(pair: Pair, sandbox: Sandbox) -> None:
     """The row's kernel loses a NaN that the reference keeps."""
-    task, wrong = Task.of_row(pair), TRITON_CODE.replace("tl.maximum(", "tl.minimum(")
+    loses = TRITON_CODE.replace(", propagate_nan=tl.PropagateNan.ALL", "")
+    assert loses != TRITON_CODE
+    task, wrong = Task.of_row(replace(pair, triton_code=loses)), loses.replace("tl.maximum(", "tl.minimum(")
     batch = next(batch for batch in batches(task) if "one NaN" in batch.changes)
     poisoned = batch.alone(batch.changes.index("one NaN"))
     assert find_witness(task, wrong, sandbox, SETTINGS, [poisoned]) is None
