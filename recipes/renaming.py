@@ -93,10 +93,9 @@ def _known(tree: ast.Module) -> Iterable[str]:
                 yield from found
             case ast.Constant(value=str(text)) if text.isidentifier() or "->" in text:  # or the axes of an einsum
                 yield from _NAME.findall(text)
-    for node in tree.body:  # module constants
-        yield from (
-            inner.id for inner in ast.walk(node) if isinstance(node, ast.Assign) and isinstance(inner, ast.Name)
-        )
+    for node in tree.body:
+        if isinstance(node, ast.Assign):  # module constants
+            yield from (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
 
 
 def _roles(kernel: ast.Module) -> Iterable[str]:

@@ -103,13 +103,11 @@ class Relation:
     def holds(self, a: Form, b: Form) -> bool:
         if not set(self.keys(a)).isdisjoint(self.keys(b)):
             return True
-        for ones, others in _readings(a, b):
-            shorter, longer = sorted((len(ones), len(others)))
-            if (
-                shorter / longer >= self.least and _jaccard(ones, others) >= self.least
-            ):  # which is no more than the first
-                return True
-        return False
+        return any(self._is_near(ones, others) for ones, others in _readings(a, b))
+
+    def _is_near(self, packed: bytes, other: bytes) -> bool:
+        shorter, longer = sorted((len(packed), len(other)))
+        return shorter / longer >= self.least and _jaccard(packed, other) >= self.least  # no more than the first
 
 
 COPIES = Relation(_copy_keys, THRESHOLD)  # one of them stays

@@ -60,7 +60,7 @@ class Classes:
 
     def knows_bases(self, definition: Definition) -> bool:
         """Whether all that a class derives from is in its `order`, apart from `object`, generics and metaclasses."""
-        superclasses = syntax.undecorated(definition.node).child_by_field_name("superclasses")
+        superclasses = syntax.child(syntax.undecorated(definition.node), "superclasses")
         for expression in syntax.statements(superclasses) if superclasses is not None else []:
             if expression.type == "keyword_argument":
                 if not text(expression).endswith("ABCMeta"):

@@ -30,10 +30,8 @@ class ProbeLimits:
     parameters: int = 5_000_000  # elements of parameters and buffers
     elements: int = 6_000_000  # written by all operators of one forward
     flops: int = 300_000_000  # floating-point operations of one forward
-    contractions: int = (
-        8  # convolutions and matrix products of one forward; each is a kernel of its own, unless they are
-    )
-    layers: int = 32  # as many of these, where all operators together are few kernels:
+    contractions: int = 8  # convolutions and matrix products of one forward, where each is a kernel of its own
+    layers: int = 32  # as many of them, where all operators together are few kernels:
     kernels: int = 9  # those that differ in operator, sizes or settings
 
 

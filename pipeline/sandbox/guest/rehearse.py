@@ -60,10 +60,10 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         first, half = request["calls"][0], request["repeats"] // 2
         # A tuner resets what it timed in the first call of a size, so of two calls the second counts.
         calls = [[handled.by(_path, module, call) for _ in range(2)][1] for call in request["calls"]]
-        again = [_path(module, first, _MODES[number % len(_MODES)]) for number in range(half)]
+        again = _repeated(module, first, half)
         names = vars(sys.modules[_NAME])
         before = kept.kept(module, names, contents=False)
-        again += [_path(module, first, _MODES[number % len(_MODES)]) for number in range(half)]
+        again += _repeated(module, first, half)
         keeps = kept.difference(before, kept.kept(module, names, contents=False))
     paths, told, raised = (list(each) for each in zip(*calls, strict=True))
     later = [call for call in again if call != calls[0]]
@@ -77,6 +77,10 @@ _MODES: tuple[tuple[Callable[[], AbstractContextManager[Any]], bool], ...] = (  
     (torch.enable_grad, True),
     (torch.inference_mode, False),
 )
+
+
+def _repeated(module: nn.Module, call: Mapping[str, Any], times: int) -> list[tuple[Path | None, list[str], str]]:
+    return [_path(module, call, _MODES[number % len(_MODES)]) for number in range(times)]
 
 
 @contextmanager

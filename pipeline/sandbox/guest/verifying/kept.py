@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from .session import entries
+from .subject import sha256
 
 _MOST = 20_000  # values that are looked at
 _TEXT = 80  # characters
+_DIGITS = 12  # of a digest
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, torch.dtype, torch.device)
 _THEIRS = ("torch", "triton")  # whose objects are not looked into, but for modules and tensors
 
@@ -58,9 +59,9 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 def _text(value: Any, contents: bool) -> str:
     if isinstance(value, Tensor):
         layout = f"{value.dtype} {list(value.shape)} {list(value.stride())} {value.storage_offset()}"
-        return f"{layout} {_digest(value)}" if contents else layout
+        return f"{layout} {sha256(value)[:_DIGITS]}" if contents else layout
     if isinstance(value, torch.Generator):
-        return _digest(value.get_state())
+        return sha256(value.get_state())[:_DIGITS]
     if isinstance(value, dict | list | tuple | set | frozenset | deque):
         return f"{type(value).__name__} of {len(value)}"
     if isinstance(value, GeneratorType) and value.gi_frame is not None:
@@ -68,11 +69,6 @@ def _text(value: Any, contents: bool) -> str:
     if callable(getattr(type(value), "cache_info", None)):
         return f"cache of {value.cache_info().currsize}"  # what it was asked for, nobody can ask
     return type(value).__name__
-
-
-def _digest(tensor: Tensor) -> str:
-    data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
-    return hashlib.sha256(data).hexdigest()[:12]
 
 
 def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:

@@ -65,9 +65,13 @@ def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 
 def _digest(value: Tensor) -> dict[str, Any]:
-    flat = value.detach().cpu().contiguous().reshape(-1)  # a constructor may have put itself on a GPU
-    data = flat.view(torch.uint8).numpy().tobytes() if value.numel() else b""
-    return {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": hashlib.sha256(data).hexdigest()}
+    return {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": sha256(value)}
+
+
+def sha256(value: Tensor) -> str:
+    """Of the values, wherever they are: a constructor may have put itself on a GPU."""
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    return hashlib.sha256(flat.view(torch.uint8).numpy().tobytes() if value.numel() else b"").hexdigest()
 
 
 def _name(dtype: torch.dtype) -> str:
