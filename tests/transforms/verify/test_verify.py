@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, Tier, 
 from kernelquarry.transforms.screen.screen import flatten
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
-SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=3))
+SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
 PATIENT = replace(SETTINGS, limits=Limits(wall_s=60, cpu_s=30))  # a program an element takes its time to interpret
 
 
