@@ -13,21 +13,40 @@ from .schema.ids import chat_id
 from .schema.provenance import Distillation, Turn
 from .schema.records import Pair, Purity
 
-_AGREEMENT = re.compile(r"input\d+_\d+ == input\d+_\d+")
+_SIZE = re.compile(r"input(\d+)_(\d+)")
+_AGREEMENT = re.compile(f"{_SIZE.pattern} == {_SIZE.pattern}")
 COLUMNS = "columns"  # what is thought follows from the pair's columns, by `plan.md.j2`
 
 
 def examples(pair: Pair) -> tuple[Example, ...]:
     """The pair as a chat: answered at once, after thinking what its columns tell, and as each model explained it.
 
-    None if its kernel is not all that the prompt asks for: without PyTorch's operators, for inputs of any size. That
-    two inputs must agree in a size is no limit on it.
+    None if its kernel leaves work to PyTorch's operators, which no prompt asks for.
     """
-    if pair.purity is not Purity.PURE or not pair.shape_general or not all(map(_AGREEMENT.fullmatch, pair.guards)):
+    if pair.purity is not Purity.PURE:
         return ()
     thoughts = [("", ""), (COLUMNS, plan(pair))]
     thoughts += [(explanation.distillation.model, explanation.reasoning) for explanation in pair.explanations]
     return tuple(_example(pair, by, thought) for by, thought in thoughts)
+
+
+def question(pair: Pair) -> list[Said]:
+    """The prompt that the pair's kernel answers: it says which inputs the kernel is for, unless it is for all."""
+    return ask(pair.python_code, sizes(pair))
+
+
+def sizes(pair: Pair) -> str:
+    """The inputs that the pair's kernel is for, "" if their sizes are free. That two must agree is no limit."""
+    if not pair.shape_general:
+        return "inputs of the sizes that `get_inputs()` gives"
+    limits = [guard for guard in pair.guards if not _AGREEMENT.fullmatch(guard)]
+    return f"inputs with {', '.join(f'`{_named(limit, pair)}`' for limit in limits)}" if limits else ""
+
+
+def _named(guard: str, pair: Pair) -> str:
+    """With each size as that of an input that the module's call names."""
+    tensors = pair.workloads[0].tensors
+    return _SIZE.sub(lambda size: f"{tensors[int(size[1])].name}.shape[{size[2]}]", guard)
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:
@@ -79,10 +98,11 @@ def plan(pair: Pair) -> str:
 
 
 def _example(pair: Pair, thought_by: str, thought: str) -> Example:
-    messages = _messages([*ask(pair.python_code), answer(pair.triton_code, thought)])
+    messages = _messages([*question(pair), answer(pair.triton_code, thought)])
+    asked = "sized" if sizes(pair) else "write"
     return Example(
         id=_id("sft", messages),
-        **_shared(pair, ("system", "write", *(["plan"] if thought_by == COLUMNS else []), "answer")),
+        **_shared(pair, ("system", asked, *(["plan"] if thought_by == COLUMNS else []), "answer")),
         messages=messages,
         thinking=bool(thought_by),
         thought_by=thought_by,

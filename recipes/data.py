@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.chats import examples
+from kernelquarry.pipeline.chats import examples, question
 from kernelquarry.pipeline.prompts import Message, answer, ask
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.transforms.compose import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
 
 _logger = logging.getLogger(__name__)
@@ -72,12 +73,22 @@ def split_of(pairs: Iterable[Pair], split: str) -> list[Pair]:
     return chosen
 
 
+def mined(pairs: Iterable[Pair]) -> list[Pair]:
+    """Those whose modules somebody wrote: composed ones are for training. Raises: UserError if there is none."""
+    chosen = [pair for pair in pairs if pair.source.corpus != COMPOSED]
+    if not chosen:
+        raise UserError("all rows are of composed modules, which are for training: evaluate on mined ones")
+    return chosen
+
+
 def prompt_of(pair: Pair) -> list[Message]:
+    """As evaluation asks: for inputs of any size."""
     return ask(pair.python_code)
 
 
 def chat_of(pair: Pair) -> list[Message]:
-    return [*prompt_of(pair), answer(pair.triton_code)]
+    """As the pair's kernel answers: asked for the sizes that it takes."""
+    return [*question(pair), answer(pair.triton_code)]
 
 
 def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
@@ -108,7 +119,7 @@ def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted
 
 
 def taught(pairs: Iterable[Pair]) -> list[Pair]:
-    """Those that do what the prompt asks for: kernels alone, for inputs of any size."""
+    """Those that do what a prompt asks for: kernels alone, for inputs of any size or of some."""
     return [pair for pair in pairs if examples(pair)]
 
 

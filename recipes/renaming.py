@@ -57,7 +57,10 @@ def renamed(pairs: Sequence[Pair], copies: int, seed: int = 0) -> Iterator[Pair]
                     changes[old] = new
                     taken.add(new)
             module, kernel = _replaced(pair.python_code, changes), _replaced(pair.triton_code, changes)
-            yield replace(pair, python_code=module, triton_code=kernel)
+            first, *others = pair.workloads  # the prompt may name what the first call brings
+            tensors = tuple(replace(tensor, name=changes.get(tensor.name, tensor.name)) for tensor in first.tensors)
+            workloads = (replace(first, tensors=tensors), *others)
+            yield replace(pair, python_code=module, triton_code=kernel, workloads=workloads)
 
 
 def names(module: str, kernel: str) -> Names:

@@ -3,6 +3,7 @@ evaluation, so that a model is scored on the prompt that it was trained on.
 
     system.md.j2    who the model is
     write.md.j2     a module, to be written anew: `python_code`
+    sized.md.j2     the same, for the inputs that `sizes` says
     answer.md.j2    the answer: `triton_code`, and what was thought before it
     repair.md.j2    what was wrong with an answer: `reason`, `evidence`
     teacher.md.j2   who the model is when it is asked for new kernels: facts, and two examples from `examples/`
@@ -70,11 +71,12 @@ def prompt_id(name: str) -> str:
     return f"{name}@{sha256(text)[:16]}"
 
 
-def ask(python_code: str) -> list[Message]:
-    """The chat in which a model is asked for the kernel of a module."""
+def ask(python_code: str, sizes: str = "") -> list[Message]:
+    """The chat in which a model is asked for the kernel of a module: for inputs of any size, or those of `sizes`."""
+    name, values = ("sized", {"sizes": sizes}) if sizes else ("write", {})
     return [
         {"role": "system", "content": render_prompt("system")},
-        {"role": "user", "content": render_prompt("write", python_code=python_code)},
+        {"role": "user", "content": render_prompt(name, python_code=python_code, **values)},
     ]
 
 

@@ -14,7 +14,7 @@ from kernelquarry.pipeline.prompts import Message, ask
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.recipes.data import load_pairs, split_of
+from kernelquarry.recipes.data import load_pairs, mined, split_of
 
 from .kernelbench import read_kernelbench
 from .scripted import ScriptProblem
@@ -56,7 +56,7 @@ def read_suite(
         UserError: there is no such suite, or it cannot be read.
     """
     if name == "test":
-        pairs = split_of(load_pairs(source, held_out), "test")
+        pairs = mined(split_of(load_pairs(source, held_out), "test"))
         return [Problem(pair.id, "", pair, True) for pair in pairs][: limit or None]
     if name == "embedded":
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]

@@ -82,15 +82,42 @@ def test_what_a_model_explained_is_thought_too() -> None:
     assert row.thought_by == "some/model"
 
 
-def test_inputs_that_must_agree_are_of_any_size() -> None:
-    guards = ("input1_0 == input0_0", "input12_3 == input0_3")
-    assert derived([replace(make_pair(), guards=guards)])["sft"]
-    assert not derived([replace(make_pair(), guards=(*guards, "input0_3 == 32"))])["sft"]
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, "inputs of any size that `Model` takes"),
+        ({"guards": ("input1_0 == input0_0", "input12_3 == input0_3")}, "inputs of any size that `Model` takes"),
+        (
+            {"guards": ("input0_1 <= 31", "input0_0 == input0_1", "input0_0 * 2 != 6")},
+            "inputs with `x.shape[1] <= 31`, `x.shape[0] * 2 != 6`",
+        ),
+        ({"shape_general": False}, "inputs of the sizes that `get_inputs()` gives"),
+    ],
+    ids=["all", "that_agree", "with_limits", "of_one_size"],
+)
+def test_an_example_asks_for_the_sizes_that_its_kernel_takes(change: dict, told: str) -> None:
+    pair = replace(make_pair(split="train"), **change)
+    rows = derived([pair])
+    asked = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
+    general = ask(pair.python_code)[1]["content"]
+    assert asked == {general.replace("inputs of any size that `Model` takes", told)}
+    (exercise,) = rows["rl"]
+    assert isinstance(exercise, Exercise) and exercise.prompt[1].content == general  # as evaluation asks
+    name = "write" if asked == {general} else "sized"
+    assert all(prompt_id(name) in row.prompts for row in rows["sft"] if isinstance(row, Example))
 
 
-@pytest.mark.parametrize("change", [{"purity": Purity.MIXED}, {"shape_general": False}, {"guards": ("x_0 <= 31",)}])
-def test_a_kernel_that_is_not_what_the_prompt_asks_for_is_no_example(change: dict) -> None:
-    rows = derived([replace(make_pair(split="train"), **change)])
+def test_what_is_thought_of_sizes_is_as_the_kernel_takes_them() -> None:
+    thoughts = []
+    for general in (True, False):
+        _, thinking = derived([make_pair(split="train", shape_general=general)])["sft"]
+        assert isinstance(thinking, Example)
+        thoughts.append(thinking.messages[-1].content.split("</think>")[0])
+    assert "sizes are arguments" in thoughts[0] and "sizes are numbers" in thoughts[1]
+
+
+def test_a_kernel_that_leaves_work_to_pytorch_is_no_example() -> None:
+    rows = derived([make_pair(split="train", purity=Purity.MIXED)])
     assert rows["sft"] == [] and len(rows["rl"]) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,17 @@ import pytest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import ModelSection
-from kernelquarry.recipes.data import chat_of, fit_chats, fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
+from kernelquarry.recipes.data import (
+    chat_of,
+    fit_chats,
+    fit_prompts,
+    grpo_rows,
+    load_pairs,
+    mined,
+    prompt_of,
+    split_of,
+    taught,
+)
 from kernelquarry.recipes.models import load_tokenizer
 
 
@@ -62,6 +73,21 @@ def test_prompts_fit_where_chats_do_not(pairs: list[Pair], tiny_model: Path) -> 
 def test_a_prompt_knows_its_pair(pairs: list[Pair]) -> None:
     (row,) = grpo_rows(pairs[:1])
     assert row == {"prompt": prompt_of(pairs[0]), "pair": pairs[0].id}
+
+
+def test_a_kernel_for_one_size_is_taught_as_such_and_asked_for_all(pairs: list[Pair]) -> None:
+    pair = replace(pairs[0], shape_general=False)
+    assert taught([pair]) == [pair] and prompt_of(pair) == prompt_of(pairs[0])
+    asked = chat_of(pair)[1]["content"]
+    assert "of the sizes that `get_inputs()` gives" in asked and asked != prompt_of(pair)[1]["content"]
+
+
+def test_composed_modules_are_no_problems(pairs: list[Pair]) -> None:
+    first, *others = pairs
+    composed = replace(first, source=replace(first.source, corpus="compose"))
+    assert mined([composed, *others]) == others
+    with pytest.raises(UserError, match="composed modules, which are for training"):
+        mined([composed])
 
 
 def test_only_the_answer_is_learnt(pairs: list[Pair], tiny_model: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from corpus import HERE, load_case
 
 from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate
@@ -21,6 +24,7 @@ from kernelquarry.recipes.evaluate.problems import Problem, read_suite, short
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
 from kernelquarry.recipes.evaluate.task import row_of_source
 from kernelquarry.recipes.samplers import EndpointModel, LocalModel, Sampled
+from kernelquarry.transforms.write import write_rows
 
 SOFTMAX = """
 import torch
@@ -139,6 +143,16 @@ def test_a_local_model_answers_every_chat(tiny_model: Path, slots: bool) -> None
     assert all(0 < each.tokens <= 5 for each in sampled)
     assert list(model.sample(chats)) == sampled
     assert isinstance("".join(model.stream(chats[0])), str)
+
+
+def test_what_is_held_out_is_asked_for_where_somebody_wrote_it(dataset: Path, tmp_path: Path) -> None:
+    pairs = list(read_rows(dataset))
+    first, *others = [pair for pair in pairs if pair.split == "test"]
+    rows = [replace(first, source=replace(first.source, corpus="compose")), *others]
+    write_rows(tmp_path, Path("data/pairs"), Pair, rows)
+    with Sandbox(SandboxSettings()) as sandbox:
+        found = {problem.id for problem in read_suite("test", str(tmp_path), (), 0, sandbox)}
+    assert found == {pair.id for pair in others}
 
 
 def test_long_prompts_are_left_out(dataset: Path, tiny_model: Path) -> None:

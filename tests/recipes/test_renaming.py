@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from factories import make_pairs
+from factories import make_pairs, make_workload
 
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, TensorSpec
+from kernelquarry.recipes.data import chat_of
 from kernelquarry.recipes.renaming import names, renamed
 
 MODULE = """
@@ -83,6 +84,18 @@ def test_both_texts_and_what_is_made_of_a_name_agree() -> None:
         assert '"b c h w, b c -> b h w"' in other.python_code and "n_elements" in other.triton_code
         changed += new != "image"
     assert changed
+
+
+def test_the_prompt_has_the_new_names_too() -> None:
+    workload = replace(make_workload(5, 8), tensors=(TensorSpec("image", (5, 8), "float32"),))
+    pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
+    pair = replace(pair, workloads=(workload,), guards=("input0_1 <= 31",), shape_general=True)
+    told = set()
+    for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
+        name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
+        assert f"for inputs with `{name}.shape[1] <= 31`." in chat_of(other)[1]["content"]
+        told.add(name)
+    assert len(told) > 1
 
 
 def test_what_is_drawn_follows_from_the_seed() -> None:

@@ -11,6 +11,7 @@ from .builder import Builder, Kind, Value
 from .mined import Mined
 
 FEWEST_PARTS = 3  # shorter ones soon come twice
+SHORT = 0.5  # of the compositions have no more: those whose kernels a small model can write
 NAME = "Composed"  # the class; what else a composed file defines is part of it
 
 
@@ -38,10 +39,11 @@ def compose(seed: int, number: int, mined: tuple[Mined, ...] = ()) -> Compositio
     block, kinds = FAMILIES[family]
     builder = Builder(random, Value("x", random.choice(kinds), "dim"))
     start = builder.value.kind
-    for _ in range(random.randint(0 if family != "elementwise" else 1, 2)):
+    short = random.random() < SHORT
+    for _ in range(0 if short else random.randint(0 if family != "elementwise" else 1, 2)):
         random.choice(BEFORE)(builder)
     block(builder)
-    while len(builder.parts) < FEWEST_PARTS or random.random() < 0.3:
+    while len(builder.parts) < FEWEST_PARTS or (not short and random.random() < 0.3):
         random.choice(AFTER)(builder)
     width = random.choice((16, 24, 32, 40, 48, 64, 80))
     return Composition(family, tuple(builder.parts), _render(builder, f"dim: int = {width}", start))

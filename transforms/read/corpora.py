@@ -11,6 +11,7 @@ from kernelquarry.transforms import compose
 from . import sdist, tables
 from .folder import open_folder
 from .git import open_commit
+from .joined import Joined
 from .pinned import PinnedPackages, open_archive, parse_requirements
 from .source import Corpus
 from .tables import SHIPPED, Tables, open_tables
@@ -36,6 +37,9 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     Raises:
         UserError: there is no such corpus.
     """
+    base, composed = _parts(name)
+    if base:
+        return Joined((open_corpus(base, cache), compose.parse_compositions(composed)))
     if name in EMBEDDED:
         text = SHIPPED.joinpath(f"{name}.txt").read_text()
         return PinnedPackages(name, parse_requirements(text, name), cache)
@@ -74,5 +78,14 @@ def _open_source_file(path: Path, text: str, cache: Path) -> Corpus:
 
 def full_name(name: str) -> str:
     """The same corpus, named so that any working directory will do."""
+    base, composed = _parts(name)
+    if base:
+        return f"{full_name(base)}+{composed}"
     known = name in (*EMBEDDED, *STACKS) or name.startswith(f"{compose.PACKAGE}:") or "://" in name
     return name if known else str(Path(name).resolve())
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A corpus and the compositions beside it; the first is "" where there are none."""
+    base, _, number = name.rpartition(f"+{compose.PACKAGE}:")
+    return base, f"{compose.PACKAGE}:{number}"

@@ -15,6 +15,12 @@ def test_the_module_is_in_what_is_asked() -> None:
     assert "ModelNew" in user["content"]
 
 
+def test_sizes_are_all_that_a_prompt_for_some_has_of_its_own() -> None:
+    code = "class Model:\n    pass\n"
+    assert ask(code, "inputs of any size that `Model` takes") == ask(code)
+    assert "kernels with `@triton.jit`, for small inputs." in ask(code, "small inputs")[1]["content"]
+
+
 @pytest.mark.parametrize("thinking", ["", "first ```python\nx = 0\n``` then\nmore"])
 def test_what_was_answered_is_read_back(thinking: str) -> None:
     code = 'x = "{{ no }}"\n\n\ny = 2\n'

@@ -26,9 +26,10 @@ from kernelquarry.transforms.compose.blocks import FAMILIES
 from kernelquarry.transforms.compose.builder import Kind
 from kernelquarry.transforms.compose.mined import part_of, parts
 from kernelquarry.transforms.deduplicate.form import THRESHOLD, form_of, similarity
-from kernelquarry.transforms.read import open_corpus, read_shard
+from kernelquarry.transforms.read import full_name, open_corpus, read_shard
 from kernelquarry.transforms.wiring import MineTrees
 from tests.factories import make_module, make_probed
+from tests.transforms.read.wheel import MIT
 
 CODE = """import torch
 from torch import nn
@@ -183,7 +184,20 @@ def test_parts_come_from_a_run_and_are_no_modules_of_their_own(tmp_path: Path) -
         assert_that(pipeline | beam.Create(files) | MineTrees(), check)
 
 
-@pytest.mark.parametrize("name", ["compose:", "compose:0", "compose:many", "compose:1:2:3"])
+def test_any_corpus_can_have_composed_ones_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "LICENSE").write_text(MIT)
+    (tmp_path / "code" / "layers.py").write_text("import torch\n")
+    monkeypatch.chdir(tmp_path)
+    name = full_name("code+compose:3:7")
+    corpus = open_corpus(name, tmp_path)
+    assert name == f"{tmp_path}/code+compose:3:7" and corpus.name == "code+compose"
+    assert [file.source.corpus for file in read(name, tmp_path)] == ["code", "compose", "compose", "compose"]
+    alone = [open_corpus(part, tmp_path).digests() for part in ("code", "compose:3:7")]
+    assert corpus.digests() == {**alone[0], **alone[1]} and all(alone)
+
+
+@pytest.mark.parametrize("name", ["compose:", "compose:0", "compose:many", "compose:1:2:3", "tiny+compose:0"])
 def test_a_number_that_is_none(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="give compose:NUMBER or compose:NUMBER:SEED"):
         open_corpus(name, tmp_path)
