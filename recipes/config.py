@@ -29,6 +29,7 @@ class ModelSection(_Section):
     context: Positive  # tokens of a row, prompt and answer; longer ones are left out and counted
     chat: str = ""  # file of `chat/` in place of the model's own chat template; "" keeps that
     dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; float32 weights are kept
+    narrow: bool = False  # layers hand on values of `dtype`, as at inference; autocast would leave them float32
     # varlen: packed rows by torch's own flash attention; with sdpa, every token of a device meets every other
     attention: Literal["sdpa", "varlen", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
 

@@ -30,6 +30,7 @@ class Ask:
     out: Path
     start: str = ""  # model to begin with in place of the recipe's
     minutes: float = 0.0  # after which a checkpoint is written and the training stops; 0 is never
+    callbacks: tuple[Any, ...] = ()  # of the trainer, beside ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def train_stage(name: str, ask: Ask, section: OptimiserSection, make: Callable[[
         if section.compile:
             compile_layers(model)
         trainer = make(model, tokenizer, stage)
-        trainer.add_callback(_clock())
+        for callback in (_clock(), *ask.callbacks):
+            trainer.add_callback(callback)
         if ask.minutes:
             trainer.add_callback(_deadline(begun + 60 * ask.minutes))
         trainer.train(resume_from_checkpoint=last_checkpoint(stage))
@@ -121,6 +123,7 @@ def arguments(section: OptimiserSection, model: ModelSection, stage: Path, seque
         "save_steps": section.save_steps,
         "save_total_limit": section.keep_checkpoints,
         "logging_steps": section.log_steps,
+        "logging_nan_inf_filter": False,  # it would wait for the GPU in every step
         "report_to": section.report_to,
         "seed": section.seed,
         "disable_tqdm": None,

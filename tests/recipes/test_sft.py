@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.recipes.config import load_recipe
+from kernelquarry.recipes.config import ModelSection, load_recipe
 from kernelquarry.recipes.curves import series
 from kernelquarry.recipes.folder import last_checkpoint
+from kernelquarry.recipes.models import load_model
 from kernelquarry.recipes.sft import train
 from kernelquarry.recipes.training import Ask
 
@@ -46,6 +48,24 @@ def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tm
     assert resumed.done and resumed.steps == 6
     losses = [dict(series(history(t.stage), "loss")) for t in (whole, resumed)]
     assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
+
+
+def test_layers_hand_on_what_they_compute_with(tiny_model: Path) -> None:
+    found = []
+    for narrow in (False, True):
+        section = ModelSection(name=str(tiny_model), context=100, narrow=narrow)
+        model = load_model(section, section.name)
+        given: list[torch.Tensor] = []
+        model.model.norm.register_forward_pre_hook(lambda module, inputs, given=given: given.append(inputs[0]))
+        ids = torch.arange(2, 50)[None]
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        assert all(weight.grad.dtype == weight.dtype == torch.float32 for weight in model.parameters())
+        model(input_ids=ids)  # without autocast, all is float32
+        found.append((given[0].dtype, given[1].dtype, loss.item()))
+    assert [dtypes for *dtypes, _ in found] == [[torch.float32] * 2, [torch.bfloat16, torch.float32]]
+    assert found[0][2] == pytest.approx(found[1][2], rel=0.01)
 
 
 def test_an_epoch_has_the_renamed_rows_too(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
@@ -98,8 +118,6 @@ def test_what_cannot_be_trained_is_told(
 
 
 def test_a_full_memory_names_the_knobs() -> None:
-    import torch
-
     from kernelquarry.recipes.training import suggesting
 
     with pytest.raises(UserError, match=r"lower sft\.per_device"), suggesting("sft"):
