@@ -77,7 +77,8 @@ def _told(node: ast.Compare, names: Mapping[str, Any]) -> str:
             return _unequal(ast.unparse(left), _value(left, names), _value(right, names))
         case _, ast.In() if ast.unparse(left).endswith(_RANK):
             was, among = _size(left, names), _value(right, names)
-            ranks = among if isinstance(among, list | tuple | set) and was not in among else ()
+            ranks = [rank for rank in among if type(rank) is int] if isinstance(among, list | tuple | set) else []
+            ranks = [] if was in ranks else ranks
             return ", ".join(f"must be {rank}D" for rank in ranks)
         case _, ast.In():
             return _none_of(_value(left, names), _value(right, names))
@@ -87,8 +88,8 @@ def _told(node: ast.Compare, names: Mapping[str, Any]) -> str:
 def _none_of(was: Any, among: Any) -> str:
     """For numbers and strings; the order of a set is another one in every process."""
     options = [item for item in among if type(item) in (int, str)] if isinstance(among, _COLLECTIONS) else []
-    if not options or was is None or was in options:
-        return ""
+    if not options or was is None or (isinstance(was, int | float | str) and was in options):
+        return ""  # of a tensor, `in` would ask for the truth of each of its comparisons
     ordered = sorted(options, key=repr) if isinstance(among, set | frozenset) else options
     return f"{was!r:.40} must be one of {ordered}"
 

@@ -53,6 +53,10 @@ def other(x: Any) -> None:
     assert x.missing == 3
 
 
+def member(x: Any) -> None:
+    assert x in [4, 5]
+
+
 def holds(x: Any) -> None:
     if x.shape[0] == 2 or x.shape[1] != 6:
         raise ValueError("two")
@@ -70,6 +74,7 @@ def holds(x: Any) -> None:
         (count, "len(x) must be 3"),
         (call, "expected 5, got 6"),
         (other, "'Tensor' object has no attribute 'missing'"),
+        (member, "0. must be one of [4, 5]"),
         (holds, "two"),
     ],
 )
