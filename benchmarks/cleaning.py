@@ -22,13 +22,13 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 from main_job import run
 from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
 
 from kernelquarry.pipeline.benchmarks import index_benchmark
-from kernelquarry.pipeline.figures import ROOT, record
+from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.runners import DEFAULT, open_pipeline, run_pipeline
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Kept
@@ -200,7 +200,8 @@ def scale(sizes: Sequence[int]) -> None:
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "told.json")
-            ran = run([sys.executable, __file__, "one", str(size), str(place)], ROOT)
+            code = f"import cleaning, pathlib; cleaning.one({size}, pathlib.Path({str(place)!r}))"
+            ran = run([sys.executable, "-c", code], Path(__file__).parent)  # of a script, workers would import all
             told = json.loads(place.read_text())
         rates[size] = told["cpu_s"] / size
         print(f"{size:,}: {ran.seconds:.0f} s, {ran.peak_gb:.2f} GB, {told}", flush=True)
@@ -217,8 +218,7 @@ def one(size: int, place: Path) -> None:
     random_ = random.Random(size)
     index = place.with_suffix(SUFFIX)
     write_index(index, "made", "", [Problem("made", str(i), fingerprint_of(large(random_))) for i in range(300)])
-    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
-    pipeline = beam.Pipeline(options=options)
+    pipeline = open_pipeline(DEFAULT)
     kept = (
         pipeline
         | beam.Create([(size, start) for start in range(0, size, 1000)])
@@ -232,7 +232,7 @@ def one(size: int, place: Path) -> None:
     )
     path = place.with_suffix(".ends")
     _ = kept | beam.Map(partial(write_ends, path))
-    pipeline.run().wait_until_finish()
+    run_pipeline(pipeline)
     ends = json.loads(path.read_text())
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu_s = round(sum(usage.ru_utime + usage.ru_stime for usage in used), 1)
@@ -271,7 +271,7 @@ def large(random_: random.Random) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall", "duplicates", "scale", "one"))
+    parser.add_argument("what", choices=("recall", "duplicates", "scale"))
     parser.add_argument("argument", nargs="*", help="run directory; or numbers of modules")
     given = parser.parse_args()
     match given.what:
@@ -281,8 +281,6 @@ def main() -> None:
             duplicates(Path(*given.argument))
         case "scale":
             scale([int(n) for n in given.argument] or SIZES)
-        case "one":
-            one(int(given.argument[0]), Path(given.argument[1]))
 
 
 if __name__ == "__main__":

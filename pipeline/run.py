@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import resource
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from kernelquarry.transforms.stage import GPUS_BUSY
 from .funnel import ConservationError, StageCounts
 from .manifest import Fingerprint, StageManifest
 from .runners import DEFAULT, WorkerDied, open_pipeline, run_pipeline
-from .schema.arrow import count_records, from_plain, read_records, to_plain, write_shard
+from .schema.arrow import count_records, pack, read_records, unpack, write_shard
 from .schema.errors import UserError
 from .schema.files import digest, place, remove_tree
 from .schema.ids import sha256
@@ -104,23 +102,14 @@ class WriteOutcomes(beam.PTransform):
     def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, bytes]]:
         Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
         if not isinstance(outcome, Kept):
-            yield LOST, _pack(Loss.of(counted, outcome))
+            yield LOST, pack(Loss.of(counted, outcome))
         elif counted == self._stage:
             index = number_of(outcome.record.id) % self._shards
-            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", _pack(outcome.record)
+            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", pack(outcome.record)
 
     def _write(self, name: str, packed: Iterable[bytes]) -> None:
         kind = Loss if name == LOST else self._kind
-        write_sorted(self._directory / name, (_unpack(each, kind) for each in packed), kind)
-
-
-def _pack(record: Any) -> bytes:
-    """For its way to the worker that writes it: a runner holds a stage's records on it, and may look into each."""
-    return zlib.compress(json.dumps(to_plain(record)).encode(), level=1)
-
-
-def _unpack(packed: bytes, kind: type) -> Any:
-    return from_plain(json.loads(zlib.decompress(packed)), kind)
+        write_sorted(self._directory / name, (unpack(each, kind) for each in packed), kind)
 
 
 def number_of(id: str) -> int:

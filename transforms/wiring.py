@@ -17,6 +17,7 @@ import numpy as np
 from kernelquarry.filters.balance import NAMES, Caps, Keys, cap, keys_of
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.arrow import pack, unpack
 from kernelquarry.pipeline.schema.lessons import Lesson
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.parts import Part
@@ -31,7 +32,7 @@ from .decontaminate.fingerprint import fingerprint_all
 from .decontaminate.index import read_all
 from .decontaminate.plant import Controls, plant
 from .deduplicate.cluster import compare, component_of, connect, same_key
-from .deduplicate.deduplicate import Member, form_all, name_cluster, one_of, outcome_of, settle
+from .deduplicate.deduplicate import Fate, Member, form_all, name_cluster, one_of, outcome_of, settle
 from .deduplicate.form import COPIES, KIN, Form, Relation
 from .mine import mine_tree
 from .read import Corpus, read_once
@@ -156,12 +157,16 @@ class DeduplicateModules(beam.PTransform):
             stay | "Kin" >> _Connect(KIN) | "Name" >> beam.FlatMap(name_cluster),
         ) | "Fates" >> beam.Flatten()
         told = (
-            {"module": modules | "By id" >> beam.Map(lambda module: (module.id, module)), "fate": fates}
+            {"module": modules | "By id" >> beam.Map(lambda module: (module.id, pack(module))), "fate": fates}
             | "With fate" >> beam.CoGroupByKey()
-            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(outcome_of, found["module"], found["fate"]))
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(_fated, found["module"], found["fate"]))
         )
         outcomes = (errors, told) | beam.Flatten()
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
+
+
+def _fated(module: bytes, fate: Fate) -> Outcome[Probed]:
+    return outcome_of(unpack(module, Probed), fate)
 
 
 class _Connect(beam.PTransform):
@@ -330,15 +335,15 @@ class BalancePairs(beam.PTransform):
             fates.append(told | f"Over {name}" >> beam.Filter(lambda end: isinstance(end, Dropped)))
         over = fates | "Fates" >> beam.Flatten() | "By fate" >> beam.Map(lambda end: (end.id, end))
         outcomes = (
-            {"pairs": pairs | "By id" >> beam.Map(lambda pair: (pair.id, pair)), "over": over}
+            {"pairs": pairs | "By id" >> beam.Map(lambda pair: (pair.id, pack(pair))), "over": over}
             | "With fate" >> beam.CoGroupByKey()
             | "Outcome" >> beam.FlatMapTuple(lambda _, found: _balanced(found["pairs"], found["over"]))
         )
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("balance", outcome))
 
 
-def _balanced(pairs: Iterable[Pair], over: Iterable[Dropped]) -> list[Outcome[Pair]]:
-    return [*over] or [Kept(pair) for pair in pairs]
+def _balanced(pairs: Iterable[bytes], over: Iterable[Dropped]) -> list[Outcome[Pair]]:
+    return [*over] or [Kept(unpack(pair, Pair)) for pair in pairs]
 
 
 class TeachKernels(beam.PTransform):
