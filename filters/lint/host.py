@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Collection, Iterator
 
 from .names import TYPES, VIEWING, is_function
@@ -14,6 +15,9 @@ Function = ast.FunctionDef
 _STEPS = 3  # from name to name that a tensor is followed
 _CALLED = frozenset({"forward", "__call__"})
 _UNASKED = frozenset("__init__ reset_parameters init_weights extra_repr backward".split())  # not part of a forward
+# Conditions of where and for what a candidate runs: it is verified on a GPU, in evaluation mode.
+_THERE = re.compile(r"[\w.]+\.is_cuda|torch\.cuda\.is_available\(\)|[\w.]+\.device\.type (== 'cuda'|!= 'cpu')")
+_ELSEWHERE = re.compile(r"self\.training|[\w.]+\.is_cpu|[\w.]+\.device\.type (!= 'cuda'|== 'cpu')")
 
 
 class Host:
@@ -29,7 +33,7 @@ class Host:
         launches = [node for node in self.nodes if isinstance(node, ast.Name) and self._launches(node)]
         self.launched = {node.id for node in launches}
         self.launched_on_grids = {node.id for node in launches if isinstance(source.parents[node], ast.Subscript)}
-        self.launched_backward = self._named_in_backward(functions)
+        self.launched_elsewhere = self._named_elsewhere(functions)
         self.helpers = self._named_in_kernels()
         self.layers, self.stacks, self._state = self._attributes()
         self._tensors: dict[int, set[str]] = {id(node): self._tensors_of(node) for node in self._functions}
@@ -101,7 +105,7 @@ class Host:
                 if node in reached or node in self._source.kernels.values():
                     continue
                 reached.append(node)
-            for inner in ast.walk(node):
+            for inner in (node, *live(node)):
                 name = _name_of(inner)
                 if name not in _CALLED | _UNASKED:
                     waiting += [f for f in host if f.name == name and f not in reached]
@@ -128,9 +132,14 @@ class Host:
                 return id(node)
         return 0
 
-    def _named_in_backward(self, functions: list[Function]) -> set[str]:
-        """Kernels of a `torch.autograd.Function`'s backward, which forward does not launch."""
-        ways = [node for node in functions if node.name == "backward"]
+    def _named_elsewhere(self, functions: list[Function]) -> set[str]:
+        """What a `torch.autograd.Function`'s backward names, and what only runs in training or on another device:
+        kernels that forward does not launch."""
+        ways: list[ast.AST] = [node for node in functions if node.name == "backward"]
+        asked = [
+            node for node in self._source.nodes if isinstance(node, (ast.If, ast.IfExp)) and _asks_where(node.test)
+        ]
+        ways += [left for node in asked for left in _unheld(node)]
         return {node.id for way in ways for node in ast.walk(way) if isinstance(node, ast.Name)}
 
     def _named_in_kernels(self) -> set[str]:
@@ -218,22 +227,42 @@ def live(node: ast.AST) -> Iterator[ast.AST]:
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     """The children of a node that could run: not what stands behind a return, or under a condition that never holds."""
-    left_out: list[ast.AST] = []
-    if isinstance(node, (ast.If, ast.While)) and _holds(node.test) is not None:
-        left_out += node.orelse if _holds(node.test) else node.body
+    left_out = _unheld(node)
     if isinstance(node, ast.For) and _is_empty(node.iter):
         left_out += node.body
     for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
         if isinstance(body, list):
-            ends = next((at for at, child in enumerate(body) if isinstance(child, (ast.Return, ast.Raise))), len(body))
+            ends = next((at for at, child in enumerate(body) if _ends(child)), len(body))
             left_out += body[ends + 1 :]
     yield from (child for child in ast.iter_child_nodes(node) if child not in left_out)
+
+
+def _unheld(node: ast.AST) -> list[ast.AST]:
+    """What stands under the condition of `node` where that never holds."""
+    if not isinstance(node, (ast.If, ast.While, ast.IfExp)) or (holds := _holds(node.test)) is None:
+        return []
+    arm = node.orelse if holds else node.body
+    return list(arm) if isinstance(arm, list) else [arm]
+
+
+def _ends(statement: ast.AST) -> bool:
+    """Whether nothing behind it in its block runs."""
+    if isinstance(statement, ast.If) and (holds := _holds(statement.test)) is not None:
+        return any(map(_ends, statement.body if holds else statement.orelse))
+    return isinstance(statement, (ast.Return, ast.Raise))
+
+
+def _asks_where(test: ast.expr) -> bool:
+    texts = [ast.unparse(part) for part in ast.walk(test) if isinstance(part, ast.expr)]
+    return any(way.fullmatch(text) for way in (_THERE, _ELSEWHERE) for text in texts)
 
 
 def _holds(test: ast.expr) -> bool | None:
     """Whether a condition holds, None if that is not written down. No candidate is run as `__main__`."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
+    if _THERE.fullmatch(ast.unparse(test)) or _ELSEWHERE.fullmatch(ast.unparse(test)):
+        return _THERE.fullmatch(ast.unparse(test)) is not None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _holds(test.operand)
         return None if inner is None else not inner

@@ -37,7 +37,7 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
     if not source.kernels:
         yield source.tree, Rule.NO_KERNEL, "no function with triton.jit"
     for name in sorted(source.kernels.keys() - host.launched):
-        if name not in host.helpers | host.launched_backward:
+        if name not in host.helpers | host.launched_elsewhere:
             yield source.kernels[name], Rule.NOT_LAUNCHED, f"{name} is never launched"
     for name in sorted(host.launched_on_grids):
         if _stores_nothing(source.kernels[name]):

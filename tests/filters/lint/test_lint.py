@@ -217,6 +217,34 @@ def test_what_is_left_behind_the_class_is_no_work(behind: str) -> None:
     assert rules(KERNEL + MODEL.format(body="pass") + behind) == set()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.training:\n            return self.linear(out)",
+        "if x.device.type == 'cpu' or not torch.cuda.is_available():\n            return rectified(x)",
+        "if not x.is_cuda:\n            double[(1,)](x, out, size, BLOCK=64)\n            return torch.relu(x)",
+        "out = torch.relu(x) if x.device.type != 'cuda' else out",
+        "if x.is_cuda:\n            return out\n        return torch.relu(x)",
+    ],
+)
+def test_what_runs_in_training_or_without_a_gpu_is_not_looked_at(body: str) -> None:
+    helper = "def rectified(values): return torch.relu(values)\n"
+    code = KERNEL + helper + MODEL.format(body=body)
+    assert rules(code) == set()
+    for old in ("self.training", "not x.is_cuda", "!= 'cuda'", "== 'cpu'", "x.is_cuda"):
+        if old in body:
+            other = {"!= 'cuda'": "== 'cuda'", "== 'cpu'": "== 'cuda'"}.get(old, "x.is_contiguous()")
+            assert rules(code.replace(old, other)) == {Rule.TORCH_COMPUTE}
+            return
+    raise AssertionError(body)
+
+
+def test_a_kernel_of_training_alone_is_not_missed() -> None:
+    second = KERNEL + KERNEL.replace("double", "triple")
+    assert rules(second + MODEL.format(body="if self.training: triple[(1,)](x, out, size, BLOCK=64)")) == set()
+    assert rules(second + MODEL.format(body="if False: triple[(1,)](x, out, size, BLOCK=64)")) == {Rule.NOT_LAUNCHED}
+
+
 def test_a_mixed_candidate_may_use_what_it_declares() -> None:
     code = KERNEL + MODEL.format(body="out = F.linear(out, self.weight)\n        out = self.linear(out)")
     assert rules(code, ("aten.addmm",)) == set()

@@ -200,7 +200,8 @@ class BatchedBuilder(InterpreterBuilder):
 
     def create_select(self, cond: TensorHandle, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
         chosen = cond.data.reshape(cond.data.shape + (1,) * (lhs.data.ndim - cond.data.ndim))
-        return TensorHandle(np.where(chosen, lhs.data, rhs.data), lhs.dtype.scalar)
+        other = rhs.data.astype(lhs.data.dtype, copy=False)  # atomics on floats choose among bits of either sign
+        return TensorHandle(np.where(chosen, lhs.data, other), lhs.dtype.scalar)
 
     def create_fma(self, x: TensorHandle, y: TensorHandle, z: TensorHandle) -> TensorHandle:
         return self.binary_op(self.binary_op(x, y, np.multiply), z, np.add)

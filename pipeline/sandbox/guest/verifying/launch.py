@@ -41,6 +41,8 @@ def install() -> None:
     tl.tensor.__index__ = lambda self: int(uniform(self.handle.data))
     tl.tensor.__bool__ = lambda self: True if self.type.is_block() else bool(uniform(self.handle.data))
     tl.tensor.T = property(lambda self: tl.trans(self))
+    # What an operator makes of a constant of the file and a value of the kernel is no constant.
+    tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
     interpreter._logical = _logical  # the rewriter's name for it: Triton copies its own globals into a kernel's
     InterpretedFunction.run = _run

@@ -237,6 +237,39 @@ def boolean_operators_work_on_blocks():
     expect(out, ((x < -1) | ((x > 0) & ~(x > 1))).float())
 
 
+SLOPE: tl.constexpr = tl.constexpr(1.5)
+HALF = tl.constexpr(0.5)
+
+
+@triton.jit
+def piecewise(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr + tl.arange(0, N), tl.where(x > HALF, SLOPE * x, HALF - x) / (SLOPE - HALF))
+
+
+@case
+def a_constant_of_the_file_may_stand_on_the_left():
+    x, out = randn(64), torch.empty(64)
+    piecewise[(1,)](x, out, N=64)
+    expect(out, torch.where(x > 0.5, 1.5 * x, 0.5 - x))
+
+
+@triton.jit
+def column_extremes(x_ptr, most_ptr, least_ptr, N: tl.constexpr):
+    column = tl.arange(0, N)
+    x = tl.load(x_ptr + tl.program_id(0) * N + column)
+    tl.atomic_max(most_ptr + column, x)
+    tl.atomic_min(least_ptr + column, x)
+
+
+@case
+def atomic_extremes_of_floats():
+    x = randn(10, 16)
+    most, least = torch.full((16,), -float("inf")), torch.full((16,), float("inf"))
+    column_extremes[(10,)](x, most, least, N=16)
+    assert most.equal(x.amax(0)) and least.equal(x.amin(0))
+
+
 @triton.jit
 def transpose(x_ptr, out_ptr, M, N, BLOCK: tl.constexpr):
     source = tl.make_block_ptr(x_ptr, (M, N), (N, 1), (0, 0), (BLOCK, BLOCK), (1, 0))
