@@ -11,6 +11,7 @@ This narrows what a candidate can hide; an executor that replays its launches ne
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from string import Formatter
@@ -44,7 +45,12 @@ _GATEWAYS = frozenset(
     "multiprocessing os pathlib pickle resource runpy shutil signal socket subprocess sys tempfile threading torch "
     "traceback triton types weakref".split()
 )
-# What modules of torch and Triton import for themselves, but for what they have of the same name.
+# Attributes that lead from a generator, a coroutine or an exception to frames.
+_FRAMES = frozenset(
+    "ag_await ag_code ag_frame cr_await cr_code cr_frame cr_origin f_back f_builtins f_code f_globals f_locals f_trace "
+    "gi_code gi_frame gi_yieldfrom tb_frame tb_next".split()
+)
+# What modules import for themselves, but for what those of torch and Triton have of the same name.
 _LEFT_THERE = (sys.stdlib_module_names | {"container_abcs", "np", "numpy"}) - {"math", "select", "trace"}
 # Parts of torch and Triton that run code, read memory, change what all share, or tell where they run.
 _WITHHELD = {
@@ -71,6 +77,12 @@ _WITHHELD = {
 }
 # Of a tensor: its values, unseen, or where they are; of a value in a kernel: what stands for it while it is compiled.
 _METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage untyped_storage".split())
+_OF_TENSORS = frozenset("_cdata _typed_storage _use_count _version".split())  # whatever `self` is
+# Of torch: what sets, or tells, how it was built and what it does for all.
+_SETTINGS = tuple(
+    "autocast_decrement autocast_increment get_autocast has_ init_ is_anomaly is_autocast is_warn set_".split()
+)
+_HARMLESS_SETTINGS = frozenset({"set_grad_enabled"})
 # What guests answer of a GPU that they do not have; all else there could tell one from another.
 _ANSWERED = frozenset(
     "amp current_device device device_count device_of empty_cache get_device_capability get_device_name "
@@ -86,8 +98,12 @@ _EXCEPTIONS = frozenset(
 _BUILTINS = frozenset(
     "__import__ breakpoint compile delattr dir eval exec globals hash id locals memoryview open vars".split()
 )
+_DECORATING_KERNELS = frozenset(("triton.autotune", "triton.heuristics", "triton.jit"))
+# Arguments that a check has no use for: a clock that only a tuner asks, warnings with the names of their files.
+_NOT_GIVEN = {"triton.autotune": "do_bench", "warnings.catch_warnings": "record"}
 # Each sets attributes of what it decorates, so that is a definition in the file.
 _DECORATORS = frozenset(("dataclasses.dataclass", "functools.wraps"))
+_HOOK = re.compile(r"_?register_(?!load_state_dict|state_dict)\w*hook")
 _ABSTRACT = ("abc.", "collections.abc.", "numbers.", "typing.")
 _DEFINED = frozenset(
     "__call__ __contains__ __getitem__ __init__ __iter__ __len__ __new__ __post_init__ __repr__ __setitem__ "
@@ -182,7 +198,7 @@ class _Reader:
                 origin = _origin(node.module or "")
                 hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
                 hidden += [name for name in names if _is_withheld(node.module or "", name)]
-                if origin in ("torch", "triton", "triton.language"):
+                if node.module not in _OFFERED:
                     hidden += [name for name in names if name in _LEFT_THERE and name not in whole]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
@@ -209,6 +225,12 @@ class _Reader:
         for name, kernel in self._kernels.items():
             if kernel not in top or bound.count(name) > 1:
                 yield kernel, Rule.KERNEL_TOUCHED, f"defines the kernel {name} under a condition or twice"
+            for decorator in kernel.decorator_list:
+                if (
+                    self._path(decorator.func if isinstance(decorator, ast.Call) else decorator)
+                    not in _DECORATING_KERNELS
+                ):
+                    yield decorator, Rule.KERNEL_TOUCHED, f"decorates a kernel with {ast.unparse(decorator)}"
         for node in top:
             if self._path(ast.Name(node.name)).startswith("triton"):
                 yield node, Rule.KERNEL_TOUCHED, f"defines {node.name}, which is Triton's"
@@ -224,8 +246,13 @@ class _Reader:
         if _is_withheld(self._path(node.value), node.attr):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         path = self._path(node)
-        if path.startswith(("torch.", "triton.")) and (node.attr in _LEFT_THERE or path == "torch.nn.functional.math"):
+        left_there = node.attr in _LEFT_THERE and path not in _IMPORTS and self._path(node.value) not in ("", *_OFFERED)
+        if left_there or path == "torch.nn.functional.math":
             yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if path == "triton.jit" and not self._decorates(node):
+            yield Rule.KERNEL_TOUCHED, f"makes a kernel of what is no definition: {ast.unparse(node)}"
+        if _HOOK.fullmatch(node.attr):
+            yield Rule.SPECIAL_METHOD, f"a hook: {ast.unparse(node)}"
         if path.startswith(_ABSTRACT) and node.attr == "register":
             yield Rule.SETS_SHARED, ast.unparse(node)
         if node.attr.startswith("register_module_"):
@@ -266,6 +293,8 @@ class _Reader:
             above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
             mine = root(base) not in self._shared
             return (node.attr == "__name__" and mine) or (above and node.attr in ("__init__", "__new__"))
+        if node.attr in _OF_TENSORS:
+            return False
         return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx", *self._classes)
 
     def _may_set(self, node: ast.Attribute) -> bool:
@@ -287,6 +316,8 @@ class _Reader:
                 yield Rule.BY_NAME, node.id
             if self._path(node) in _DECORATORS and not self._decorates(node):
                 yield Rule.SETS_SHARED, f"{self._path(node)} of what is defined elsewhere"
+            if self._path(node) == "triton.jit" and not self._decorates(node):
+                yield Rule.KERNEL_TOUCHED, f"makes a kernel of what is no definition: {node.id}"
             module, _, name = self._path(node).rpartition(".")
             if self._starred and name == node.id and name in _WITHHELD[_origin(module)]:
                 yield Rule.HIDDEN_NAME, f"{module}.{name}"
@@ -312,14 +343,23 @@ class _Reader:
         if name in _BY_NAME:
             text = _start(node.args[1]) if len(node.args) > 1 else ""
             owner = root(node.args[0]) if node.args else ""
-            if not text or _is_hidden(text, "") or owner in self._shared or owner in self._kernels:
+            if not text or self._leads_on(node.args[1], text) or owner in self._shared or owner in self._kernels:
                 yield Rule.BY_NAME, ast.unparse(node)
+        if any(keyword.arg == _NOT_GIVEN.get(self._path(node.func), "") for keyword in node.keywords):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name == "type" and len(node.args) + len(node.keywords) != 1:
             yield Rule.SPECIAL_METHOD, f"makes a class without a statement: {ast.unparse(node)}"
         if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if name in ("isinstance", "str", "repr") and node.args and root(node.args[0]) in self._kernels:
             yield Rule.KERNEL_TOUCHED, ast.unparse(node)
+
+    def _leads_on(self, node: ast.AST, start: str) -> bool:
+        """Whether the name that is looked up, or one with this `start` if it is put together, is hidden."""
+        if isinstance(node, ast.Constant):
+            return start in _METHODS or _is_hidden(start, "")
+        hidden = _METHODS | _GATEWAYS | _FRAMES | _OF_KERNELS
+        return start.startswith("_") or any(name.startswith(start) for name in hidden)
 
     def _is_function(self, node: ast.AST) -> bool:
         """Whether it is one, or a method, of a module that is imported: what is printed of it is where it is."""
@@ -384,7 +424,9 @@ def _is_withheld(module: str, name: str) -> bool:
 
 
 def _is_hidden(attribute: str, origin: str) -> bool:
-    return attribute.startswith("_") or attribute in _GATEWAYS or attribute in _WITHHELD[origin]
+    if attribute.startswith("_") or attribute in _GATEWAYS | _FRAMES | _WITHHELD[origin]:
+        return True
+    return origin == "torch" and attribute.startswith(_SETTINGS) and attribute not in _HARMLESS_SETTINGS
 
 
 def _reads(text: str) -> bool:

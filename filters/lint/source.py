@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
+import tokenize
 from functools import cached_property
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
@@ -15,11 +17,15 @@ _DEEPEST = 200  # in Python's tree; what is deeper, as a sum of so many terms is
 class Source:
     """The tree of a source, with what every rule asks of it.
 
-    Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does.
+    Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does, and where a comment says that the
+        file has another encoding: Triton reads a kernel's text from the file.
     """
 
     def __init__(self, code: str) -> None:
         self.tree = parse(code)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code.encode()).readline)
+        if encoding != "utf-8":
+            raise ValueError(f"a comment says that it is {encoding}")
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         depth: dict[ast.AST, int] = {self.tree: 0}

@@ -19,6 +19,8 @@ def test_honest_sources_pass(path) -> None:
     "code",
     [
         "from triton import jit",
+        "from copy import copy\nfrom collections import deque",
+        "def f(self, hook):\n    self.register_load_state_dict_post_hook(hook)",
         "from triton.language.extra import libdevice",
         "def f(self, x):\n    self._scale = getattr(self, f'scale_{x}')",
         "class A:\n    def __init__(self):\n        super().__init__()",
@@ -45,6 +47,21 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
     ("code", "evidence"),
     [
         ("import ctypes", "imports ctypes"),
+        ("(x for x in y).gi_frame", "gi_frame"),
+        ("error.with_traceback(None).tb_frame", "tb_frame"),
+        ("import typing\ntyping.operator", "typing.operator"),
+        ("from typing import operator", "imports operator"),
+        ("getattr(x, f'data{y}')", "getattr(x, f'data{y}')"),
+        ("getattr(x, 'data_ptr')", "getattr(x, 'data_ptr')"),
+        ("def f(self):\n    return self._version", "self._version"),
+        ("torch.has_cuda", "torch.has_cuda"),
+        ("torch.set_warn_always(True)", "torch.set_warn_always"),
+        ("import warnings\nwarnings.catch_warnings(record=True)", "record=True"),
+        ("x.register_hook(f)", "a hook: x.register_hook"),
+        ("from triton import jit\nk = jit(f)", "makes a kernel of what is no definition: jit"),
+        ("jit = triton.jit\n@jit\ndef k(): pass", "makes a kernel of what is no definition: triton.jit"),
+        ("import functools\n@triton.jit\n@functools.wraps(f)\ndef k(): pass", "decorates a kernel with"),
+        ("@triton.autotune([], key=[], do_bench=f)\n@triton.jit\ndef k(): pass", "do_bench=f"),
         ("from torch import *\nget_num_threads()", "torch.get_num_threads"),
         ("print(__name__)", "__name__"),
         ("import typing\ntyping.get_type_hints(f)", "get_type_hints"),
@@ -124,6 +141,11 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
 )
 def test_ways_around_the_recorders_are_named(code: str, evidence: str) -> None:
     assert evidence in forbidden(f"import torch\nimport triton\n{code}\n")
+
+
+def test_a_file_has_no_other_encoding() -> None:
+    assert forbidden("# coding: utf-8\n") == ""
+    assert "a comment says that it is utf-7" in forbidden("# coding: utf-7\n")
 
 
 def test_the_line_is_told() -> None:
