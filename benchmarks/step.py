@@ -1,7 +1,7 @@
 """Where the time of a step of supervised training goes: a few steps of a recipe, as it trains, under torch's profiler.
 
     python benchmarks/step.py --dataset out/default/dataset
-    python benchmarks/step.py --dataset out/default/dataset --set model.narrow=false --out wide.txt
+    python benchmarks/step.py --dataset out/default/dataset --set sft.compile=false --out plain.txt
 
 The first steps compile and are not counted; those behind them are timed, and some more are looked at. It says how many
 tokens a second were seen, what share of the GPU's arithmetic that is, how long the GPU had nothing to do, what kinds of

@@ -29,7 +29,6 @@ class ModelSection(_Section):
     context: Positive  # tokens of a row, prompt and answer; longer ones are left out and counted
     chat: str = ""  # file of `chat/` in place of the model's own chat template; "" keeps that
     dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; float32 weights are kept
-    narrow: bool = False  # layers hand on values of `dtype`, as at inference; autocast would leave them float32
     # varlen: packed rows by torch's own flash attention; with sdpa, every token of a device meets every other
     attention: Literal["sdpa", "varlen", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
 
@@ -68,6 +67,7 @@ class OptimiserSection(_Section):
 class SftSection(OptimiserSection):
     batch: Positive  # packed sequences a step, over all devices
     packing: bool = True
+    thinking: bool = False  # answers say first what the columns of their row tell: operators, state, sizes, kernels
     renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row, in each epoch, under other names: see renaming.py
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.chats import examples, question
+from kernelquarry.pipeline.chats import examples, plan, question
 from kernelquarry.pipeline.prompts import Message, answer, ask
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.schema.errors import UserError
@@ -86,14 +86,14 @@ def prompt_of(pair: Pair) -> list[Message]:
     return ask(pair.python_code)
 
 
-def chat_of(pair: Pair) -> list[Message]:
-    """As the pair's kernel answers: asked for the sizes that it takes."""
-    return [*question(pair), answer(pair.triton_code)]
+def chat_of(pair: Pair, thinking: bool = False) -> list[Message]:
+    """As the pair's kernel answers: asked for the sizes that it takes, and after thinking what the columns tell."""
+    return [*question(pair), answer(pair.triton_code, plan(pair) if thinking else "")]
 
 
-def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int) -> Fitted:
+def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int, thinking: bool = False) -> Fitted:
     """Those whose whole chat has at most `tokens` tokens."""
-    return _fitted(pairs, [_length(tokenizer, chat_of(pair), False) for pair in pairs], tokens)
+    return _fitted(pairs, [_length(tokenizer, chat_of(pair, thinking), False) for pair in pairs], tokens)
 
 
 def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int = 0) -> Fitted:
@@ -123,11 +123,11 @@ def taught(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if examples(pair)]
 
 
-def sft_rows(pairs: Iterable[Pair]) -> Any:
+def sft_rows(pairs: Iterable[Pair], thinking: bool = False) -> Any:
     """A `datasets.Dataset` of chats."""
     from datasets import Dataset
 
-    return Dataset.from_list([{"messages": chat_of(pair)} for pair in pairs])
+    return Dataset.from_list([{"messages": chat_of(pair, thinking)} for pair in pairs])
 
 
 def grpo_rows(pairs: Iterable[Pair]) -> Any:

@@ -117,23 +117,11 @@ def load_model(section: ModelSection, path: str) -> Any:
 
     register()
     try:
-        model = AutoModelForCausalLM.from_pretrained(
+        return AutoModelForCausalLM.from_pretrained(
             path, dtype=torch.float32, attn_implementation=section.attention, use_cache=False
         )
     except (OSError, ValueError, ImportError) as error:
         raise UserError(f"{path}: no model: {_line(error)}") from None
-    if section.narrow:
-        model.get_input_embeddings().register_forward_hook(_narrowed)
-    return model
-
-
-def _narrowed(module: Any, inputs: Any, output: Any) -> Any:
-    """What the embedding gives, in the dtype of the computation: all that layers add to it has that already, and
-    between products of matrices half as many bytes move."""
-    import torch
-
-    kind = output.device.type
-    return output.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else output
 
 
 def _line(error: Exception) -> str:

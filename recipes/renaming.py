@@ -57,10 +57,7 @@ def renamed(pairs: Sequence[Pair], copies: int, seed: int = 0) -> Iterator[Pair]
                     changes[old] = new
                     taken.add(new)
             module, kernel = _replaced(pair.python_code, changes), _replaced(pair.triton_code, changes)
-            first, *others = pair.workloads  # the prompt may name what the first call brings
-            tensors = tuple(replace(tensor, name=changes.get(tensor.name, tensor.name)) for tensor in first.tensors)
-            workloads = (replace(first, tensors=tensors), *others)
-            yield replace(pair, python_code=module, triton_code=kernel, workloads=workloads)
+            yield replace(_columns(pair, changes), python_code=module, triton_code=kernel)
 
 
 def names(module: str, kernel: str) -> Names:
@@ -123,6 +120,16 @@ def _everywhere() -> frozenset[str]:
 def _leads(new: str, name: str) -> bool:
     """Whether a name is `new`, or something that is made of it."""
     return name == new or name.startswith(new + "_")
+
+
+def _columns(pair: Pair, changes: dict[str, str]) -> Pair:
+    """With new names for the state and for what the first call brings: a chat may tell of them."""
+    first, *others = pair.workloads
+    tensors = tuple(replace(tensor, name=changes.get(tensor.name, tensor.name)) for tensor in first.tensors)
+    state = tuple(
+        replace(entry, name=".".join(changes.get(part, part) for part in entry.name.split("."))) for entry in pair.state
+    )
+    return replace(pair, workloads=(replace(first, tensors=tensors), *others), state=state)
 
 
 def _replaced(text: str, changes: dict[str, str]) -> str:

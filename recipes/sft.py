@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .data import fit_chats, load_pairs, sft_rows, split_of, taught
+from kernelquarry.pipeline.schema.records import Pair
+
+from .data import Fitted, fit_chats, load_pairs, sft_rows, split_of, taught
 from .renaming import renamed
 from .training import Ask, Trained, arguments, lora_config, train_stage
 
@@ -19,13 +21,14 @@ def train(ask: Ask) -> Trained:
     def make(model: Any, tokenizer: Any, stage: Path) -> Any:
         from trl import SFTConfig, SFTTrainer
 
-        pairs = load_pairs(ask.dataset, recipe.held_out)
-        fitted = fit_chats(split_of(taught(pairs), "train"), tokenizer, recipe.model.context)
-        own = fitted.some("model.context", recipe.rows)
-        others = fit_chats(list(renamed(own, recipe.sft.renamed)), tokenizer, recipe.model.context).pairs
-        held_out = [pair for pair in taught(pairs) if pair.split == "validation"]
-        seen = fit_chats(held_out, tokenizer, recipe.model.context).pairs[:_HELD_OUT]
-        section = recipe.sft
+        section, pairs = recipe.sft, load_pairs(ask.dataset, recipe.held_out)
+
+        def fitted(rows: list[Pair]) -> Fitted:
+            return fit_chats(rows, tokenizer, recipe.model.context, section.thinking)
+
+        own = fitted(split_of(taught(pairs), "train")).some("model.context", recipe.rows)
+        others = fitted(list(renamed(own, section.renamed))).pairs
+        seen = fitted([pair for pair in taught(pairs) if pair.split == "validation"]).pairs[:_HELD_OUT]
         config = SFTConfig(
             **arguments(section, recipe.model, stage, section.batch),
             max_length=recipe.model.context,
@@ -39,8 +42,8 @@ def train(ask: Ask) -> Trained:
         return SFTTrainer(
             model=model,
             args=config,
-            train_dataset=sft_rows([*own, *others]),
-            eval_dataset=sft_rows(seen) if seen else None,
+            train_dataset=sft_rows([*own, *others], section.thinking),
+            eval_dataset=sft_rows(seen, section.thinking) if seen else None,
             processing_class=tokenizer,
             peft_config=lora_config(section),
         )

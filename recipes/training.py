@@ -123,7 +123,9 @@ def arguments(section: OptimiserSection, model: ModelSection, stage: Path, seque
         "save_steps": section.save_steps,
         "save_total_limit": section.keep_checkpoints,
         "logging_steps": section.log_steps,
-        "logging_nan_inf_filter": False,  # it would wait for the GPU in every step
+        # Neither looking for NaN nor copying a batch waits for the GPU, so that the next batch is made beside its work.
+        "logging_nan_inf_filter": False,
+        "accelerator_config": {"non_blocking": cuda},
         "report_to": section.report_to,
         "seed": section.seed,
         "disable_tqdm": None,

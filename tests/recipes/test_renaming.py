@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from factories import make_pairs, make_workload
 
-from kernelquarry.pipeline.schema.records import Pair, TensorSpec
+from kernelquarry.pipeline.schema.records import Pair, StateSpec, TensorSpec
 from kernelquarry.recipes.data import chat_of
 from kernelquarry.recipes.renaming import names, renamed
 
@@ -86,16 +87,20 @@ def test_both_texts_and_what_is_made_of_a_name_agree() -> None:
     assert changed
 
 
-def test_the_prompt_has_the_new_names_too() -> None:
+def test_the_chat_has_the_new_names_too() -> None:
     workload = replace(make_workload(5, 8), tensors=(TensorSpec("image", (5, 8), "float32"),))
+    state = (StateSpec("scale", "parameter", (8,), "float32", 1.0, 0.0, 1.0),)
     pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
-    pair = replace(pair, workloads=(workload,), guards=("input0_1 <= 31",), shape_general=True)
+    pair = replace(pair, workloads=(workload,), guards=("input0_1 <= 31",), shape_general=True, state=state)
     told = set()
     for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
         name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
-        assert f"for inputs with `{name}.shape[1] <= 31`." in chat_of(other)[1]["content"]
-        told.add(name)
-    assert len(told) > 1
+        _, asked, answered = chat_of(other, thinking=True)
+        assert f"for inputs with `{name}.shape[1] <= 31`." in asked["content"]
+        (scale,) = re.findall(r"self\.(\w+) = nn\.Parameter", other.triton_code)
+        assert f"It owns `{scale}` [8];" in answered["content"] and f"brings `{name}` [5, 8]" in answered["content"]
+        told |= {name, scale}
+    assert len(told) > 3
 
 
 def test_what_is_drawn_follows_from_the_seed() -> None:

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 
+from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.recipes.config import ModelSection, load_recipe
+from kernelquarry.recipes import sft
+from kernelquarry.recipes.config import load_recipe
 from kernelquarry.recipes.curves import series
+from kernelquarry.recipes.data import sft_rows
 from kernelquarry.recipes.folder import last_checkpoint
-from kernelquarry.recipes.models import load_model
 from kernelquarry.recipes.sft import train
 from kernelquarry.recipes.training import Ask
 
@@ -50,22 +51,19 @@ def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tm
     assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
 
 
-def test_layers_hand_on_what_they_compute_with(tiny_model: Path) -> None:
-    found = []
-    for narrow in (False, True):
-        section = ModelSection(name=str(tiny_model), context=100, narrow=narrow)
-        model = load_model(section, section.name)
-        given: list[torch.Tensor] = []
-        model.model.norm.register_forward_pre_hook(lambda module, inputs, given=given: given.append(inputs[0]))
-        ids = torch.arange(2, 50)[None]
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = model(input_ids=ids, labels=ids).loss
-        loss.backward()
-        assert all(weight.grad.dtype == weight.dtype == torch.float32 for weight in model.parameters())
-        model(input_ids=ids)  # without autocast, all is float32
-        found.append((given[0].dtype, given[1].dtype, loss.item()))
-    assert [dtypes for *dtypes, _ in found] == [[torch.float32] * 2, [torch.bfloat16, torch.float32]]
-    assert found[0][2] == pytest.approx(found[1][2], rel=0.01)
+def test_answers_may_think_first(
+    dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught = []
+    monkeypatch.setattr(sft, "sft_rows", lambda *asked: taught.append(sft_rows(*asked)) or taught[-1])
+    for thinking in ("false", "true"):
+        changes = [f"sft.thinking={thinking}", "sft.steps=1", "model.context=3000"]
+        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / thinking))
+    plain, _, thought, _ = ([row["messages"] for row in each] for each in taught)
+    assert [chat[:2] for chat in plain] == [chat[:2] for chat in thought]
+    for old, new in zip(plain, thought, strict=True):
+        assert new[2]["content"].startswith("<think>\nThe module runs ")
+        assert read_answer(new[2]["content"]) == read_answer(old[2]["content"])
 
 
 def test_an_epoch_has_the_renamed_rows_too(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
@@ -118,6 +116,8 @@ def test_what_cannot_be_trained_is_told(
 
 
 def test_a_full_memory_names_the_knobs() -> None:
+    import torch
+
     from kernelquarry.recipes.training import suggesting
 
     with pytest.raises(UserError, match=r"lower sft\.per_device"), suggesting("sft"):
