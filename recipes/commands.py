@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .training import Trained
 
 ConfigOption = Annotated[str, typer.Option("--config", help="Recipe by name, or a TOML file.  [default: fits here]")]
-DatasetOption = Annotated[str, typer.Option(help="Dataset folder, or id on the Hub.")]
+DatasetOption = Annotated[str, typer.Option(help="Dataset folder, or id on the Hub; several with commas between.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Folder of the training.  [default: out/train/CONFIG]")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change of the recipe: section.key=value.")]
 ModelOption = Annotated[str, typer.Option("--model", help="Begin with this model in place of the recipe's.")]

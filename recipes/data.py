@@ -41,17 +41,21 @@ def load_pairs(dataset: str, held_out: float = 0.0) -> list[Pair]:
     """The pairs of a dataset folder, or of a dataset on the Hub, by id.
 
     Args:
+        dataset: its folder or id; several have commas between.
         held_out: share of the clusters that make the test split, the dataset's own among them; the others are for
             training. 0 keeps the dataset's splits.
 
     Raises:
         UserError: there is no such dataset, or it is of another schema.
     """
-    folder = Path(dataset)
-    if not folder.is_dir():
-        folder = _download(dataset)
-    pairs = sorted(read_rows(folder), key=lambda pair: pair.id)
+    found = {pair.id: pair for name in dataset.split(",") for pair in read_rows(_folder(name))}
+    pairs = [found[id] for id in sorted(found)]
     return [with_split(pair, Shares(0.0, held_out)) for pair in pairs] if held_out else pairs
+
+
+def _folder(dataset: str) -> Path:
+    folder = Path(dataset)
+    return folder if folder.is_dir() else _download(dataset)
 
 
 def _download(dataset: str) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from factories import make_pair
 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
@@ -22,6 +23,7 @@ from kernelquarry.recipes.data import (
     taught,
 )
 from kernelquarry.recipes.models import load_tokenizer
+from kernelquarry.transforms.write import write_rows
 
 
 def tokenizer_at(path: Path, chat: str = "chatml.jinja") -> object:
@@ -45,6 +47,14 @@ def test_a_share_of_the_clusters_is_held_out(dataset: Path) -> None:
     assert {pair.split for pair in half} <= {"train", "test"}
     held = [{pair.id for pair in pairs if pair.split == "test"} for pairs in (half, more)]
     assert held[0] <= held[1]
+
+
+def test_several_datasets_are_one(dataset: Path, tmp_path: Path, pairs: list[Pair]) -> None:
+    others = [make_pair(triton_code="# another\n", cluster="b" * 8, split="train"), pairs[0]]
+    write_rows(tmp_path, Path("data/pairs"), Pair, others)
+    assert load_pairs(f"{dataset},{tmp_path}") == sorted([*pairs, others[0]], key=lambda pair: pair.id)
+    with pytest.raises(UserError, match="nothing"):
+        load_pairs(f"{dataset},{tmp_path / 'nothing'}")
 
 
 def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Path) -> None:

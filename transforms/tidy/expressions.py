@@ -205,6 +205,9 @@ class Expressions:
 
     def _cast(self, value: ast.expr, dtype: ast.expr) -> tuple[ast.expr, Value]:
         new, known = self.expression(value)
+        if isinstance(dtype, ast.Attribute) and dtype.attr == "dtype":  # "x.to(y.dtype)"
+            like, of = self.expression(dtype.value)
+            dtype = parsed(f"tl.{of.dtype}") if of.dtype else ast.Attribute(like, "dtype", ast.Load())
         wanted = ast.unparse(dtype).removeprefix("tl.")
         if known.literal:
             return forms.cast_literal(new, wanted), Value(dtype=wanted, literal=True)

@@ -91,6 +91,8 @@ CASES = [
          _layers("self.conv = nn.Conv2d(4, 4, 3, padding=1, groups=4)", "self.bn = nn.BatchNorm2d(4)"), 1),
     Case("conv2d_one_pixel", "self.conv(x).flatten(1)", _x((5, 4, 3, 3), (7, 4, 3, 3)),
          _layers("self.conv = nn.Conv2d(4, 20, 3)"), 1),
+    Case("conv2d_shrunk", "F.softshrink(self.conv(x), 0.2)", _x((2, 32, 5, 7), (3, 32, 6, 4)),
+         _layers("self.conv = nn.Conv2d(32, 32, 1, bias=False)"), 1),
     Case("conv3d", "self.conv(x)", _x((2, 4, 5, 6, 7), (3, 4, 4, 7, 5)),
          _layers("self.conv = nn.Conv3d(4, 8, 3, padding=1)"), 1),
     Case("conv_transposed_1d", "self.conv(x)", _x((2, 6, 9), (3, 6, 13)),
