@@ -100,27 +100,27 @@ def kind_of(kernel: str) -> str:
 
 
 def told(watch: Watch, peak: float) -> str:
-    """What was found, as text."""
+    """What was found, as text; the share of the arithmetic, and kinds of kernels, where there is a GPU."""
     rate = watch.tokens / watch.seconds
-    squares = sum(float(starts.diff().double().square().sum()) for starts in watch.rows)
-    products = 7  # of squares: two in the forward and five in the backward, of half of all pairs of tokens
-    attention = products * squares * watch.width * watch.layers / watch.seconds
     each, ms = watch.tokens / watch.steps, 1e3 * watch.seconds / watch.steps
-    lines = [
-        f"{each:,.0f} tokens a step in {ms:.0f} ms: {rate:,.0f} a second",
-        f"{100 * 6 * watch.weights * rate / peak:.1f} % of the arithmetic by 6 for each weight; attention, "
-        f"which that leaves out, is {100 * attention / peak:.1f} % more",
-    ]
+    lines = [f"{each:,.0f} tokens a step in {ms:.0f} ms: {rate:,.0f} a second"]
     kernels = [event for event in watch.profile.events() if event.device_type == DeviceType.CUDA]
     kernels = [event for event in kernels if not event.is_user_annotation]
     table = watch.profile.key_averages().table
     if not kernels:
         return "\n".join([*lines, "", table(sort_by="self_cpu_time_total", row_limit=30, max_name_column_width=70)])
+    squares = sum(float(starts.diff().double().square().sum()) for starts in watch.rows)
+    products = 7  # of squares: two in the forward and five in the backward, of half of all pairs of tokens
+    attention = products * squares * watch.width * watch.layers / watch.seconds
     times = Counter[str]()
     for event in kernels:
         times[kind_of(event.name)] += event.device_time
     busy, whole = sum(times.values()), 1e6 * watch.looked_at_s
-    lines += [f"{100 * (1 - busy / whole):5.1f} %  nothing to do, while it was looked at"]
+    lines += [
+        f"{100 * 6 * watch.weights * rate / peak:.1f} % of the arithmetic by 6 for each weight; attention, "
+        f"which that leaves out, is {100 * attention / peak:.1f} % more",
+        f"{100 * (1 - busy / whole):5.1f} %  nothing to do, while it was looked at",
+    ]
     lines += [f"{100 * time / whole:5.1f} %  {kind}" for kind, time in times.most_common()]
     lines += ["", table(sort_by="self_device_time_total", row_limit=30, max_name_column_width=90)]
     lines += ["", table(sort_by="device_time_total", row_limit=30, max_name_column_width=90)]

@@ -105,8 +105,8 @@ def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int 
     prompts = [_length(tokenizer, prompt_of(pair), True) for pair in pairs]
     if not kernel:
         return _fitted(pairs, prompts, tokens)
-    chats = [_length(tokenizer, chat_of(pair), False) for pair in pairs]
-    asked = [prompt if chat - prompt <= kernel else tokens + 1 for prompt, chat in zip(prompts, chats, strict=True)]
+    kernels = [_length(tokenizer, chat_of(pair), False) - _length(tokenizer, question(pair), True) for pair in pairs]
+    asked = [prompt if own <= kernel else tokens + 1 for prompt, own in zip(prompts, kernels, strict=True)]
     return _fitted(pairs, asked, tokens)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 from corpus import HERE
+from torch.autograd import DeviceType
 
 sys.path.append(str(HERE.parent / "benchmarks"))
 import step
@@ -28,6 +31,44 @@ def test_a_step_is_timed_and_profiled(
     assert 2 * 1000 < tokens <= 2 * 2600  # two sequences of the context, packed
     assert rate == pytest.approx(tokens / (ms / 1000), rel=0.1)
     assert "aten::mm" in printed and "Self CPU" in printed
+
+
+@dataclass
+class Event:
+    name: str
+    device_time: float  # microseconds
+    device_type: DeviceType = DeviceType.CUDA
+    is_user_annotation: bool = False
+
+
+class Profile:
+    def events(self) -> list[Event]:
+        host = Event("aten::mm", 9e6, DeviceType.CPU)
+        kernels = [Event("nvjet_tst", 3e5), Event("flash_fwd", 1e5), Event("nvjet_tst", 2e5)]
+        return [host, *kernels, Event("Optimizer.step", 9e5, is_user_annotation=True)]
+
+    def key_averages(self) -> Profile:
+        return self
+
+    def table(self, sort_by: str, **_: int) -> str:
+        return f"by {sort_by}"
+
+
+def test_kernels_of_a_gpu_are_told_by_kind() -> None:
+    watch = step.Watch(1, 2, 1)
+    watch.seconds, watch.tokens, watch.looked_at_s, watch.profile = 0.5, 1000, 1.0, Profile()
+    watch.weights, watch.width, watch.layers = 10_000, 8, 2
+    watch.rows = [torch.tensor([0, 300, 500], dtype=torch.int32), torch.tensor([0, 500], dtype=torch.int32)]
+    lines = step.told(watch, 1e9).splitlines()
+    assert lines[0] == "500 tokens a step in 250 ms: 2,000 a second"
+    assert lines[1].startswith("12.0 % of the arithmetic")
+    assert lines[1].endswith(f"{100 * 7 * (300**2 + 200**2 + 500**2) * 16 / 0.5 / 1e9:.1f} % more")
+    assert lines[2:5] == [
+        " 40.0 %  nothing to do, while it was looked at",
+        " 50.0 %  products of matrices",
+        " 10.0 %  attention",
+    ]
+    assert lines[-1] == "by device_time_total"
 
 
 def test_kernels_have_kinds() -> None:
