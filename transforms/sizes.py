@@ -15,6 +15,7 @@ _BLOCK = 16  # the least that kernels have; a free size is made larger
 _LONG = 1031  # a prime, above the block that most kernels have where a row is longer than a block
 _MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
+_MANY = 24  # sizes of one kind
 _LARGE = 1 << 25  # elements of a large call's tensors
 _WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
 
@@ -93,6 +94,12 @@ def single(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
     """Calls in which one free size each is 1, or `n`, the others as in the last workload."""
     free = free_sizes(workloads)
     return [resized(workloads, {other: other[-1] for other in free} | {size: n}) for size in free]
+
+
+def many(workloads: Sequence[Workload]) -> list[Workload]:
+    """Calls with one free size each that is another in each of them, as far as they are not too much."""
+    calls = [call for n in range(2, 2 + _MANY) for call in single(workloads, n)]
+    return [call for call in calls if count_elements(call) <= _MOST]
 
 
 def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:

@@ -50,6 +50,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
         return reply, {}
     if "untraceable" in reply:
         raise Untraceable(str(reply["untraceable"]))
+    reference.check_state(reply)  # a program names the entries, and there are values for the reference's alone
     calls = list(_calls(trials))
     if refused := refused_in(reply):
         unwanted = [calls[number] for number in refused if number < len(calls)]

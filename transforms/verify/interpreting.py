@@ -20,7 +20,7 @@ from .reference import Reference
 from .task import Call, Task, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
-_ELSEWHERE = ("gpu", "plain", "offset", "instance", "weights")
+_ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weights", "inputs")
 _FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
 
@@ -97,16 +97,17 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     """
     code = reference.task.triton_code
     seed = reference.task.first_seed >> 8
-    calls = [Once(code, again=True), Once(code, elsewhere=_ELSEWHERE, seed=seed)]
-    runs, found = call_once(calls, reference, sandbox, settings)
+    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, ("gpu",))]
+    runs, found = call_once([Once(code, again=True), *calls], reference, sandbox, settings)
     run = runs[0]
     if changed := run.get("changed_again"):
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
-    if _is_wrong(reference, runs[1], found, 1):
-        apart = [Once(code, elsewhere=(one,), seed=seed) for one in _ELSEWHERE]
+    if any(_is_wrong(reference, runs[number], found, number) for number in (1, 2)):
+        names = ("gpu", *_ELSEWHERE)
+        apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
         runs, found = call_once(apart, reference, sandbox, settings)
-        which = [one for place, one in enumerate(_ELSEWHERE) if _is_wrong(reference, runs[place], found, place)]
-        raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or _ELSEWHERE)}")
+        which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
+        raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
     tuned = run.get("configurations", 1)
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)

@@ -133,8 +133,7 @@ class Reference:
         """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
         if "load_error" in reply:
             raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
-        if reply.get("state") != self._state:
-            raise Rejected(Reason.STATE_DIFFERS, _state_difference(self._state, reply.get("state")))
+        self.check_state(reply)
         try:
             calls = expect(reply.get("trials"), list)
             runs = [read_observation(call, tensors, str(index)) for index, call in enumerate(calls)]
@@ -146,6 +145,11 @@ class Reference:
         results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
+
+    def check_state(self, reply: dict[str, Any]) -> None:
+        """Raises: Rejected: the candidate's state, as its constructor left it, is another than the reference's."""
+        if reply.get("state") != self._state:
+            raise Rejected(Reason.STATE_DIFFERS, _state_difference(self._state, reply.get("state")))
 
     def _written(self, kept: Sequence[int]) -> float:
         """The share of the bytes of what the first call computed that is wrong without the kernels; `kept` is not."""

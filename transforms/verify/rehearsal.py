@@ -17,7 +17,7 @@ from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
-from kernelquarry.transforms.sizes import large, wide
+from kernelquarry.transforms.sizes import large, many, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
@@ -46,6 +46,8 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         "init_args": task.init_args,
         "calls": calls,
         "repeats": _REPEATS,
+        "sizes": [_call(workload, 0) for workload in many(task.workloads)] if task.shape_general else [],
+        "seed": task.first_seed >> 8,
     }
     reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     try:

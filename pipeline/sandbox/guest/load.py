@@ -8,6 +8,14 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+_CONSONANTS, _VOWELS = "bcdfghjklmnpqrstvwxz", "aeiou"
+
+
+def drawn_name(seed: int) -> str:
+    """Of a module, as no check calls it always."""
+    digits = (seed // base for base in (1, 20, 100, 2000, 10_000, 200_000))
+    return "".join((_CONSONANTS, _VOWELS)[place % 2][digit % (20, 5)[place % 2]] for place, digit in enumerate(digits))
+
 
 def path_of(name: str) -> str:
     """Of the file that a source is loaded from under this name."""

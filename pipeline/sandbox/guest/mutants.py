@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .interpret import warm as warm
+from .load import drawn_name
 from .verifying import gpu, kept, launch, subject
 from .verifying.memory import OutOfBounds
 from .verifying.session import entries, session
@@ -26,10 +27,12 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """Make each of `calls`, of the entry point of its `code` on the first of `trials`; see `verifying/trials.run`.
 
     `reverse` says whether the programs of its grids run from the last to the first, `configuration` which of an
-    autotuned kernel's is taken, `again` whether it is called three times. `elsewhere` are names of what is as a check
-    need not have it: another "gpu" is asked about, of two, and `seed` says which; memory has "plain" contents; inputs
-    are at an "offset" in others; an "instance" beside it, with other weights, is called before; and the "weights" are
-    set in place after it was called with others, as an optimizer does.
+    autotuned kernel's is taken, in the second of two calls, since the first may leave something; `again` whether it is
+    called three times. `elsewhere` are names of what is as a check need not have it, and `seed` says how: another "gpu"
+    is asked about, of two, or an "unknown" one; memory has "plain" contents; inputs are at an "offset" in others; the
+    file has another "name"; an "instance" beside it, with other weights, is called before; the module is "handled" by
+    its own methods, as its users do; and the "weights" and the "inputs" are set in place after it was called with
+    others, as an optimizer does, and who has one buffer for all inputs.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
@@ -48,8 +51,9 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
     for number, call in enumerate(request["calls"]):
         session.reverse, session.trial = call["reverse"], call["configuration"]
         elsewhere = call["elsewhere"]
-        there = gpu.OTHERS[call["seed"] % len(gpu.OTHERS)]
-        gpu.answer(*((there, 2) if "gpu" in elsewhere else (gpu.PROPERTIES, 1)))
+        seed = call["seed"]
+        there = gpu.unknown(seed) if "unknown" in elsewhere else gpu.OTHERS[seed % len(gpu.OTHERS)]
+        gpu.answer(*((there, 2) if {"gpu", "unknown"} & set(elsewhere) else (gpu.PROPERTIES, 1)))
         launch.builder.plain = "plain" in elsewhere
         try:
             runs.append(_call(call, request, tensors, str(number), results))
@@ -67,17 +71,19 @@ def _call(
     results: dict[str, Tensor],
 ) -> dict[str, Any]:
     trial = request["trials"][0]
-    name, elsewhere = f"mutant{number}", call["elsewhere"]
+    elsewhere, seed = call["elsewhere"], call["seed"]
+    name = drawn_name(seed) if "name" in elsewhere else f"mutant{number}"
     module = nn.Module.to(subject.constructed(request, call["code"], name), gpu.DEVICE)
     drawn = subject.selected(tensors, f"state.{trial['state']}.")
     subject.load_state(module, drawn)
     names = vars(sys.modules[name])
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
-    trial = {**trial, "offset": "offset" in elsewhere}
+    trial = {**trial, "offset": seed if "offset" in elsewhere else None}
+    used: list[Tensor] | None = [] if "inputs" in elsewhere else None
 
-    def once(called: nn.Module = module) -> Any:
-        watching = Plain() if "plain" in elsewhere else Watch()
-        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"))
+    def once(called: nn.Module = module, inputs: Sequence[Tensor] = inputs) -> Any:
+        watching = Plain(seed) if "plain" in elsewhere else Watch()
+        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"), used)
 
     if "instance" in elsewhere:
         other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
@@ -85,14 +91,21 @@ def _call(
         weights = next(key for key in request["states"] if key != trial["state"])
         subject.load_state(other, subject.selected(tensors, f"state.{weights}."))
         once(other)
+    if "handled" in elsewhere:
+        module = module.train().eval().to(gpu.DEVICE).cuda().requires_grad_(False)
+        module.zero_grad()
+    if "inputs" in elsewhere and "weights" not in elsewhere:
+        once(module, [_other(value) for value in inputs])
     if "weights" in elsewhere:
         subject.load_state(module, {name: value.flip(0) if value.ndim else value + 1 for name, value in drawn.items()})
-        once()
+        once(module, [_other(value) for value in inputs])
         held = entries(module)
         with torch.no_grad():
             for entry in held.keys() & drawn.keys():
                 held[entry].copy_(drawn[entry])
-    description, outputs, mutated, _ = once()
+    if call["configuration"]:
+        once()
+    description, outputs, mutated, _ = once(module)
     results.update(subject.pack(number, outputs, mutated))
     description["configurations"] = session.configurations
     if call["again"]:
@@ -105,6 +118,10 @@ def _call(
         found = kept.difference(keeps, kept.kept(module, names, contents=True))
         description["changed_again"] = found or ("memory that kernels are given" if changed else "")
     return description
+
+
+def _other(value: Tensor) -> Tensor:
+    return value.flip(0) if value.ndim else value
 
 
 def _bytes(storage: torch.UntypedStorage) -> bytes:

@@ -16,16 +16,15 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from triton.runtime.jit import JITFunction
 
-from .load import path_of
+from .load import drawn_name, path_of
 from .trees import fill
 from .verifying import gpu, kept, subject, surroundings, tuning, watch
 from .verifying.handled import Handled
 from .verifying.layout import offset, zeros
-from .verifying.session import Launched, bind, session, sizes
+from .verifying.session import Launched, bind, entries, session, sizes
 
 Path = list[str]
 _THREADS, _SEED = 2, 4_294_967_291  # 1 and 0 elsewhere
-_NAME = "rehearsed"
 _MESSAGE = 200  # characters
 
 
@@ -37,6 +36,8 @@ def warm() -> None:
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The path of `code`'s entry point on each of `calls`, made twice, then `repeats` times on the first of them again.
 
+    Between the two halves of those, calls of other `sizes` are made, and two more instances.
+
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
     `raised`, why there is no path; with `later`, the paths of the repetitions that are no path of the first call,
@@ -46,14 +47,16 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     What a check need not have in common with a use is otherwise here than in the other guests, so that who asks for it
     goes another way: the number of threads, the module's name, the seed, whether gradients are recorded and asked for,
-    or nothing is tracked at all, and whether an input is a part of a larger tensor.
+    or nothing is tracked at all, what its parameters have of gradients, and whether an input is a part of a larger
+    tensor or made by an operator. `seed` says what name, and where in the larger tensor.
     """
     torch.set_num_threads(_THREADS)
     JITFunction.run = _note
     with gpu.pretend():
-        handled, shared, settings = Handled(path_of(_NAME)), surroundings.Shared(), surroundings.settings()
+        name, _Noted.seed = drawn_name(request["seed"]), request["seed"]
+        handled, shared, settings = Handled(path_of(name)), surroundings.Shared(), surroundings.settings()
         with handled:
-            module = subject.construct(request["code"], _NAME, request["entry_point"], request["init_args"])
+            module = subject.construct(request["code"], name, request["entry_point"], request["init_args"])
         torch.manual_seed(_SEED)
         left = surroundings.changed(settings | {"seed": _SEED})
         nn.Module.to(module, gpu.DEVICE)
@@ -61,8 +64,12 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         # A tuner resets what it timed in the first call of a size, so of two calls the second counts.
         calls = [[handled.by(_path, module, call) for _ in range(2)][1] for call in request["calls"]]
         again = _repeated(module, first, half)
-        names = vars(sys.modules[_NAME])
+        for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
+            _path(module, call)
+        names = vars(sys.modules[name])
+        subject.instance(names, request["entry_point"], request["init_args"])
         before = kept.kept(module, names, contents=False)
+        subject.instance(names, request["entry_point"], request["init_args"])
         again += _repeated(module, first, half)
         keeps = kept.difference(before, kept.kept(module, names, contents=False))
     paths, told, raised = (list(each) for each in zip(*calls, strict=True))
@@ -80,7 +87,15 @@ _MODES: tuple[tuple[Callable[[], AbstractContextManager[Any]], bool], ...] = (  
 
 
 def _repeated(module: nn.Module, call: Mapping[str, Any], times: int) -> list[tuple[Path | None, list[str], str]]:
-    return [_path(module, call, _MODES[number % len(_MODES)]) for number in range(times)]
+    parameters = [value for value in entries(module).values() if isinstance(value, nn.Parameter)]
+    parameters = [value for value in parameters if value.is_floating_point()]
+    paths = []
+    for number in range(times):
+        mode = _MODES[number % len(_MODES)]
+        for value in parameters:
+            value.requires_grad_(mode[1]).grad = torch.empty_like(value) if mode[1] else None
+        paths.append(_path(module, call, mode))
+    return paths
 
 
 @contextmanager
@@ -93,6 +108,7 @@ def _unseen() -> Iterator[None]:
 
 class _Noted(TorchDispatchMode):
     path: Path = []
+    seed = 0
     left = ""  # of what a call changed for all
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -115,6 +131,11 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Lau
     return Launched()
 
 
+def _made(value: Tensor) -> Tensor:
+    """By an operator, of what takes a gradient."""
+    return value.requires_grad_().view_as(value)
+
+
 def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple[Path | None, list[str], str]:
     """With what it was told of its launches, and why there is none; see `_MODES`."""
     tracked, taking = mode or _MODES[0]
@@ -123,7 +144,8 @@ def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple
         with tracked():
             inputs = zeros(call["inputs"], gpu.DEVICE)
             if mode:
-                inputs = [offset(value).requires_grad_(taking and value.is_floating_point()) for value in inputs]
+                inputs = [offset(value, _Noted.seed) for value in inputs]
+                inputs = [_made(value) if taking and value.is_floating_point() else value for value in inputs]
             args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
             session.begin(module, inputs)
             before = surroundings.settings()

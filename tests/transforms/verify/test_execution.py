@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.execution import Untraceable, execute
+from kernelquarry.transforms.verify.reference import Reference
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
 
 WORKLOAD = Workload((TensorSpec("x", (SIZE,), "float32"),), '[{"tensor":0}]')
@@ -81,6 +83,7 @@ def executed(
     guest: Report, fault: str = "", undrawn: Any = None, trials: tuple[PlannedTrial, ...] = TRIALS
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     reference = SimpleNamespace(task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {})
+    reference.check_state = partial(Reference.check_state, SimpleNamespace(_state={"weight": "…"}))
     return execute(reference, Here(guest, fault), VerifySettings())  # type: ignore[arg-type]
 
 
@@ -166,6 +169,14 @@ def test_without_programs_nothing_is_executed(guest: Report, reason: Reason) -> 
     with pytest.raises(Rejected) as raised:
         executed(guest)
     assert raised.value.reason == reason
+
+
+def test_an_entry_of_the_state_that_the_reference_lacks() -> None:
+    program = copy.deepcopy(doubled_sum())
+    program["named"]["state.extra"] = program["named"]["state.weight"]
+    with pytest.raises(Rejected, match="1 entries differ: extra") as raised:
+        executed(traced(program, state={"weight": "…", "extra": "…"}))
+    assert raised.value.reason == Reason.STATE_DIFFERS
 
 
 def test_a_source_that_does_not_load() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -81,6 +82,20 @@ OTHERS = (
     _properties("NVIDIA H200", (9, 0), 132, 150_109_880_320, 2048, 228, 60),
 )
 _HOST = torch.device("cpu")
+
+
+def unknown(seed: int) -> _CudaDeviceProperties:
+    """A GPU that nobody knows, but for its capability; `seed` says which."""
+    found = vars(OTHERS[seed % len(OTHERS)]) | {"name": f"NVIDIA R{100 + seed % 899}", "uuid": str(uuid.UUID(int=seed))}
+    found["multi_processor_count"] = 20 + seed % 151
+    found |= {
+        "total_memory": (16 << 30) + seed % (1 << 34),
+        "pci_bus_id": seed % 199,
+        "clock_rate": 1_000_000 + seed % 999_983,
+    }
+    return _CudaDeviceProperties(**found | {"gcnArchName": found["name"]})
+
+
 _MARK = "_is_on_host"
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import gc
+import hashlib
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
-from types import CellType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    AsyncGeneratorType,
+    CellType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    ModuleType,
+)
 from typing import Any
 
 import torch
@@ -19,6 +28,12 @@ _MOST = 20_000  # values that are looked at
 _TEXT = 80  # characters
 _DIGITS = 12  # of a digest
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, torch.dtype, torch.device)
+_MANY = (dict, list, tuple, set, frozenset, deque)
+_PAUSED = {  # what has a frame that goes on later: the frame's name, and that of what it waits for
+    GeneratorType: ("gi_frame", "gi_yieldfrom"),
+    CoroutineType: ("cr_frame", "cr_await"),
+    AsyncGeneratorType: ("ag_frame", "ag_await"),
+}
 _THEIRS = ("torch", "triton")  # whose objects are not looked into, but for modules and tensors
 
 
@@ -37,8 +52,8 @@ def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[st
     ids = set[int]()
     while waiting and len(found) < _MOST:
         where, value = waiting.pop()
-        if isinstance(value, _PLAIN):
-            found[where] = repr(value)[:_TEXT]
+        if type(value) in _PLAIN:
+            found[where] = _written(value)
         elif id(value) not in ids:
             ids.add(id(value))
             known.append(value)
@@ -49,11 +64,26 @@ def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[st
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """The first place where two of them differ, and what stands there; "" if none does."""
+    if len(after) >= _MOST:
+        return f"more than {_MOST} values"
     for where in sorted(before.keys() | after.keys()):
         old, new = before.get(where, "nothing"), after.get(where, "nothing")
         if old != new:
             return f"{where} is {new} in place of {old}"
     return ""
+
+
+def _written(value: Any) -> str:
+    """A plain value, or a tuple of such: whole, or its beginning and a digest."""
+    long = type(value) is int and value.bit_length() > 256  # has no decimal text, if it is too long
+    text = hex(value) if long else repr(value)
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]} {hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
+
+
+def _label(key: Any, index: int) -> str:
+    """Where an item is: by its key, if that is plain."""
+    plain = type(key) in _PLAIN or (type(key) is tuple and all(type(part) in _PLAIN for part in key))
+    return _written(key) if plain else f"{type(key).__name__} {index}"
 
 
 def _text(value: Any, contents: bool) -> str:
@@ -62,44 +92,68 @@ def _text(value: Any, contents: bool) -> str:
         return f"{layout} {sha256(value)[:_DIGITS]}" if contents else layout
     if isinstance(value, torch.Generator):
         return sha256(value.get_state())[:_DIGITS]
-    if isinstance(value, dict | list | tuple | set | frozenset | deque):
-        return f"{type(value).__name__} of {len(value)}"
-    if isinstance(value, GeneratorType) and value.gi_frame is not None:
-        return f"at {value.gi_frame.f_lasti}"
+    if isinstance(value, _MANY):  # asked as what they are: a class of the candidate's could say otherwise
+        kind: Any = next(each for each in _MANY if isinstance(value, each))
+        return f"{type(value).__name__} of {kind.__len__(value)}"
+    if isinstance(value, tuple(_PAUSED)) and (frame := _frame(value)) is not None:
+        return f"at {frame.f_lasti}"
     if callable(getattr(type(value), "cache_info", None)):
         return f"cache of {value.cache_info().currsize}"  # what it was asked for, nobody can ask
+    if isinstance(value, int | float | complex | str | bytes):
+        kind = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
+        return f"{type(value).__name__} {kind.__repr__(value)[:_TEXT]}"
     return type(value).__name__
+
+
+def _frame(value: Any) -> Any:
+    return getattr(value, _PAUSED[type(value)][0])
 
 
 def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
     """What is in a value, with what to write behind its name; `own` is the name of the candidate's module."""
-    if isinstance(value, Mapping):
-        yield from ((f"[{repr(key)[:_TEXT]}]", part) for key, part in value.items())
-    elif isinstance(value, list | tuple | deque):
-        yield from ((f"[{index}]", part) for index, part in enumerate(value))
-    elif isinstance(value, set | frozenset):
-        yield from ((f"[{repr(part)[:_TEXT]}]", part) for part in value if isinstance(part, _PLAIN))
-    elif isinstance(value, CellType):
-        yield from [("", value.cell_contents)] if value != CellType() else ()
-    elif isinstance(value, FunctionType):
+    if isinstance(value, type):
+        yield from ((f".{name}", part) for name, part in vars(value).items() if value.__module__ == own)
+        return
+    if isinstance(value, FunctionType):
         yield from ((f".{name}", getattr(value, name)) for name in ("__defaults__", "__kwdefaults__", "__closure__"))
         yield ".", vars(value)
-    elif isinstance(value, MethodType):
-        yield from ((".__self__", value.__self__), (".__func__", value.__func__))
-    elif isinstance(value, functools.partial):
-        yield from (("()", value.func), ("(", value.args), (")", value.keywords))
-    elif isinstance(value, GeneratorType):
-        yield from ((f".{name}", part) for name, part in (value.gi_frame.f_locals if value.gi_frame else {}).items())
-    elif isinstance(value, type):
-        yield from ((f".{name}", part) for name, part in vars(value).items() if value.__module__ == own)
+        return
+    if isinstance(value, dict):
+        for index, (key, part) in enumerate(dict.items(value)):
+            yield f"[{_label(key, index)}]", part
+            if type(key) not in _PLAIN:
+                yield f"{{{index}}}", key
+    elif isinstance(value, list | tuple | deque):
+        kind: Any = next(each for each in (list, tuple, deque) if isinstance(value, each))
+        yield from ((f"[{index}]", part) for index, part in enumerate(kind.__iter__(value)))
+    elif isinstance(value, set | frozenset):
+        kind = next(each for each in (set, frozenset) if isinstance(value, each))
+        yield from ((f"{{{_label(part, index)}}}", part) for index, part in enumerate(kind.__iter__(value)))
+    elif isinstance(value, CellType):
+        yield from [("", value.cell_contents)] if value != CellType() else ()
+    elif isinstance(value, tuple(_PAUSED)):
+        frame = _frame(value)
+        yield from ((f".{name}", part) for name, part in (frame.f_locals if frame else {}).items())
+        yield ".", getattr(value, _PAUSED[type(value)][1])
     elif isinstance(value, BaseException):
-        yield from ((".args", value.args), (".", vars(value)))
+        yield ".args", value.args
     elif isinstance(value, Iterator):
         yield from _of_iterator(value)
-    elif isinstance(value, nn.Module | Tensor) or not (isinstance(value, ModuleType) or _is_theirs(value)):
+    if isinstance(value, nn.Module | Tensor) or not (isinstance(value, ModuleType) or _is_theirs(value)):
         yield from ((f".{name}", part) for name, part in getattr(value, "__dict__", {}).items())
-        slots = [name for each in type(value).__mro__ for name in getattr(each, "__slots__", ())]
-        yield from ((f".{name}", getattr(value, name, None)) for name in slots if not name.startswith("__"))
+        yield from ((f".{name}", part) for each in type(value).__mro__ for name, part in _slots(value, each))
+        if type(value).__module__ == own:
+            yield ".class", type(value)
+
+
+def _slots(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
+    """What its class, one written in C too, keeps in an object beside the attributes in its dictionary."""
+    for name, member in vars(kind).items():
+        if type(member) is MemberDescriptorType and kind is not Tensor:
+            try:
+                yield name, member.__get__(value)
+            except AttributeError:  # nothing was set
+                continue
 
 
 def _is_theirs(value: Any) -> bool:
@@ -113,5 +167,6 @@ def _of_iterator(value: Any) -> Iterator[tuple[str, Any]]:
         try:
             reduced = value.__reduce__()
         except TypeError:
+            yield ".", gc.get_referents(value)
             return
     yield ".", reduced[1:] if isinstance(reduced, tuple) else reduced

@@ -7,6 +7,9 @@ guest runs one candidate and ends.
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +19,11 @@ import triton.language as tl
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
-from triton.runtime.jit import _normalize_ty, mangle_type
+from triton.runtime.jit import KernelParam, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import gpu, libdevice, reductions, tuning, types
-from .batched import Array, BatchedBuilder, Divergent, uniform
+from .batched import Array, BatchedBuilder, Divergent, encode, uniform
 from .session import Launched, bind, session, sizes
 
 FIRST_PROGRAMS = 8  # that run together before the size of their blocks is known
@@ -44,7 +47,8 @@ def install() -> None:
     # What an operator makes of a constant of the file and a value of the kernel is no constant.
     tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
-    interpreter._logical = _logical  # the rewriter's name for it: Triton copies its own globals into a kernel's
+    # The rewriter's names for them: Triton copies its own globals into a kernel's.
+    interpreter._logical, interpreter._counted = _logical, _counted
     InterpretedFunction.run = _run
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
     tuning.install(session.unseen)
@@ -54,7 +58,15 @@ def install() -> None:
 
 
 class _Rewriter(interpreter.ASTTransformer):
-    """Triton's own rewriting, and `and`, `or`, `not` on blocks, which Python would decide by truth value."""
+    """Triton's own rewriting; `and`, `or`, `not` on blocks, which Python would decide by truth value; and loops that
+    count with a GPU's integers, which have an end and are divided towards zero."""
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        function = node.iter.func if isinstance(node.iter, ast.Call) else None
+        if getattr(function, "attr", getattr(function, "id", "")) == "range":
+            node.iter = ast.Call(ast.Name("_counted", ast.Load()), [node.iter], [])
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
@@ -75,6 +87,11 @@ _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_default
 
 def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
     return ast.Call(ast.Name("_logical", ast.Load()), [ast.Constant(operator), *parts], [])
+
+
+def _counted(numbers: Iterable[int]) -> Iterator[Any]:
+    for number in numbers:
+        yield _argument(number)
 
 
 def _logical(operator: str, *parts: Any) -> Any:
@@ -114,14 +131,14 @@ def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False,
 
 
 def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int, ...]) -> None:
-    constant = {n for n, a in kernel.fn.__annotations__.items() if _normalize_ty(a) == "constexpr"}
+    constant, types = _declared(kernel.fn)
     given = kernel.kwargs.get("do_not_specialize") or ()
     general = {
         *kernel.fn.__annotations__,
         *(kernel.arg_names[item] if isinstance(item, int) else item for item in given),
     }
     arguments = {
-        name: value if name in constant else _argument(value, specialized=name not in general)
+        name: value if name in constant else _argument(value, name not in general, types.get(name, ""))
         for name, value in bound.items()
     }
     gpu.check_reachable(bound.values())
@@ -168,10 +185,20 @@ def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> No
         function(**arguments)
 
 
-def _argument(value: Any, specialized: bool = False) -> Any:
+@functools.cache
+def _declared(function: Any) -> tuple[set[str], dict[str, str]]:
+    """The parameters that Triton takes for constants by their annotations, and the types that others say they have."""
+    named = inspect.signature(function).parameters.values()
+    parameters = [KernelParam(number, each, False, False) for number, each in enumerate(named)]
+    types = {each.name: each.annotation_type for each in parameters if each.annotation_type}
+    return {each.name for each in parameters if each.is_constexpr}, types
+
+
+def _argument(value: Any, specialized: bool = False, declared: str = "") -> Any:
     """A launch's argument as the kernel sees it: pointers and numbers become values, the rest stays.
 
-    So does a 1, for which Triton compiles a kernel of its own: there it is a constant, and no value.
+    So does a 1, for which Triton compiles a kernel of its own: there it is a constant, and no value. `declared` is the
+    type that it is passed as, whatever it has.
     """
     if isinstance(value, tuple):
         return tuple(_argument(item, specialized) for item in value)
@@ -189,7 +216,11 @@ def _argument(value: Any, specialized: bool = False) -> Any:
         data = np.array([value], dtype=np.float32)
     else:
         return value
-    dtype = _scalar(value)
+    if declared:
+        dtype = tl.str_to_ty(declared, None)
+        data = data if isinstance(value, torch.Tensor) else encode(data, dtype)
+    else:
+        dtype = _scalar(value)
     return tl.tensor(TensorHandle(data, dtype), dtype)
 
 

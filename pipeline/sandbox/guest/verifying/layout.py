@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,19 +11,27 @@ from torch import Tensor
 
 from .watch import poison
 
+_FRESH = 1 << 26  # bytes, above what an allocator keeps for the next
 _OFFSET = 16  # elements, so that addresses are aligned as an allocator's are in parts of a tensor
+_PLACES = 97  # where an input may be in its buffer
 
 
 def zeros(specs: Iterable[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
-    """A tensor for each `shape` and `dtype`."""
-    return [torch.zeros(spec["shape"], dtype=getattr(torch, spec["dtype"]), device=device) for spec in specs]
+    """A tensor for each `shape` and `dtype`. Large memory comes as zeros from the system, and is not written to."""
+    made = []
+    for spec in specs:
+        dtype = getattr(torch, spec["dtype"])
+        make = torch.empty if math.prod(spec["shape"]) * dtype.itemsize >= _FRESH else torch.zeros
+        made.append(make(spec["shape"], dtype=dtype, device=device))
+    return made
 
 
-def offset(tensor: Tensor) -> Tensor:
-    """A contiguous copy in the middle of a larger buffer, poison around it."""
-    buffer = tensor.new_empty(tensor.numel() + 2 * _OFFSET)
+def offset(tensor: Tensor, seed: int) -> Tensor:
+    """A contiguous copy in the middle of a larger buffer, poison around it; `seed` says where."""
+    start = _OFFSET * (1 + seed % _PLACES)
+    buffer = tensor.new_empty(tensor.numel() + 2 * start)
     poison(buffer, nan=True)
-    return buffer[_OFFSET : _OFFSET + tensor.numel()].view(tensor.shape).copy_(tensor)
+    return buffer[start : start + tensor.numel()].view(tensor.shape).copy_(tensor)
 
 
 def strided(tensor: Tensor) -> Tensor:

@@ -103,6 +103,7 @@ def call(
     inputs: Sequence[Tensor],
     mode: AbstractContextManager[Any] | None = None,
     gradient: Tensor | None = None,
+    used: list[Tensor] | None = None,
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
@@ -113,13 +114,18 @@ def call(
 
     With `gradient`, the numbers of the gradients of its outputs, the call is followed by its backward, and the result
     is the pair of the outputs and of the gradients: a list of those of the inputs, and a dict of those of the
-    parameters; None stands for what gets none.
+    parameters; None stands for what gets none. `used` are the tensors that an earlier call was given, empty if there
+    was none: this call is given the same, with the values of `inputs`.
 
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
             is not on the GPU, where one is pretended.
     """
     given = [_laid_out(tensor, trial) for tensor in inputs]
+    if used:
+        given = [old.copy_(new) for old, new in zip(used, given, strict=True)]
+    elif used is not None:
+        used += given
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
     given = given if gradient is None else [value.requires_grad_(value.is_floating_point()) for value in given]
     session.begin(module, given)
@@ -162,7 +168,7 @@ def call(
 def _laid_out(tensor: Tensor, trial: Mapping[str, Any]) -> Tensor:
     if trial["strided"]:
         return strided(tensor)
-    return offset(tensor) if trial.get("offset") else tensor.clone()
+    return tensor.clone() if trial.get("offset") is None else offset(tensor, trial["offset"])
 
 
 def _of_outputs(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:

@@ -24,7 +24,6 @@ VIEW = frozenset(
 )
 COPY = frozenset({"clone", "copy_", "contiguous"})
 _FREE = ALLOCATE | INITIALISE | VIEW | COPY
-_PLAIN, _STEP = 7, 0.375  # how many numbers other work left, and how far they are apart
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
@@ -77,11 +76,16 @@ class Watch(TorchDispatchMode):
 
 
 class Plain(Watch):
-    """Leaves numbers in fresh memory as other work does: a candidate that looks for poison finds none."""
+    """Leaves numbers in fresh memory as other work does: a candidate that looks for poison finds none. `seed` says
+    which."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._draws = torch.Generator().manual_seed(seed)
 
     def allocated(self, tensor: Tensor) -> None:
-        numbers = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape) % _PLAIN
-        tensor.copy_(numbers * _STEP - 1 if tensor.dtype.is_floating_point else numbers % 2)
+        numbers = torch.randn(tensor.shape, generator=self._draws)
+        tensor.copy_(numbers if tensor.dtype.is_floating_point else numbers > 0)
 
 
 def warm() -> None:
