@@ -13,6 +13,7 @@ Size = tuple[int, ...]  # what one dimension is in each workload
 
 _BLOCK = 16  # the least that kernels have; a free size is made larger
 _LONG = 1031  # a prime, above the block that most kernels have where a row is longer than a block
+_IMAGE = 4  # axes of a batch of images
 _MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
 _MANY = 24  # sizes of one kind
@@ -74,19 +75,19 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
     return [call for call in calls if count_elements(call) <= _MOST]
 
 
-def lengthened(workloads: Sequence[Workload], share: float = 0.0) -> list[Workload]:
-    """Calls with one free size each that is over a thousand, the others as in the last workload, or their least.
+def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | None = None) -> dict[Size, Workload]:
+    """Calls with one free size each that is over a thousand, by that size; the others are their least that is not 1, or
+    at most `most`.
 
     Of the way from there to the largest that is not too much, by factors, a `share` is gone.
     """
-    free, calls = free_sizes(workloads), []
+    free, calls = free_sizes(workloads), dict[Size, Workload]()
+    setting = {size: min(n, most or n) for size, n in _least(free).items()}
     for size in free:
-        settings = [{other: least(other) for other in free} for least in (lambda each: each[-1], min)]
-        fits = [setting for setting in settings if _fits(workloads, setting | {size: _LONG})]
-        if fits and max(size) < _LONG:
-            lengths, setting = range(_LONG, _MOST), fits[0]
+        if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
+            lengths = range(_LONG, _MOST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
-            calls.append(resized(workloads, setting | {size: _between(_LONG, longest, share)}))
+            calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
     return calls
 
 
@@ -104,18 +105,35 @@ def many(workloads: Sequence[Workload]) -> list[Workload]:
 
 def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
     """A call in which each free size lies, by factors, a share of the way from 2 to a thousand, and one in which each
-    is a power of two, from 64 to 256; of those that are too much together, the last ones are not. None if no size is
+    is a power of two, from 128 to 512; of those that are too much together, the last ones are not. None if no size is
     free."""
     free = free_sizes(workloads)
     uneven = [_between(2, _LONG, share) for share in shares]
-    even = [64 << int(3 * share) for share in shares]
+    even = [128 << int(3 * share) for share in shares]
     settings = []
     for sizes in (uneven, even):
-        setting = {size: size[-1] for size in free}
+        setting = _least(free)
         for size, n in zip(free, sizes, strict=True):
             setting = setting | {size: n} if _fits(workloads, setting | {size: n}) else setting
         settings.append(setting)
     return [resized(workloads, setting) for setting in settings] if free else []
+
+
+def oblong(workloads: Sequence[Workload], call: Workload) -> Workload | None:
+    """The call with the last axis of images and volumes made longer than the one before, where these are free and alike
+    in all workloads: what takes one for the other is right for those. None if there are no such."""
+    sizes, free, tensors = _sizes(workloads), set(free_sizes(workloads)), list(call.tensors)
+    for tensor, spec in enumerate(call.tensors):
+        rank = len(spec.shape)
+        if rank >= _IMAGE and sizes[tensor, rank - 1] == sizes[tensor, rank - 2] in free:
+            longer = spec.shape[-1] + max(2, spec.shape[-1] // 3)
+            tensors[tensor] = replace(spec, shape=(*spec.shape[:-1], longer))
+    return replace(call, tensors=tuple(tensors)) if tensors != list(call.tensors) else None
+
+
+def _least(free: Sequence[Size]) -> dict[Size, int]:
+    """The least of each that is not 1."""
+    return {size: min((n for n in size if n > 1), default=1) for size in free}
 
 
 def _between(least: int, most: int, share: float) -> int:

@@ -153,8 +153,8 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
-_KINDS = 8  # of rows that are assorted
-_LARGE, _TINY = (8, 20), (40, 96)  # powers of two
+KINDS = 8  # of rows that are assorted
+_LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
@@ -163,22 +163,23 @@ def _assorted(stream: _Stream, shape: _Shape) -> Array:
     """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
 
     All values alike; whole numbers; numbers from 0 to 1; those of one sign and size; all far below 0; large; tiny; in
-    ascending order. How large and how tiny is drawn.
+    ascending order. How large, how tiny and how far is drawn.
     """
     size = math.prod(shape)
     rows = size // shape[-1] if shape and size else 0
-    parts = rows if rows >= _KINDS else _KINDS
+    parts = rows if rows >= KINDS else KINDS
     part = np.arange(size) * parts // max(1, size)
-    kinds = (part + int(stream.integers(1, _KINDS)[0])) % _KINDS
+    kinds = (part + int(stream.integers(1, KINDS)[0])) % KINDS
     large, tiny = (2.0 ** (least + stream.integers(parts, most - least)) for least, most in (_LARGE, _TINY))
+    far = 2.0 ** (_FAR * stream.integers(parts, 2))  # beyond what a kernel may take for the least or the largest number
     alike = np.round(stream.normal(parts) * 4) / 4 + 0.125
     values = stream.normal(size)
     kinds_of_values = (
         alike[part],
         np.floor(3 * values),
         values - np.floor(values),
-        5 + values / 4,
-        values - 64,
+        (5 + values / 4) * far[part],
+        (values - 64) * far[part],
         values * large[part],
         values / tiny[part],
         values[np.lexsort((values, part))],

@@ -7,6 +7,7 @@ from kernelquarry.transforms.sizes import (
     large,
     lengthened,
     multiplied,
+    oblong,
     resized,
     single,
     unforeseen,
@@ -52,21 +53,29 @@ def test_sizes_that_are_too_much_together_are_enlarged_in_turn():
     assert enlarged(wide) == [of_shapes((5, 32, 17, 33)), of_shapes((17, 32, 10, 14))]
 
 
+def longer(workloads: list[Workload], share: float = 0.0, most: int | None = None) -> list[Workload]:
+    return list(lengthened(workloads, share, most).values())
+
+
 def test_one_size_after_the_other_is_over_a_thousand():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
-    assert lengthened(two) == [of_shapes((1031, 17)), of_shapes((3, 1031))]
+    assert longer(two) == [of_shapes((1031, 16)), of_shapes((3, 1031))]
 
 
-def test_what_would_be_too_much_is_long_with_the_least_others_or_not_at_all():
-    assert lengthened([of_shapes((2, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
-    assert lengthened([of_shapes((2, 256)), of_shapes((3, 256))]) == []
+def test_what_would_be_too_much_with_the_least_others_is_not_long():
+    assert longer([of_shapes((2, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((2, 1031))]
+    assert longer([of_shapes((1, 20)), of_shapes((3, 190))]) == [of_shapes((1031, 20)), of_shapes((3, 1031))]
+    assert longer([of_shapes((2, 256)), of_shapes((3, 256))]) == []
+    many = [of_shapes((70, 5)), of_shapes((90, 7))]
+    assert longer(many) == [of_shapes((1031, 5))]
+    assert longer(many, 0.0, 3) == [of_shapes((3, 1031)), of_shapes((1031, 3))]
 
 
 def test_a_share_of_the_way_to_the_longest_call_is_gone():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
-    (rows, _), (_, columns) = (call.tensors[0].shape for call in lengthened(two, 0.999))
-    assert (1 << 16) * 0.98 < rows * 17 <= 1 << 16 and (1 << 16) * 0.98 < columns * 3 <= 1 << 16
-    assert 1031 < lengthened(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
+    (rows, _), (_, columns) = (call.tensors[0].shape for call in longer(two, 0.999))
+    assert (1 << 16) * 0.98 < rows * 16 <= 1 << 16 and (1 << 16) * 0.98 < columns * 3 <= 1 << 16
+    assert 1031 < longer(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
 
 
 def test_each_size_is_one_in_one_call():
@@ -76,13 +85,21 @@ def test_each_size_is_one_in_one_call():
 
 def test_sizes_that_nobody_knows_before_are_uneven_and_even():
     uneven, even = unforeseen(WORKLOADS, (0.5, 0.0))
-    assert (uneven, even) == (of_shapes((45, 8, 2), (45, 2)), of_shapes((128, 8, 5), (128, 5)))
-    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(968, 8, 5), (256, 8, 5)]
+    assert (uneven, even) == (of_shapes((45, 8, 2), (45, 2)), of_shapes((256, 8, 5), (256, 5)))
+    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(968, 8, 5), (512, 8, 5)]
     assert unforeseen(WORKLOADS[:1], ()) == []
 
 
-def test_what_is_long_is_not_lengthened():
-    assert lengthened([of_shapes((2, 3)), of_shapes((2000, 3))]) == []
+def test_an_image_is_oblong_where_all_are_square():
+    square = [of_shapes((2, 3, 9, 9), (2, 3)), of_shapes((1, 3, 12, 12), (1, 3))]
+    assert oblong(square, square[1]) == of_shapes((1, 3, 12, 16), (1, 3))
+    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 12, 11))], square[1]) is None
+    assert oblong([of_shapes((2, 9, 9)), of_shapes((1, 12, 12))], of_shapes((1, 12, 12))) is None
+    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 9, 9))], square[0]) is None
+
+
+def test_what_is_long_is_not_longer():
+    assert longer([of_shapes((2, 3)), of_shapes((2000, 3))]) == []
 
 
 def test_what_is_too_much_alone_is_left_out():

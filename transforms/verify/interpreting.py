@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_obser
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
-from kernelquarry.transforms.sizes import free_sizes, lengthened, single, unforeseen
+from kernelquarry.transforms.sizes import free_sizes, lengthened, oblong, single, unforeseen
 
 from .evidence import Refused, Rejected
 from .reference import Reference
@@ -119,16 +119,23 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             for one, few in zip(single(own), single(own, _FEW), strict=True)
             if _takes(reference.task, few, sandbox, settings)
         ]
-        for workload in (*lone, *_drawn_sizes(reference.task)):
-            _check_long(Call.of(reference.task, workload, reference.task.first_seed, "normal"), sandbox, settings)
+        for workloads in ([[each] for each in lone], _drawn_sizes(reference.task)):
+            for alternatives in workloads:
+                _check_first(reference.task, alternatives, sandbox, settings)
 
 
-def _drawn_sizes(task: Task) -> list[Workload]:
-    """Calls of sizes that nobody knows before, since they follow from the candidate's text."""
+def _drawn_sizes(task: Task) -> list[list[Workload]]:
+    """Calls of sizes that nobody knows before, since they follow from the candidate's text, each with what is called if
+    the reference does not take it: images that are not square or else are, and long sizes, longer ones rather than
+    shorter ones, beside few of the others or as many as in a workload."""
     draws = random.Random(task.first_seed)
-    shares = [draws.random() for _ in range(1 + len(free_sizes(task.workloads)))]
     own = task.workloads
-    return [*unforeseen(own, shares[1:]), *lengthened(own, shares[0])]
+    shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
+    short = [[call] for call in unforeseen(own, shares[1:])]
+    if short and (image := oblong(own, short[0][0])):
+        short[0].insert(0, image)
+    few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_FEW, None))
+    return [*short, *([call, more[size]] if size in more else [call] for size, call in few.items())]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
@@ -150,15 +157,24 @@ def _takes(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySet
     return True
 
 
-def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
+def _check_first(task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings) -> None:
+    """The first of the calls of which the reference can say something."""
+    for workload in workloads:
+        if _check_long(Call.of(task, workload, task.first_seed, "normal"), sandbox, settings):
+            return
+
+
+def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """Whether the reference can say. Raises: Rejected."""
     trials = (call.trial,)
     try:
         reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings)
         reference.check_decided()
     except (Refused, Rejected):
-        return  # the reference cannot say
+        return False
     limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
     (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, found, 0):
         shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
         raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")
+    return True

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
-from kernelquarry.pipeline.sandbox.inputs import draw_gradient, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import KINDS, draw_gradient, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import (
@@ -25,7 +25,7 @@ from kernelquarry.pipeline.schema.records import (
     Workload,
 )
 from kernelquarry.transforms.guards import hold
-from kernelquarry.transforms.sizes import enlarged, multiplied
+from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 _SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
@@ -175,15 +175,45 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
 
     What lowering wrote has PyTorch's own semantics, so it must also take inputs that are not contiguous,
     and leave NaN and infinities where they belong. What a model wrote is asked for neither: it is a custom
-    among writers of kernels to leave both to the caller.
+    among writers of kernels to leave both to the caller. It is asked for numbers of one sign where blocks are longer
+    than rows, so that what fills them may not count.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
-    drawn = [(0, "normal"), (0, "scaled"), (0, "shifted" if task.by_model else "shifted_strided"), (0, "faint")]
+    uneven = _uneven(task) if task.by_model else 0
+    shifted = "shifted" if task.by_model else "shifted_strided"
+    drawn = [(0, "normal"), (0, "scaled"), (uneven or 0, shifted), (uneven or 0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
-    drawn += [(0, "sparse"), (0, "assorted")] if task.by_model else [(0, "special")]
+    drawn += [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")]
+    if uneven is None:
+        drawn += [(workload, kind) for workload in task.enlarged[:1] for kind in (shifted, "faint")]
     seeds = count(task.first_seed)
     return tuple(PlannedTrial(workload, next(seeds), distribution) for workload, distribution in drawn)
+
+
+def _uneven(task: Task) -> int | None:
+    """The workload with the most sizes that are no powers of two, where blocks are longer than rows; None if all
+    sizes that are free are such powers."""
+    counts = _counts_of_uneven(task)
+    return counts.index(max(counts)) if any(counts) else None
+
+
+def _of_many_rows(task: Task) -> int:
+    """The same, of the workloads that have a row for each kind of `assorted`, or the most rows."""
+    counts = _counts_of_uneven(task)
+    rows = [
+        min(KINDS, max((math.prod(spec.shape[:-1]) for spec in workload.tensors), default=1))
+        for workload in task.workloads[: len(counts)]
+    ]
+    return max(range(len(counts)), key=lambda call: (rows[call], counts[call], -call))
+
+
+def _counts_of_uneven(task: Task) -> list[int]:
+    """Of each workload that is claimed, how many of the free sizes are no powers of two."""
+    if not task.shape_general:
+        return [0]
+    free = free_sizes(task.workloads)
+    return [sum(size[call].bit_count() > 1 for size in free) for call in range(len(task.workloads))]
 
 
 def _larger(task: Task) -> list[int]:

@@ -38,7 +38,7 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "faint": "12ba0a042a27526d",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "6245542275f445ee",
-        "assorted": "ed2f76464db0a272",
+        "assorted": "d8050aa2c77b2659",
         "special": "842d3b4ccddae91b",
     }
 
@@ -93,9 +93,9 @@ def test_assorted_rows_are_of_eight_kinds(shape: tuple[int, ...]) -> None:
         "alike": lambda row: (row == row[0]).all() and row[0] != 0,
         "whole": lambda row: (row == row.floor()).all(),
         "from 0 to 1": lambda row: row.min() >= 0 and 0.9 < row.max() < 1,
-        "of one size": lambda row: row.min() > 3 and row.max() < 7,
+        "of one size": lambda row: row.min() > 3 and row.max() < 3 * row.min(),
         "far below": lambda row: row.max() < -50,
-        "large": lambda row: row.abs().max() > 400,
+        "large": lambda row: row.abs().max() > 400 and row.min() < 0 < row.max(),
         "tiny": lambda row: row.abs().max() < 1e-10,
         "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
 
 from kernelquarry.pipeline.sandbox.inputs import draw_state
@@ -45,3 +46,20 @@ def test_a_model_is_asked_for_zeros_and_not_for_special_values() -> None:
     kinds = {trial.distribution for trial in plan(BY_MODEL)}
     assert {"sparse", "assorted"} <= kinds and not kinds & {"special", "shifted_strided"}
     assert not {"sparse", "assorted"} & {trial.distribution for trial in plan(TASK)}
+
+
+def planned(*sizes: tuple[int, int]) -> dict[str, set[tuple[int, ...]]]:
+    """The shapes that a model's candidate is given with each distribution."""
+    workloads = tuple(Workload((TensorSpec("x", shape, "float32"),), '[{"tensor":0}]') for shape in sizes)
+    task, found = replace(BY_MODEL, workloads=workloads), dict[str, set[tuple[int, ...]]]()
+    for trial in plan(task):
+        found.setdefault(trial.distribution, set()).add(task.calls[trial.workload].tensors[0].shape)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["shifted", "faint"])
+def test_numbers_of_one_sign_are_drawn_where_a_block_is_longer_than_a_row(kind: str) -> None:
+    assert planned((4, 64), (4, 128), (5, 50))[kind] == {(5, 50)}
+    assert planned((5, 50), (4, 128), (6, 70))[kind] == {(5, 50)}
+    assert planned((4, 64), (8, 128))[kind] == {(4, 64), (17, 129)}
+    assert planned((6, 50), (6, 50))[kind] == {(6, 50)}
