@@ -168,7 +168,7 @@ def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> bool:
     """Whether the reference can say. Raises: Rejected."""
     trials = (call.trial,)
     try:
-        reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings)
+        reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings, in_order=True)
         reference.check_decided()
     except (Refused, Rejected):
         return False

@@ -50,9 +50,20 @@ class Reference:
     """
 
     def __init__(
-        self, task: Task, trials: Sequence[PlannedTrial], tensors: Tensors, sandbox: Sandbox, settings: VerifySettings
+        self,
+        task: Task,
+        trials: Sequence[PlannedTrial],
+        tensors: Tensors,
+        sandbox: Sandbox,
+        settings: VerifySettings,
+        in_order: bool = False,
     ) -> None:
-        """Run it in a guest. Raises: Rejected: it gives no proper reply."""
+        """Run it in a guest. Raises: Rejected: it gives no proper reply.
+
+        A long sum that is added up `in_order`, by atomics say, of terms that are alike, may be off by a roundoff of one
+        sign for each: what is allowed then grows with their number, and not with its square root.
+        """
+        self._power = 2 if in_order else 1
         source = {"code": task.python_code, "entry_point": ENTRY_POINT, "nudges": nudges(task)}
         request = describe(task, trials) | source
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
@@ -114,7 +125,7 @@ class Reference:
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
+        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes) ** self._power
         if self.task.dtype == "float32":
             return Yardstick(oracle, [eager, *nudged], summed)
         return Yardstick(oracle, nudged, summed, rounded=eager)
