@@ -113,7 +113,8 @@ def open_pipeline(options: tuple[str, ...]) -> beam.Pipeline:
     portable, direct = parsed.view_as(PortableOptions), parsed.view_as(DirectOptions)
     if is_here(options):
         _be_frugal()
-    if runner_name(options) != _LOCAL or is_here(options):
+        return beam.Pipeline(options=parsed)
+    if runner_name(options) != _LOCAL:
         return beam.Pipeline(options=parsed)
     if portable.environment_type == "EXTERNAL":
         environment = ExternalEnvironment.from_options(portable)

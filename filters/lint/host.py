@@ -261,8 +261,11 @@ def _holds(test: ast.expr) -> bool | None:
     """Whether a condition holds, None if that is not written down. No candidate is run as `__main__`."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
-    if _THERE.fullmatch(ast.unparse(test)) or _ELSEWHERE.fullmatch(ast.unparse(test)):
-        return _THERE.fullmatch(ast.unparse(test)) is not None
+    text = ast.unparse(test)
+    if _THERE.fullmatch(text):
+        return True
+    if _ELSEWHERE.fullmatch(text):
+        return False
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = _holds(test.operand)
         return None if inner is None else not inner
