@@ -2,12 +2,12 @@
 
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds first again guests
-    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds one --gpus 0
-    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds all  # all GPUs and cores
+    taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --gpus 0
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds again  # on all GPUs and cores
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds interpreted --gpus none
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
-The round "again" shows whether a verdict flips; in "guests" all candidates go to GPU guests; "interpreted" takes those
+The round "again" shows whether a verdict flips and, on more GPUs than "first", how much faster these are; in "guests" all candidates go to GPU guests; "interpreted" takes those
 that "first" rejected, anywhere: what the interpreter rejects too was not rejected wrongly by the GPU. A round goes on
 where it was stopped: a candidate that has a line in it is not verified again. One host process keeps up with some six
 candidates a second, so there are several (`--processes`), each with an executor of its own. What does not decide about
@@ -251,9 +251,14 @@ def figures(path: Path) -> None:
     found = rounds(path)
     if "first" in found:
         first_figures(path, found)
-    if {"one", "all"} <= found.keys():
-        one, every = (next(iter(found[name].values())) for name in ("one", "all"))
-        slow, fast = rate(path, "one")[0], rate(path, "all")[0]
+        if "again" in found:
+            scaling(path, *(next(iter(found[name].values())) for name in ("first", "again")))
+
+
+def scaling(path: Path, one: Line, every: Line) -> None:
+    """Of the round "first", if the round "again" had more GPUs."""
+    if every["gpus"] > one["gpus"]:
+        slow, fast = rate(path, "first")[0], rate(path, "again")[0]
         told = [
             f"{n:.2f} a second on {of['gpus']} GPUs and {of['cores']} cores" for n, of in ((slow, one), (fast, every))
         ]

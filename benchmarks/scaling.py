@@ -3,7 +3,7 @@
     python benchmarks/scaling.py
 
 Everything on the host is real: leases, messages, a process for each executor. With GPUs at hand, `executed.py` measures
-the whole (rounds "one" and "all").
+the whole (rounds "first" and "again").
 """
 
 from __future__ import annotations
