@@ -9,6 +9,7 @@
     source         evil only: the published hack or class of faults that it is modelled on
     lint           evil only: the rule of the linter that must find it; not there if its source alone does not show it
     needs          "gpu": only an executor on a GPU can show it; it is counted, and not run without one
+    init_args      evil only: what the row says that the constructor is given, where it lies
     kernels, extern_ops, shape_general, deterministic    what it says of itself, where that is not the usual
 """
 
@@ -18,7 +19,7 @@ import importlib.util
 import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -86,8 +87,9 @@ def load_case(folder: Path) -> Case:
 def make_candidate(folder: Path, expect: dict[str, Any]) -> Candidate:
     code = (folder / "candidate.py").read_text()
     extern_ops = tuple(expect.get("extern_ops", ()))
+    probed = probe_reference(expect["reference"])
     return Candidate(
-        probed=probe_reference(expect["reference"]),
+        probed=replace(probed, init_args=expect.get("init_args", probed.init_args)),
         triton_code=code,
         kernels=tuple(expect.get("kernels", re.findall(r"@triton\.jit\ndef (\w+)", code))),
         purity=Purity.MIXED if extern_ops else Purity.PURE,

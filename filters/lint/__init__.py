@@ -6,6 +6,7 @@ rules that `hide` reject a model's candidate, however well its outputs compare.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection
 
 from .finding import Finding, Rule
@@ -23,15 +24,16 @@ def lint(code: str, extern_ops: Collection[str] = ()) -> tuple[Finding, ...]:
     if isinstance(source, Finding):
         return (source,)
     found = (*reaches(source), *works(source, extern_ops))
-    return tuple(sorted(Finding(getattr(node, "lineno", 0), what, rule.value) for node, rule, what in found))
+    return tuple(sorted(_finding(source, *each) for each in found))
 
 
-def forbidden(code: str) -> str:
-    """The first thing in `code` that could hide how it computes, with its line; "" if there is none."""
-    source = _parse(code)
+def forbidden(code: str, arguments: str = "") -> str:
+    """The first thing in `code` that could hide how it computes, with its line, or in the text of the constructor's
+    `arguments`, which is evaluated beside it; "" if there is none."""
+    source = _parse(code, arguments)
     if isinstance(source, Finding):
         return source.what
-    found = sorted(Finding(getattr(node, "lineno", 0), what, rule.value) for node, rule, what in reaches(source))
+    found = sorted(_finding(source, *each) for each in reaches(source))
     return str(found[0]) if found else ""
 
 
@@ -41,9 +43,15 @@ def launched_kernels(code: str) -> tuple[str, ...]:
     return () if isinstance(source, Finding) else tuple(sorted(Host(source).launched))
 
 
-def _parse(code: str) -> Source | Finding:
+def _finding(source: Source, node: ast.AST, rule: Rule, what: str) -> Finding:
+    if node in source.arguments:
+        return Finding(0, f"the constructor's arguments: {what}", rule.value)
+    return Finding(getattr(node, "lineno", 0), what, rule.value)
+
+
+def _parse(code: str, arguments: str = "") -> Source | Finding:
     try:
-        return Source(code)
+        return Source(code, arguments)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else 0
         return Finding(line, f"does not parse: {error}", Rule.UNPARSABLE.value)

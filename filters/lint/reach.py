@@ -347,7 +347,7 @@ class _Reader:
                 yield Rule.BY_NAME, ast.unparse(node)
         if any(keyword.arg == _NOT_GIVEN.get(self._path(node.func), "") for keyword in node.keywords):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
-        if name == "type" and len(node.args) + len(node.keywords) != 1:
+        if name == "type" and len(node.args) + len(node.keywords) != 1 and not _is_plain_class(node):
             yield Rule.SPECIAL_METHOD, f"makes a class without a statement: {ast.unparse(node)}"
         if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
@@ -427,6 +427,15 @@ def _is_hidden(attribute: str, origin: str) -> bool:
     if attribute.startswith("_") or attribute in _GATEWAYS | _FRAMES | _WITHHELD[origin]:
         return True
     return origin == "torch" and attribute.startswith(_SETTINGS) and attribute not in _HARMLESS_SETTINGS
+
+
+def _is_plain_class(node: ast.Call) -> bool:
+    """Whether the class that is made has what a statement could give it: members whose names are written down."""
+    members = node.args[2] if len(node.args) == 3 and not node.keywords else None
+    if not isinstance(members, ast.Dict):
+        return False
+    names = [key.value if isinstance(key, ast.Constant) else None for key in members.keys]
+    return all(isinstance(name, str) and (not _is_dunder(name) or name in _DEFINED) for name in names)
 
 
 def _reads(text: str) -> bool:

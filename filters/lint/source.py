@@ -9,20 +9,28 @@ import tokenize
 from functools import cached_property
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
+# What arguments find there, unless the source has others of the names.
+_FOR_ARGUMENTS = "import torch\nfrom torch import nn\n"
 _DEEPEST = 200  # in Python's tree; what is deeper, as a sum of so many terms is, no visitor gets through
 
 
 class Source:
-    """The tree of a source, with what every rule asks of it.
+    """The tree of a source, with what every rule asks of it; behind it that of the constructor's `arguments`, an
+    expression which is evaluated among the source's names.
 
     Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does, and where a comment says that the
         file has another encoding: Triton reads a kernel's text from the file.
     """
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, arguments: str = "") -> None:
         self.tree = parse(code)
+        self.arguments = frozenset[ast.AST]()  # nodes of what `arguments` say
+        if arguments:
+            expression = parse_expression(arguments)
+            self.arguments = frozenset(ast.walk(expression))
+            self.tree.body = [*parse(_FOR_ARGUMENTS).body, *self.tree.body, ast.Expr(expression)]
         encoding, _ = tokenize.detect_encoding(io.BytesIO(code.encode()).readline)
         if encoding != "utf-8":
             raise ValueError(f"a comment says that it is {encoding}")

@@ -69,7 +69,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         check_further(reference, sandbox, settings)
         if engine is Engine.TRACE:
             run_large(reference, sandbox, settings)
-    if task.by_model and (found := forbidden(task.triton_code)):
+    if found := forbidden(task.triton_code if task.by_model else "", task.init_args):
         raise Rejected(Reason.FORBIDDEN_CODE, found)
     mutants, survivors = score(reference, sandbox, settings)
     ran_in = Tier.INTERPRETED if engine is Engine.INTERPRETER else Tier.EXECUTED

@@ -19,6 +19,7 @@ def test_honest_sources_pass(path) -> None:
     "code",
     [
         "from triton import jit",
+        "type('Config', (), {'dim': 32, 'parts': type('Part', (torch.nn.Module,), {'forward': f})()})()",
         "from copy import copy\nfrom collections import deque",
         "def f(self, hook):\n    self.register_load_state_dict_post_hook(hook)",
         "from triton.language.extra import libdevice",
@@ -92,7 +93,9 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
         ("import triton\nA = f()\n@triton.jit\ndef k(): A\nA.value = 2", "changes A.value, which a kernel"),
         ("torch.random.initial_seed()", "torch.random"),
         ("class A:\n    __torch_function__ = classmethod(f)", "sets __torch_function__"),
-        ("type('A', (torch.Tensor,), {})", "without a statement"),
+        ("type('A', (torch.Tensor,), {'__torch_function__': f})", "without a statement"),
+        ("type('A', (torch.Tensor,), {NAME: f})", "without a statement"),
+        ("type('A', (torch.Tensor,), members)", "without a statement"),
         ("import triton\n@triton.jit\ndef k(): pass\nf'{k}'", "looks into the kernel"),
         ("import triton\n@triton.jit\ndef k(): pass\nother = (k,)[0]\nother.fn", "looks into the kernel"),
         ("import triton\n@triton.jit\ndef k(): pass\nfor one in [k]:\n    repr(one)", "looks into the kernel"),
@@ -150,3 +153,39 @@ def test_a_file_has_no_other_encoding() -> None:
 
 def test_the_line_is_told() -> None:
     assert forbidden("import torch\n\n\nimport os\n") == "line 4: imports os"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "[]",
+        "[Config(dim=32), torch.float32, nn.GELU()]",
+        "[type('Config', (), {'dim': 32})(), lambda x: nn.functional.relu(x)]",
+    ],
+)
+def test_what_it_takes_to_construct_a_module_passes(arguments: str) -> None:
+    assert forbidden("class Config: pass", arguments) == ""
+    assert forbidden("", arguments) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "evidence"),
+    [
+        ("[__import__('os')]", "the constructor's arguments: __import__"),
+        ("[torch.utils]", "torch.utils"),
+        ("[setattr(nn.Module, 'eval', None)]", "setattr(nn.Module, 'eval', None)"),
+        ("[k.fn]", "looks into the kernel: k.fn"),
+        ("[(lambda: 0).__globals__]", "__globals__"),
+        ("[1]\nimport os", "does not parse"),
+        ("[", "does not parse"),
+    ],
+)
+def test_arguments_are_read_by_the_rules_for_the_source_beside_them(arguments: str, evidence: str) -> None:
+    code = "import triton\n@triton.jit\ndef k(): pass\n"
+    assert forbidden(code) == ""
+    assert evidence in forbidden(code, arguments)
+
+
+def test_a_source_s_own_names_are_its_arguments_names() -> None:
+    assert "imports ctypes" in forbidden("import ctypes as torch\n", "[torch.c_int]")
+    assert forbidden("import torch.nn.functional as nn\n", "[nn.relu]") == ""

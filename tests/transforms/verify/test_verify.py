@@ -111,6 +111,14 @@ def lowered(candidate: Candidate, code: str) -> Candidate:
     return replace(candidate, triton_code=code, generator=replace(candidate.generator, kind="inductor"))
 
 
+def test_the_constructor_s_arguments_are_read_of_what_was_lowered_too(softmax: Candidate, sandbox: Sandbox) -> None:
+    candidate = lowered(softmax, contiguous(softmax.triton_code))
+    candidate = replace(candidate, probed=replace(candidate.probed, init_args="[*globals().get('none', ())]"))
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=(), shows=False))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.FORBIDDEN_CODE, outcome
+    assert outcome.evidence == "the constructor's arguments: globals"
+
+
 def drawn(candidate: Candidate, sandbox: Sandbox) -> list[str]:
     outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
     assert isinstance(outcome, Kept), outcome
