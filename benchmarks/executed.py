@@ -7,11 +7,12 @@
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds interpreted --gpus none
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
-The round "again" shows whether a verdict flips and, on more GPUs than "first", how much faster these are; in "guests" all candidates go to GPU guests; "interpreted" takes those
-that "first" rejected, anywhere: what the interpreter rejects too was not rejected wrongly by the GPU. A round goes on
-where it was stopped: a candidate that has a line in it is not verified again. One host process keeps up with some six
-candidates a second, so there are several (`--processes`), each with an executor of its own. What does not decide about
-a candidate is left out: its score on mutants, and the search for a counter-example.
+The round "again" shows whether a verdict flips and, on more GPUs than "first", how much faster these are; in "guests"
+all candidates go to GPU guests; "interpreted" takes those that "first" rejected, anywhere: what the interpreter rejects
+too was not rejected wrongly by the GPU. A round goes on where it was stopped: a candidate that has a line in it is not
+verified again. One host process keeps up with some six candidates a second, so there are several (`--processes`), each
+with an executor of its own. What does not decide about a candidate is left out: its score on mutants, and the search
+for a counter-example.
 """
 
 from __future__ import annotations
