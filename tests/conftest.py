@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+
+import pytest
 
 # Before the first import of datasets: nothing that a test does may reach for the Hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 # The double of the Hub (`hub_double`) takes uploads the plain way; xet is another service.
 os.environ["HF_HUB_DISABLE_XET"] = "1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm() -> Iterator[None]:
+    """Sandboxes share their warm processes, see `tests.warm`."""
+    from warm import Warm  # takes torch along, and so seconds
+
+    with Warm() as warm, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelquarry.pipeline.sandbox.pool.Zygote", warm.lend)
+        yield

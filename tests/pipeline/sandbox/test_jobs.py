@@ -55,9 +55,10 @@ def test_inputs_are_the_guests_own(run: Run) -> None:
     assert given.equal(torch.zeros(3))
 
 
-def test_sets_have_one_order(run: Run) -> None:
+def test_sets_have_one_order(run: Run, tmp_path: Path) -> None:
+    """Also from another warm process."""
     body = "return {'order': list({'alpha', 'beta', 'gamma', 'delta', 'epsilon'})}, {}"
-    with Sandbox(SandboxSettings(workers=1)) as other:
+    with Sandbox(SandboxSettings(workers=1, scratch=str(tmp_path))) as other:
         report = other.run(script(body))
     assert report.reply == run(body).reply is not None
 

@@ -153,10 +153,11 @@ def shapes(outcome: Outcome[Probed]) -> list[tuple[int, ...]]:
     return [workload.tensors[0].shape for workload in outcome.record.workloads]
 
 
-def test_the_same_module_gives_the_same_record(sandbox: Sandbox) -> None:
+def test_the_same_module_gives_the_same_record(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Also from another warm process."""
     abouts = {"heads divide the width", "a list by its use", "a residual block needs equal sizes"}
     modules = [case.module for case in FOUND if case.about in abouts]
-    with Sandbox(SandboxSettings(workers=1)) as other:
+    with Sandbox(SandboxSettings(workers=1, scratch=str(tmp_path))) as other:
         for module in modules:
             assert probe(module, sandbox) == probe(module, sandbox) == probe(module, other)
 

@@ -1,0 +1,70 @@
+"""Warm processes that last as long as the tests of a process: each takes two to six seconds of a processor to start,
+and tests open a hundred sandboxes. A guest is, as ever, a fork of one that has run nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from kernelquarry.pipeline.sandbox.exchange import ZygoteDied
+from kernelquarry.pipeline.sandbox.job import Job, Report
+from kernelquarry.pipeline.sandbox.launcher import Zygote
+from kernelquarry.pipeline.sandbox.settings import SandboxSettings
+
+
+class Lasting(Zygote):
+    """Outlives the sandboxes that it is lent to, unless it dies."""
+
+    over = False  # dead, or no longer needed
+
+    def run(self, job: Job) -> Report:
+        try:
+            return super().run(job)
+        except ZygoteDied:
+            self.over = True
+            raise
+
+    def close(self) -> None:
+        if self.over or not hasattr(self, "layers"):  # it did not start
+            super().close()
+
+
+class Warm:
+    """What sandboxes take for `Zygote`, which start their warm processes with it."""
+
+    def __init__(self) -> None:
+        self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-")).resolve()
+        self._started: dict[str, Lasting] = {}  # by kind
+        self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
+        self._lock = threading.Lock()  # of these
+
+    def lend(self, kind: str, folder: Path, settings: SandboxSettings) -> Zygote:
+        """One that is warm, unless the sandbox is set up in a way of its own, and wants one of its own.
+
+        Raises:
+            SandboxError: as `Zygote` does.
+        """
+        if settings != SandboxSettings(workers=settings.workers):
+            return Zygote(kind, folder, settings)
+        with self._lock:
+            starting = self._starting.setdefault(kind, threading.Lock())
+        with starting:
+            found = self._started.get(kind)
+            if found is None or found.over:
+                found = self._started[kind] = Lasting(kind, self._root / folder.parent.name / folder.name, settings)
+        return found
+
+    def __enter__(self) -> Warm:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for zygote in self._started.values():
+            zygote.over = True
+            zygote.close()
+        shutil.rmtree(self._root, ignore_errors=True)
