@@ -128,9 +128,9 @@ def test_stages_one_by_one_give_the_same(built: Built, tmp_path: Path, invoke: C
     assert {path: path.stat().st_ino for path in (root / "store").rglob("*.parquet")} == entries
 
 
-def test_replay_of_a_row(built: Built) -> None:
+def test_replay_of_a_row(built: Built, invoke: Callable[..., Ended]) -> None:
     pair = built.pairs()[0]
-    ended = run("replay", pair.id, "--dataset", built.root / "dataset", cwd=built.folder)
+    ended = invoke("replay", pair.id, "--dataset", built.root / "dataset")
     assert ended.status == 0, ended.err
     lines = ended.out.splitlines()
     assert lines[0] == pair.id
@@ -138,7 +138,9 @@ def test_replay_of_a_row(built: Built) -> None:
     assert sum("e-" in line for line in lines) >= len(pair.verdict.trials)
 
 
-def test_reverify_finds_the_row_that_does_not_hold_and_goes_on(built: Built, tmp_path: Path) -> None:
+def test_reverify_finds_the_row_that_does_not_hold_and_goes_on(
+    built: Built, tmp_path: Path, invoke: Callable[..., Ended]
+) -> None:
     honest, other = built.pairs()
     wrong = {field: getattr(other, field) for field in other.__dataclass_fields__}
     wrong["triton_code"], changed = re.subn(r"(tl\.store\([^,]+, )", r"\g<1>2 * ", other.triton_code)
@@ -146,7 +148,7 @@ def test_reverify_finds_the_row_that_does_not_hold_and_goes_on(built: Built, tmp
     write_shard(tmp_path / "data" / "pairs" / "train-00000-of-00001.parquet", [honest, Pair(**wrong)], Pair)
     results = tmp_path / "results.jsonl"
     for left in (2, 0):
-        ended = run("reverify", tmp_path, "--results", results, cwd=tmp_path)
+        ended = invoke("reverify", tmp_path, "--results", results)
         assert ended.status == 1
         assert ended.out.splitlines()[-1] == "1 of 2 rows verified again"
         assert f"reverify     {left}" in ended.err

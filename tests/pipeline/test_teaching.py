@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kernelquarry.pipeline.schema.records import Pair, Rejection
 from kernelquarry.transforms.distill.cache import Cache
 from tests.pipeline.command import Built, Ended, run
 
+Invoke = Callable[..., Ended]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -38,11 +40,19 @@ def endpoint() -> Iterator[ScriptedEndpoint]:
 
 
 @pytest.fixture
-def folder(built: Built, tmp_path: Path, endpoint: ScriptedEndpoint) -> Path:
-    """A copy of the finished run, and a table of one teacher."""
+def folder(built: Built, tmp_path: Path, endpoint: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the finished run, and a table of one teacher. Commands run in it."""
     shutil.copytree(built.folder, tmp_path / "copy")
     (tmp_path / "copy" / "teachers.toml").write_text(TABLE.format(url=endpoint.url))
+    monkeypatch.chdir(tmp_path / "copy")
     return tmp_path / "copy"
+
+
+@pytest.fixture
+def build(folder: Path, invoke: Invoke) -> Invoke:
+    """The run again, with these options."""
+    corpus = json.loads((folder / "out/layers/run.json").read_text())["corpus"]
+    return partial(invoke, "dataset", corpus, "--out", "out/layers")
 
 
 def rows(folder: Path, config: str, kind: type) -> list[Any]:
@@ -50,16 +60,11 @@ def rows(folder: Path, config: str, kind: type) -> list[Any]:
     return [row for shard in shards for row in read_records(shard, kind)]
 
 
-def build(folder: Path, *options: str) -> Ended:
-    corpus = json.loads((folder / "out/layers/run.json").read_text())["corpus"]
-    return run("dataset", corpus, "--out", "out/layers", *options, cwd=folder)
-
-
 TAUGHT = ("--distill", "teachers.toml")
 
 
-def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: ScriptedEndpoint) -> None:
-    ended = build(folder, *TAUGHT)
+def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: ScriptedEndpoint, build: Invoke) -> None:
+    ended = build(*TAUGHT)
     assert ended.status == 0, ended.err
     assert ended.out.startswith("4 verified pairs")
     pairs = [pair for pair in rows(folder, "pairs", Pair) if pair.distillation]
@@ -76,38 +81,40 @@ def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: Scripted
     report = (folder / "out/layers/report.html").read_text()
     assert "2 of their answers were verified" in report and "scripted · refine · 2" in report
     asked = len(endpoint.requests)
-    again = build(folder, *TAUGHT)
+    again = build(*TAUGHT)
     assert "nothing to do" in again.out
     assert len(endpoint.requests) == asked == 4
 
 
-def test_without_a_table_nobody_is_asked(folder: Path, endpoint: ScriptedEndpoint) -> None:
-    assert build(folder, *TAUGHT).status == 0
+def test_without_a_table_nobody_is_asked(endpoint: ScriptedEndpoint, build: Invoke) -> None:
+    assert build(*TAUGHT).status == 0
     asked = len(endpoint.requests)
-    off = build(folder)
+    off = build()
     assert off.out.startswith("2 verified pairs") and len(endpoint.requests) == asked
 
 
-def test_what_was_answered_before_a_kill_is_not_asked_again(folder: Path, endpoint: ScriptedEndpoint) -> None:
-    killed = run("distill", "out/layers", "--distill", "teachers.toml", cwd=folder, fault="SIGKILL", after=1)
+def test_what_was_answered_before_a_kill_is_not_asked_again(
+    folder: Path, endpoint: ScriptedEndpoint, build: Invoke
+) -> None:
+    killed = run("distill", "out/layers", *TAUGHT, cwd=folder, fault="SIGKILL", after=1)
     assert killed.status == -9
     before = dict(endpoint.sent)
-    assert build(folder, *TAUGHT).status == 0
+    assert build(*TAUGHT).status == 0
     assert before and set(endpoint.sent.values()) == {1}
 
 
-def test_an_endpoint_that_fails_loses_no_kernel(folder: Path, endpoint: ScriptedEndpoint) -> None:
+def test_an_endpoint_that_fails_loses_no_kernel(endpoint: ScriptedEndpoint, build: Invoke, invoke: Invoke) -> None:
     endpoint.script = lambda request, number: Said(status=500)
-    ended = build(folder, *TAUGHT)
+    ended = build(*TAUGHT)
     assert ended.status == 0 and ended.out.startswith("2 verified pairs")
-    assert "Unanswered" in run("funnel", "out/layers", cwd=folder).out
+    assert "Unanswered" in invoke("funnel", "out/layers").out
     endpoint.script = teach
-    assert build(folder, *TAUGHT).out.startswith("4 verified pairs")
+    assert build(*TAUGHT).out.startswith("4 verified pairs")
 
 
-def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint) -> None:
+def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint, build: Invoke, invoke: Invoke) -> None:
     for _ in range(2):  # the answers, and their repairs
-        run("distill", "out/layers", "--distill", "teachers.toml", "--batch", "batches", cwd=folder)
+        invoke("distill", "out/layers", *TAUGHT, "--batch", "batches")
         lines = [json.loads(line) for line in (folder / "batches/scripted.jsonl").read_text().splitlines()]
         assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
         answers = [
@@ -118,9 +125,9 @@ def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint) 
             for line in lines
         ]
         (folder / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
-        done = run("import-batch", "answers.jsonl", "--distill", "teachers.toml", cwd=folder)
+        done = invoke("import-batch", "answers.jsonl", *TAUGHT)
         assert done.out == "2 answers, 0 refused, 0 to be asked again\n"
-    assert build(folder, *TAUGHT).out.startswith("4 verified pairs")
+    assert build(*TAUGHT).out.startswith("4 verified pairs")
     assert endpoint.requests == []
     cache = Cache(folder / "out/cache/answers.sqlite")
     assert cache.spent().usd == pytest.approx(4 * 120e-6 / 2)
