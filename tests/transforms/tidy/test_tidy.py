@@ -15,6 +15,8 @@ from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
+INTERPRETED = VerifySettings(targets=(), mutants=0)
+
 
 def lowered(code: str, sandbox: Sandbox) -> Lowered:
     outcome = lower(probed(code, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
@@ -42,7 +44,7 @@ def test_operators_that_are_not_tritons_make_it_mixed(sandbox: Sandbox) -> None:
     assert isinstance(outcome, Kept), outcome
     assert outcome.record.purity is Purity.MIXED
     assert outcome.record.extern_ops == ("linalg_qr",)
-    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    verified = verify(outcome.record, sandbox, INTERPRETED)
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
@@ -60,7 +62,7 @@ def test_complex_numbers_are_left_to_torch(forward: str, layers: str, sandbox: S
     outcome = tidy(lowered(source(forward, layers), sandbox))
     assert isinstance(outcome, Kept), outcome
     assert outcome.record.purity is Purity.MIXED
-    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    verified = verify(outcome.record, sandbox, INTERPRETED)
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
@@ -77,7 +79,7 @@ def test_numbers_that_forward_makes_tensors_of_where_a_base_has_the_constructor(
     assert isinstance(outcome, Kept), outcome
     assert "def __init__(self, *args, **kwargs)" in outcome.record.triton_code
     assert "torch.tensor([0, 3, 1, 7, 5, 5, 2, 1, 4], dtype=torch.int64" in outcome.record.triton_code
-    verified = verify(outcome.record, sandbox, VerifySettings(targets=()))
+    verified = verify(outcome.record, sandbox, INTERPRETED)
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
