@@ -50,7 +50,7 @@ train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (d
 	@$(BIN)/kernelquarry train -v --dataset "$(or $(DATASET),out/$(CORPUS)/dataset)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(OUT),--out "$(OUT)")
 
 test: $(VENV)/ready $(VENV)/train  ## run the tests
-	@$(BIN)/python -m pytest -n $(shell nproc)
+	@$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal
 
 test-gpu: $(VENV)/ready  ## run the tests that need a GPU
 	@$(BIN)/python -m pytest tests/gpu
