@@ -97,13 +97,13 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     """
     code = reference.task.triton_code
     seed = reference.task.first_seed >> 8
-    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, ("gpu",))]
+    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, ("gpu", "chained", "weights"))]
     runs, found = call_once([Once(code, again=True), *calls], reference, sandbox, settings)
     run = runs[0]
     if changed := run.get("changed_again"):
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
     if any(_is_wrong(reference, runs[number], found, number) for number in (1, 2)):
-        names = ("gpu", *_ELSEWHERE)
+        names = ("gpu", "chained", *_ELSEWHERE)
         apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
         runs, found = call_once(apart, reference, sandbox, settings)
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,7 +32,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     is asked about, of two, or an "unknown" one; memory has "plain" contents; inputs are at an "offset" in others; the
     file has another "name"; an "instance" beside it, with other weights, is called before; the module is "handled" by
     its own methods, as its users do; and the "weights" and the "inputs" are set in place after it was called with
-    others, as an optimizer does, and who has one buffer for all inputs.
+    others, as an optimizer does, and who has one buffer for all inputs; or inputs are outputs of its own, where they
+    can be, as in a stack that is "chained".
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
@@ -79,11 +80,12 @@ def _call(
     names = vars(sys.modules[name])
     inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
     trial = {**trial, "offset": seed if "offset" in elsewhere else None}
-    used: list[Tensor] | None = [] if "inputs" in elsewhere else None
+    used: list[Tensor] | None = [] if {"inputs", "chained"} & set(elsewhere) else None
 
     def once(called: nn.Module = module, inputs: Sequence[Tensor] = inputs) -> Any:
         watching = Plain(seed) if "plain" in elsewhere else Watch()
-        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"), used)
+        chained = "chained" in elsewhere
+        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"), used, chained)
 
     if "instance" in elsewhere:
         other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
@@ -94,7 +96,7 @@ def _call(
     if "handled" in elsewhere:
         module = module.train().eval().to(gpu.DEVICE).cuda().requires_grad_(False)
         module.zero_grad()
-    if "inputs" in elsewhere and "weights" not in elsewhere:
+    if used is not None and "weights" not in elsewhere:
         once(module, [_other(value) for value in inputs])
     if "weights" in elsewhere:
         subject.load_state(module, {name: value.flip(0) if value.ndim else value + 1 for name, value in drawn.items()})
@@ -103,6 +105,8 @@ def _call(
         with torch.no_grad():
             for entry in held.keys() & drawn.keys():
                 held[entry].copy_(drawn[entry])
+    if "handled" in elsewhere:  # last, so that nothing of ours is asked behind it
+        _ask(module)
     if call["configuration"]:
         once()
     description, outputs, mutated, _ = once(module)
@@ -118,6 +122,17 @@ def _call(
         found = kept.difference(keeps, kept.kept(module, names, contents=True))
         description["changed_again"] = found or ("memory that kernels are given" if changed else "")
     return description
+
+
+def _ask(module: nn.Module) -> None:
+    """All that its users may ask of it without changing it."""
+    repr(module)
+    module.state_dict(prefix="layer.", keep_vars=True)
+    asked: tuple[Iterable[Any], ...] = (module.parameters(), module.buffers(), module.children(), module.modules())
+    asked += (module.named_parameters("layer"), module.named_buffers("layer"), module.named_children())
+    for each in (*asked, module.named_modules(prefix="layer")):
+        list(each)
+    module.apply(lambda each: None)
 
 
 def _other(value: Tensor) -> Tensor:

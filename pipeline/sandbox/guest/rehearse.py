@@ -34,16 +34,16 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The path of `code`'s entry point on each of `calls`, made twice, then `repeats` times on the first of them again.
+    """The path of `code`'s entry point on each of `calls`, and `repeats` times on the first of them again.
 
-    Between the two halves of those, calls of other `sizes` are made, and two more instances.
+    It goes twice through all of `calls`, calls of other `sizes`, another instance, and half of those repetitions.
 
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
     `raised`, why there is no path; with `later`, the paths of the repetitions that are no path of the first call,
     launches with what they were given; and with what is "" if there is nothing to say: the first exception that it
-    `handled`, what it `keeps` that is still another after half of the repetitions, and what it `left` changed of what
-    others share.
+    `handled`, what it `keeps` that is another after the second time than after the first, and what it `left` changed of
+    what others share.
 
     What a check need not have in common with a use is otherwise here than in the other guests, so that who asks for it
     goes another way: the number of threads, the module's name, the seed, whether gradients are recorded and asked for,
@@ -61,17 +61,16 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         left = surroundings.changed(settings | {"seed": _SEED})
         nn.Module.to(module, gpu.DEVICE)
         first, half = request["calls"][0], request["repeats"] // 2
-        # A tuner resets what it timed in the first call of a size, so of two calls the second counts.
-        calls = [[handled.by(_path, module, call) for _ in range(2)][1] for call in request["calls"]]
-        again = _repeated(module, first, half)
-        for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
-            _path(module, call)
-        names = vars(sys.modules[name])
-        subject.instance(names, request["entry_point"], request["init_args"])
-        before = kept.kept(module, names, contents=False)
-        subject.instance(names, request["entry_point"], request["init_args"])
-        again += _repeated(module, first, half)
-        keeps = kept.difference(before, kept.kept(module, names, contents=False))
+        again, found, names = list[Any](), list[dict[str, str]](), vars(sys.modules[name])
+        for _ in range(2):  # the same twice, so that nothing that is counted stays unseen
+            # A tuner resets what it timed in the first call of a size, so those of the second time count.
+            calls = [handled.by(_path, module, call) for call in request["calls"]]
+            for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
+                _path(module, call)
+            subject.instance(names, request["entry_point"], request["init_args"])
+            again += _repeated(module, first, half)
+            found.append(kept.kept(module, names, contents=False))
+        keeps = kept.difference(*found)
     paths, told, raised = (list(each) for each in zip(*calls, strict=True))
     later = [call for call in again if call != calls[0]]
     reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}

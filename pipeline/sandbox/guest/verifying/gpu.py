@@ -136,6 +136,11 @@ def is_on_host(tensor: Tensor) -> bool:
     return getattr(tensor, _MARK, False)
 
 
+def is_marked(tensor: Tensor) -> bool:
+    """Whether somebody set attributes of it, who could know it by them."""
+    return type(tensor) is Tensor and bool(vars(tensor).keys() - {_MARK})
+
+
 class OutOfReach(ValueError):
     """A kernel was given a tensor that is not on the GPU; Triton raises a ValueError."""
 

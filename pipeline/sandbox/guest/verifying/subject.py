@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..load import load_source
 from ..trees import fill, flatten
-from .gpu import is_on_host
+from .gpu import is_marked, is_on_host
 from .layout import offset, strided
 from .session import entries, session
 
@@ -104,6 +104,7 @@ def call(
     mode: AbstractContextManager[Any] | None = None,
     gradient: Tensor | None = None,
     used: list[Tensor] | None = None,
+    chained: bool = False,
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
@@ -115,11 +116,12 @@ def call(
     With `gradient`, the numbers of the gradients of its outputs, the call is followed by its backward, and the result
     is the pair of the outputs and of the gradients: a list of those of the inputs, and a dict of those of the
     parameters; None stands for what gets none. `used` are the tensors that an earlier call was given, empty if there
-    was none: this call is given the same, with the values of `inputs`.
+    was none: this call is given the same, with the values of `inputs`. What is `chained` gives its own outputs to the
+    next call instead, as a stack of layers does, where they are like an input.
 
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
-            is not on the GPU, where one is pretended.
+            is not on the GPU, where one is pretended; or an input or an output has attributes that PyTorch did not set.
     """
     given = [_laid_out(tensor, trial) for tensor in inputs]
     if used:
@@ -137,11 +139,15 @@ def call(
         before = {name: value.detach().clone() for name, value in state.items()}
         tree = flatten(module(*args, **kwargs), outputs)
         results = len(outputs)
+        if used is not None and chained:
+            _chain(used, outputs, state.values())
         if gradient is not None:
             ends = {f"gradient of output {i}": g for i, g in enumerate(_of_outputs(outputs, gradient)) if g is not None}
             tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
+    if any(map(is_marked, (*given, *outputs))):
+        raise TypeError("an input or an output was given attributes")
     if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
         raise TypeError("an output is on the CPU")
     outputs = [output.detach() for output in outputs]
@@ -163,6 +169,17 @@ def call(
         "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
     }
     return description, values, [after[index] for index in mutated], outputs
+
+
+def _chain(used: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor]) -> None:
+    """Put each output in place of a tensor that the call was given and that it is like, if it has memory of its own."""
+    taken = {_storage(value) for value in (*used, *state)}
+    for output in outputs:
+        likes = (place for place, old in enumerate(used) if (old.shape, old.dtype) == (output.shape, output.dtype))
+        place = next(likes, None)
+        if place is not None and output.is_contiguous() and _storage(output) not in taken:
+            used[place] = output
+            taken.add(_storage(output))
 
 
 def _laid_out(tensor: Tensor, trial: Mapping[str, Any]) -> Tensor:
