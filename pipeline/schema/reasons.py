@@ -53,7 +53,7 @@ class Reason(Enum):
     NO_WORKLOAD = ("no_workload", "probe", "no inputs were found that it runs on")
     RANDOM = ("random", "probe", "two runs in eval mode differ")
     CONSTANT_OUTPUT = ("constant_output", "probe", "the output does not depend on the input")
-    RETURNS_INPUT = ("returns_input", "probe", "the output is the input")
+    RETURNS_INPUT = ("returns_input", "probe", "the output is the input, or a view of it")
     CHANGES_INPUT = ("changes_input", "probe", "forward writes into its input")
     NO_TENSOR_OUTPUT = ("no_tensor_output", "probe", "it returns no floating-point tensor")
     NOT_FINITE = ("not_finite", "probe", "ordinary inputs give NaN or infinity")

@@ -42,31 +42,33 @@ def check(caller: Caller, guess: Guess) -> None:
     inputs = draw(guess.specs(), 0)
     before = state(caller.module)
     seed(1)
-    _, first = _on_copies(caller, guess, inputs)
+    first, views = _on_copies(caller, guess, inputs)
     changed = [name for name, value in state(caller.module).items() if not _same(value, before.get(name))]
     seed(2)
-    _, second = _on_copies(caller, guess, inputs)
+    second, _ = _on_copies(caller, guess, inputs)
     _finite(first, guess)
     if not _all_same(first, second):
         why = f"; a call changes {', '.join(changed[:3])}" if changed else ""
         raise Unfit("random", f"two calls in eval mode with the same input differ{why}")
-    dull = _dull(caller, guess, inputs, first)
+    dull = _dull(caller, guess, inputs, first, views)
     if dull is None:
         return
     with _stirred(caller.module):  # as for a trial: a scale of one and a kernel of zeros are only where they begin
-        _, first = _on_copies(caller, guess, inputs)
-        if any(not t.isfinite().all() for t in first) or _dull(caller, guess, inputs, first) is not None:
+        first, views = _on_copies(caller, guess, inputs)
+        if any(not t.isfinite().all() for t in first) or _dull(caller, guess, inputs, first, views) is not None:
             raise dull
 
 
-def _dull(caller: Caller, guess: Guess, inputs: Sequence[Tensor], found: Sequence[Tensor]) -> Unfit | None:
-    """Why these results of `inputs` ask for no kernel, if they do not."""
-    floats = [t for t in found if t.is_floating_point()]
-    if all(any(_same(t, i) for i in inputs) for t in floats):
-        return Unfit("returns_input", f"{len(floats)} outputs equal to inputs")
-    _, other = _on_copies(caller, guess, draw(guess.specs(), 3))
-    if _all_same(floats, [t for t in other if t.is_floating_point()]):
-        return Unfit("constant_output", f"other inputs give the same {[tuple(t.shape) for t in floats]}")
+def _dull(
+    caller: Caller, guess: Guess, inputs: Sequence[Tensor], found: Sequence[Tensor], views: Sequence[bool]
+) -> Unfit | None:
+    """Why these results of `inputs` ask for no kernel, if they do not; `views` says which are views of an input."""
+    floats = [(t, view) for t, view in zip(found, views, strict=True) if t.is_floating_point()]
+    if all(view or any(_same(t, i) for i in inputs) for t, view in floats):
+        return Unfit("returns_input", f"{len(floats)} outputs equal to inputs, or views of them")
+    other, _ = _on_copies(caller, guess, draw(guess.specs(), 3))
+    if _all_same([t for t, _ in floats], [t for t in other if t.is_floating_point()]):
+        return Unfit("constant_output", f"other inputs give the same {[tuple(t.shape) for t, _ in floats]}")
     return None
 
 
@@ -91,14 +93,26 @@ def check_variation(caller: Caller, guess: Guess) -> None:
     _finite(found, guess)
 
 
-def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[Any, list[Tensor]]:
+def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[list[Tensor], list[bool]]:
+    """The tensors of one call's result, and for each whether it lies where an input does.
+
+    Raises:
+        Unfit: as `results`, or an input is another one after the call.
+    """
     copies = [t.clone() for t in inputs]
-    tree, found = results(caller, guess, copies)
+    _, found = results(caller, guess, copies)
+    places = {_place(copy) for copy in copies}
+    views = [_place(t) in places for t in found]
     found = [t.clone() for t in found]
     for spec, copy, original in zip(guess.specs(), copies, inputs, strict=True):
         if not _same(copy, original):
             raise Unfit("changes_input", f"forward changes {spec.name}")
-    return tree, found
+    return found, views
+
+
+def _place(tensor: Tensor) -> int:
+    """Of its memory."""
+    return tensor.untyped_storage().data_ptr()
 
 
 def _finite(tensors: Sequence[Tensor], guess: Guess) -> None:

@@ -35,7 +35,9 @@ TASKS: dict[str, Callable[[Tensor], Any]] = {
     "a function": torch.exp,
     "a tree": lambda x: {"a": (x.exp(), [x.argmax(1)]), "b": None},
     "an input beside a result": lambda x: (x, x.exp()),
-    "a view of a row": lambda x: x[:1],
+    "a view beside a result": lambda x: (x[:1], x.exp()),
+    "a copy of a row": lambda x: x[:1].clone(),
+    "what lies otherwise in memory": lambda x: x.t().contiguous(),
     "a negation": lambda x: -x,
 }
 NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
@@ -44,6 +46,9 @@ NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
     "noise of python": (lambda x: x + __import__("random").random(), "random", "two calls"),
     "a shape that changes": (lambda x: x[:, : int(torch.randint(1, 16, ()))].exp(), "random", "two calls"),
     "the input": (lambda x: x, "returns_input", "1 outputs"),
+    "a view of a row": (lambda x: x[:1], "returns_input", "1 outputs"),
+    "views of all of it": (lambda x: [x.unsqueeze(0), x.flatten(), x.t()], "returns_input", "3 outputs"),
+    "a view beside integers": (lambda x: (x.t(), x.argmax(1)), "returns_input", "1 outputs"),
     "a copy of the input": (lambda x: x.clone(), "returns_input", "1 outputs"),
     "a constant": (lambda x: torch.ones(3), "constant_output", "[(3,)]"),
     "the input's integers beside a constant": (lambda x: (torch.ones(1), x.argmax(1)), "constant_output", "[(1,)]"),
