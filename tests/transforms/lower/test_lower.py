@@ -97,6 +97,8 @@ def test_one_source_for_all_sizes_if_they_can_be_symbols(
          ("input0_2 <= 15", "input0_3 <= 15")),
         ("x / math.sqrt(x.size(-1))", [Call({"x": (6, 8)}), Call({"x": (9, 5)})], ()),
         ("F.avg_pool2d(x, x.shape[2:])", [Call({"x": (2, 8, 12, 9)}), Call({"x": (3, 8, 11, 8)})], ()),
+        ("F.max_pool2d(input=x, kernel_size=x.shape[2:])", [Call({"x": (2, 8, 12, 9)}), Call({"x": (3, 8, 11, 8)})],
+         ()),
         ("x * 2 + y", [Call({"x": (6, 8), "y": (6, 8)}), Call({"x": (9, 5), "y": (9, 5)})],
          ("input1_0 == input0_0", "input1_1 == input0_1")),
         ("torch.cat([x, y]).relu()", [Call({"x": (6, 8), "y": (7, 8)}), Call({"x": (9, 5), "y": (3, 5)})],

@@ -66,11 +66,11 @@ def pools_of_any_size() -> Iterator[None]:
 
 
 def _or_over_all(pool: Callable[..., Any], reduce: Callable[..., Tensor], rank: int) -> Callable[..., Any]:
-    def pooled(x: Tensor, kernel_size: Any, *args: Any, **kwargs: Any) -> Any:
+    def pooled(input: Tensor, kernel_size: Any, *args: Any, **kwargs: Any) -> Any:
         strided_alone = len(args) <= 1 and kwargs.keys() <= {"stride"}
-        if strided_alone and _is_all(x, kernel_size, rank):
-            return reduce(x, list(range(-rank, 0)), keepdim=True)
-        return pool(x, kernel_size, *args, **kwargs)
+        if strided_alone and _is_all(input, kernel_size, rank):
+            return reduce(input, list(range(-rank, 0)), keepdim=True)
+        return pool(input, kernel_size, *args, **kwargs)
 
     return pooled
 

@@ -14,6 +14,7 @@ from unittest import mock
 
 import torch
 import triton
+from torch import Tensor
 from torch._dynamo.device_interface import CudaInterface
 from torch._inductor import utils
 from torch._inductor.fx_passes import post_grad
@@ -87,6 +88,14 @@ def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
 
 
+def _contiguous(self: Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> Tensor:
+    return torch.ops.aten.contiguous.default(self, memory_format=memory_format)
+
+
+def _invert(self: Tensor) -> Tensor:
+    return torch.ops.aten.bitwise_not.default(self)
+
+
 @contextlib.contextmanager
 def pretend_gpu(target: str) -> Iterator[None]:
     """Makes torch, Inductor and Triton believe in one GPU of `target`, a key of `DEVICES`."""
@@ -105,6 +114,9 @@ def pretend_gpu(target: str) -> Iterator[None]:
     patches = [
         (fake_tensor, "init_gpu_context", _nothing),  # torch's CUDA build would look for a GPU here
         (post_grad, "reinplace_inplaceable_ops", _nothing),  # copies fakes outside their mode; torch's CPU build fails
+        # Methods whose Python binding makes the tensor's device the current one, which torch's CPU build cannot.
+        (fake_tensor.FakeTensor, "contiguous", _contiguous),
+        (fake_tensor.FakeTensor, "__invert__", _invert),
         (torch.version, "cuda", None if is_amd else torch.version.cuda or "13.0"),
         (torch.version, "hip", "6.4" if is_amd else None),
         (cuda, "is_available", constant(True)),

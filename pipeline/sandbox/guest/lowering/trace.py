@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_map
 
 from ..trees import fill, flatten
 from .attention import fused_attention
+from .calls import attributes_kept, no_inference_mode, untold_errors
 from .decompositions import PlainFunctions, decompositions, pools_of_any_size
 from .guards import conditions
 from .joint import Joint, prepare
@@ -41,7 +42,7 @@ aten = torch.ops.aten
 
 _INLINED = 8  # elements of a constant that Inductor writes into a kernel
 _LITERAL = 128  # elements of one that can be read in a source
-_ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg)
+_ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg, aten._linalg_check_errors.default)
 _ITEM = aten._local_scalar_dense.default
 
 
@@ -233,6 +234,9 @@ def trace(
         stack.enter_context(Expressions(module))
         stack.enter_context(PlainFunctions())
         stack.enter_context(values_unknown(module))
+        stack.enter_context(attributes_kept(module))
+        stack.enter_context(untold_errors())
+        stack.enter_context(no_inference_mode())
         stack.enter_context(symbolic_roots())
         stack.enter_context(pools_of_any_size())
         if not training:

@@ -1,6 +1,7 @@
 """What a module does with the values of tensors, which a trace does not know.
 
-A number that is taken from a tensor, `x * scale.item()`, is computed with as a tensor. A condition that only raises,
+What follows from nothing that the module is given, `torch.arange(0, 24, 8)[1]`, is known, and is what it is. Another
+number that is taken from a tensor, `x * scale.item()`, is computed with as a tensor. A condition that only raises,
 `assert (index >= 0).all()`, is taken to be as the module needs it: the kernels are for calls that it takes, as with
 what torch itself asserts. Conditions about sizes are not touched: they are known, and become guards.
 """
@@ -9,18 +10,27 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 from unittest import mock
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch._functorch._aot_autograd.functional_utils import from_fun
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.fx import Node
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+from torch.fx.node import map_arg
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .source import Place, is_inside, places, source_of, span
 
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"__int__": int, "__index__": operator.index, "__float__": float}
 _TELLING = ("warn", "print", "warning", "debug", "info")  # functions that only tell
 
 
@@ -31,6 +41,8 @@ def values_unknown(module: nn.Module) -> Iterator[None]:
     tests = list(_tests(tree))
 
     def truth(self: Tensor) -> bool:
+        if (known := _known(self)) is not None:
+            return bool(known)
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != file:
             frame = frame.f_back
@@ -39,20 +51,72 @@ def values_unknown(module: nn.Module) -> Iterator[None]:
                 return _wanted(test, passes, place)
         return bool(Tensor.item(self))
 
-    with (
-        mock.patch.object(FunctionalTensor, "item", _item, create=True),
-        mock.patch.object(FunctionalTensor, "__bool__", truth),
-    ):
+    asking = {name: _asking(name, convert) for name, convert in _CONVERSIONS.items()}
+    methods = {"item": _item, "__bool__": truth, "numpy": _numpy, "__array__": _numpy, **asking}
+    with contextlib.ExitStack() as stack:
+        for name, method in methods.items():
+            stack.enter_context(mock.patch.object(FunctionalTensor, name, method))
         yield
 
 
 def _item(self: Tensor) -> Tensor | float:
     """A tensor of no dimensions where the number is not known: it takes part in arithmetic as a number does, and what
     cannot be done with it, such as a size, raises."""
+    if (known := _known(self)) is not None:
+        return known.item()
     number = Tensor.item(self)
     if not free_unbacked_symbols(number):
         return number
     return self.reshape(()).to(torch.get_default_dtype()) if self.is_floating_point() else self.reshape(())
+
+
+def _asking(name: str, convert: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
+    """The method of this name, which asks a tensor for its number; torch's own where it is not known."""
+    plain = getattr(Tensor, name)
+
+    def number(self: Tensor) -> Any:
+        known = _known(self)
+        return plain(self) if known is None else convert(known)
+
+    return number
+
+
+def _numpy(self: Tensor, *args: Any, **kwargs: Any) -> NDArray[Any]:
+    known = _known(self)
+    if known is None:
+        raise TypeError("an array of a tensor that depends on values")
+    return known
+
+
+def _known(value: Tensor) -> NDArray[Any] | None:
+    """The numbers of a tensor, where they follow from no input, no size of one and no state; None for others."""
+    mode = get_proxy_mode()
+    traced = get_proxy_slot(from_fun(value), mode.tracer, None) if mode is not None else None
+    if mode is None or traced is None:
+        return None
+    result = traced.proxy.node
+    needed = {result}
+    waiting = [result]
+    while waiting:
+        node = waiting.pop()
+        if node.op != "get_attr" and not _is_function(node):
+            return None
+        waiting += [given for given in node.all_input_nodes if given not in needed]
+        needed.update(node.all_input_nodes)
+    values: dict[Node, Any] = {}
+    with _disable_current_modes(), torch.no_grad():
+        for node in result.graph.nodes:
+            if node in needed and node.op == "get_attr":
+                values[node] = getattr(mode.tracer.root, node.target)
+            elif node in needed:
+                args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)
+                values[node] = node.target(*args, **kwargs)
+        found = values[result]
+        return (found.float() if found.dtype == torch.bfloat16 else found.clone()).numpy()
+
+
+def _is_function(node: Node) -> bool:
+    return node.op == "call_function" and torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ())
 
 
 def _tests(tree: ast.AST) -> Iterator[tuple[ast.stmt, ast.expr, bool]]:

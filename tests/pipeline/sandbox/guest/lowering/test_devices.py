@@ -11,6 +11,7 @@ import torch
 import triton
 from torch import nn
 from torch._inductor import config
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from kernelquarry.pipeline.sandbox.guest import lower as guest
 from kernelquarry.pipeline.sandbox.guest.lowering.devices import pretend_gpu
@@ -53,6 +54,25 @@ def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
     compiled_for = "'gfx942'" if target == "gfx942" else target.removeprefix("sm_")
     assert f"cc={compiled_for}," in reply["inductor_code"]
     assert (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active) == before
+
+
+class Turned(nn.Module):
+    """Inductor takes the copy out, and asks anew for the layout of what follows it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(8, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(torch.dropout(x, 0.0, train=False).transpose(1, 2))
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_what_is_asked_of_a_value_on_the_gpu_needs_no_gpu() -> None:
+    assert guest._lower(Turned().eval(), [workload(3, 6, 8)], guest._Asked("sm_90"))["shape_general"]
+    with pretend_gpu("sm_90"), FakeTensorMode():
+        value = torch.empty(2, 3, device="cuda", dtype=torch.bool)
+        assert (~value.t().contiguous()).stride() == (2, 1)
 
 
 def test_the_pretence_ends_with_its_context() -> None:

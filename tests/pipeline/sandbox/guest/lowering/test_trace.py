@@ -119,6 +119,43 @@ def test_the_module_is_as_it_was() -> None:
     assert all(container[key] is before[path] for path, container, key in constants(module))
 
 
+class Remembering(nn.Module):
+    """A table for the sizes that it met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.length, self.table = 0, torch.zeros(0)
+        self.seen: list[Any] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[0] != self.length:
+            self.length = x.shape[0]
+            self.table = torch.arange(self.length)
+            self.seen.append(self.length)
+        return x * self.table.unsqueeze(1)
+
+
+def test_what_a_trace_sets_does_not_outlast_it() -> None:
+    module = Remembering().eval()
+    before = dict(vars(module))
+    for symbolic in ([[True, False]], None):
+        graph = trace(module, state_of(module), workload((4, 2)), symbolic).graph
+        assert "aten.mul.Tensor" in [str(node.target) for node in graph.graph.nodes]
+        assert all(vars(module)[name] is value for name, value in before.items()) and not module.seen
+
+
+def test_what_a_solver_asserts_is_left_out() -> None:
+    names = operators(traced(lambda m, x: torch.linalg.solve(x, x + 1), (3, 3)))
+    assert "aten._linalg_solve_ex.default" in names and "aten._linalg_check_errors.default" not in names
+
+
+def test_inference_mode_is_as_no_gradients() -> None:
+    assert operators(traced(torch.inference_mode()(lambda m, x: x[None] + 1), (2, 3))) == [
+        "aten.unsqueeze.default",
+        "aten.add.Tensor",
+    ]
+
+
 def test_in_place_operators_become_functions() -> None:
     assert not any(name.endswith("_.default") for name in operators(traced(lambda m, x: x.clone().add_(1), (2, 3))))
     assert operators(traced(lambda m, x: x.add_(1), (2, 3)))[-1] == "aten.copy_.default", "of an argument"
