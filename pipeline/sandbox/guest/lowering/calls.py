@@ -14,7 +14,7 @@ from torch._higher_order_ops import effects
 
 @contextlib.contextmanager
 def attributes_kept(module: nn.Module) -> Iterator[None]:
-    """What a call keeps in plain attributes, or in lists and dicts there, as a table for the sizes that it met, does not
+    """What a call keeps in plain attributes, lists and dicts, as a table for the sizes that it met, does not
     outlast the trace: it would be of symbols and fake tensors, and another trace would find it."""
     holders = [holder for child in module.modules() for holder in (vars(child), *vars(child).values())]
     before = [(holder, holder.copy()) for holder in holders if type(holder) in (dict, list)]
