@@ -90,9 +90,10 @@ def _numpy(self: Tensor, *args: Any, **kwargs: Any) -> NDArray[Any]:
 
 def _known(value: Tensor) -> NDArray[Any] | None:
     """The numbers of a tensor, where they follow from no input, no size of one and no state; None for others."""
-    mode = get_proxy_mode()
-    traced = get_proxy_slot(from_fun(value), mode.tracer, None) if mode is not None else None
-    if mode is None or traced is None:
+    mode: Any = get_proxy_mode()  # whose tracer is one of `make_fx`
+    traced: Any = from_fun(value)
+    traced = get_proxy_slot(traced, mode.tracer, None) if mode is not None else None
+    if traced is None:
         return None
     result = traced.proxy.node
     needed = {result}
