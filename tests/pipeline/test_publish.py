@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from factories import make_pairs, make_rejection
@@ -34,9 +37,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, number: int) -> Path:
-    pairs = make_pairs(number, ("train", "validation", "test"))
-    write_dataset(folder, pairs, Rejected((make_rejection(cluster=pairs[0].cluster),)), [], BUILD)
+    """A dataset of so many pairs, in place of what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, data in made(number).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
     return folder
+
+
+@cache
+def made(number: int) -> dict[str, bytes]:
+    """Once, for all tests."""
+    pairs = make_pairs(number, ("train", "validation", "test"))
+    with TemporaryDirectory() as folder:
+        write_dataset(Path(folder), pairs, Rejected((make_rejection(cluster=pairs[0].cluster),)), [], BUILD)
+        return bytes_of(Path(folder))
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
