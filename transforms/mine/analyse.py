@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -53,27 +52,6 @@ class _Scope:
         return self._local
 
 
-class _Mention(NamedTuple):
-    """A name that is global unless the scope or one around it binds it, there or further on."""
-
-    usage: Usage
-    scope: _Scope | None
-    chain: Chain
-    start: int
-    eager: bool
-
-
-class _Annotated(NamedTuple):
-    """An annotation, and what it uses."""
-
-    usage: Usage
-    start: int
-    end: int
-    without: str
-    inner: Usage
-    quoted: frozenset[str]
-
-
 def analyse(definition: Node) -> DefinitionUsage:
     """What one module-level statement uses and binds.
 
@@ -92,22 +70,19 @@ class _Analyser:
         self._source, self._offset = source, offset  # the definition's text, and where its file has it
         self._may_decide = any(word in source for word in facts.WORDS)
         self._may_wrap = any(word in source for word in WRAPPERS)
-        self._has_globals = _GLOBAL.search(source) is not None
+        self._has_globals = b"global" in source and _GLOBAL.search(source) is not None
         self.result = DefinitionUsage()
         self._usage = self.result.usage  # of the piece that is being visited
         self._scope: _Scope | None = None
         self._deferred = 0  # depth of function bodies
-        self._mentions: list[_Mention] = []
-        self._annotations: list[_Annotated] = []
+        # Names that are global unless the scope or one around it binds them, and where to note those that are.
+        self._mentions: list[tuple[list[Reference], _Scope | None, Reference]] = []
         self._decorators: list[tuple[Usage, Part]] = []
 
     def finish(self) -> DefinitionUsage:
-        for usage, scope, (name, attributes, ends, _), start, eager in self._mentions:
-            if scope is None or name not in scope.local:
-                places = tuple([start + end for end in ends])
-                usage.references.append(Reference(name, attributes, start, places, eager))
-        for usage, start, end, without, inner, quoted in self._annotations:
-            usage.annotations.append(Annotation(start, end, without, tuple(inner.references), quoted))
+        for references, scope, reference in self._mentions:
+            if scope is None or reference.name not in scope.local:
+                references.append(reference)
         for usage, part in self._decorators:
             if not part.usage.references:
                 usage.parts.remove(part)
@@ -143,19 +118,18 @@ class _Analyser:
         if names is None:
             return False
         self._usage.attributes.update(names.attributes)
-        scope = self._scope
-        known = scope.bound if scope is not None and scope.kind != "class" else ()
-        for chain, place in names.used:
-            if chain.name not in known:
-                self._mention(chain, start + place)
+        self._mention(names.used, start)
         return True
 
-    def _mention(self, chain: Chain, start: int) -> None:
-        scope = self._scope
-        if scope is not None and scope.kind == "class" and chain.name in scope.bound:  # by its own statements only
-            self._usage.attributes.add(chain.name)
-        else:
-            self._mentions.append(_Mention(self._usage, scope, chain, start, self._deferred == 0))
+    def _mention(self, chains: Iterable[tuple[Chain, int]], start: int) -> None:
+        usage, scope, eager = self._usage, self._scope, self._deferred == 0
+        bound = scope.bound if scope is not None else ()
+        for (name, attributes, ends, _), place in chains:
+            if name not in bound:
+                reference = Reference(name, attributes, start + place, ends, eager)
+                self._mentions.append((usage.references, scope, reference))
+            elif scope is not None and scope.kind == "class":
+                usage.attributes.add(name)
 
     def _enter(self, kind: str, bound: set[str]) -> _Scope:
         self._scope = _Scope(kind, self._scope, bound)
@@ -189,7 +163,7 @@ class _Analyser:
         inner, written = self._apart([node]), node.text or b""
         has_names = (b"'" in written or b'"' in written) and b"Literal[" not in written
         quoted = frozenset(_quoted_names(node) if has_names else ())
-        self._annotations.append(_Annotated(self._usage, start, end, without, inner, quoted))
+        self._usage.annotations.append(Annotation(start, end, without, inner.references, quoted))
 
     # expressions
 
@@ -201,7 +175,7 @@ class _Analyser:
         start = parts[0].start_byte
         ends = tuple(part.end_byte - start for part in parts)
         self._usage.attributes.update(attributes)
-        self._mention(Chain(name, tuple(attributes), ends), start)
+        self._mention([(Chain(name, tuple(attributes), ends), 0)], start)
 
     def attribute(self, node: Node) -> None:
         parts: list[Node] = []
@@ -215,7 +189,8 @@ class _Analyser:
             self.visit(node)
 
     def string(self, node: Node) -> None:
-        self.visit_all([child for child in node.named_children if child.type == "interpolation"])
+        if self._source[node.start_byte - self._offset] not in b"'\"":  # without a prefix it is text alone
+            self.visit_all([child for child in node.named_children if child.type == "interpolation"])
 
     def keyword_argument(self, node: Node) -> None:
         self.visit(syntax.field(node, "value"))
@@ -335,7 +310,7 @@ class _Analyser:
     # statements
 
     def assignment(self, node: Node) -> None:
-        left, right, annotation = (syntax.child(node, name) for name in ("left", "right", "type"))
+        left, right, annotation = syntax.child(node, "left"), syntax.child(node, "right"), syntax.child(node, "type")
         if annotation is None and left is not None and right is not None and left.type == "attribute":
             if right.type == "assignment" or not self._read(left.start_byte, right.end_byte):
                 self.visit_all([left, right])

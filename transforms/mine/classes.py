@@ -30,6 +30,7 @@ class Classes:
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
         self._bases: dict[Definition, list[Definition | External]] = {}
+        self._forwards: dict[Definition, Node | None] = {}
 
     def modules(self, path: str) -> list[Definition]:
         """The nn.Module classes that a file defines at module level, in source order."""
@@ -94,6 +95,12 @@ class Classes:
         alias = syntax.dotted(value) if value is not None else None
         return self._class(others[-1], alias, depth + 1) if alias and depth < _LONGEST_ALIAS else []
 
+    def _forward(self, definition: Definition) -> Node | None:
+        """What a class itself binds to `forward`."""
+        if definition not in self._forwards:
+            self._forwards[definition] = next((m for m in _members(definition) if _member_name(m) == "forward"), None)
+        return self._forwards[definition]
+
     def objection(self, definition: Definition) -> tuple[Reason, str] | None:
         """Why the class is no module that can be called, or None."""
         order = self.order(definition)
@@ -101,7 +108,7 @@ class Classes:
         inherited = [
             c.dotted.rpartition(".")[2] for c in order if isinstance(c, External) and _is_torch_module(c.dotted)
         ]
-        forward = next((m for c in classes for m in _members(c) if _member_name(m) == "forward"), None)
+        forward = next(filter(None, map(self._forward, classes)), None)
         if forward is None:
             if any(_assigns_forward(c) for c in classes) or any(name not in _WITHOUT_FORWARD for name in inherited):
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -13,8 +14,7 @@ from .syntax import CLASS, DECORATED, FUNCTION, IMPORTS, text
 from .usage import DefinitionUsage
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """One name of one import statement."""
 
     local: str  # the name that it binds

@@ -24,4 +24,4 @@ def look_ups(source: bytes) -> LookUps:
     """By the text alone: a string in a comment counts too."""
     computed = b"getattr" in source and len(_ONE.findall(source)) > len(_LITERAL_ONE.findall(source))
     everything = any(word in source for word in _OF_ALL) and _ALL.search(source) is not None
-    return LookUps(frozenset(name.decode() for name in _STRING.findall(source)), computed or everything)
+    return LookUps(frozenset(map(bytes.decode, set(_STRING.findall(source)))), computed or everything)

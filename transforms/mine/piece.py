@@ -22,8 +22,7 @@ class Use(NamedTuple):
     consumed: int  # attributes of the reference that the target stands for
 
 
-@dataclass(frozen=True, slots=True)
-class Annotated:
+class Annotated(NamedTuple):
     """An annotation and what its names mean."""
 
     annotation: Annotation

@@ -49,7 +49,10 @@ class Resolver:
         self.tree = tree
         self._classes = classes
         self._resolved: dict[tuple[str, str, tuple[str, ...]], Resolved] = {}
+        self._targets: dict[Usage, list[Target]] = {}
+        self._hard: dict[Definition, dict[Target, None]] = {}
         self._sound: dict[Definition, bool] = {}
+        self._droppable: dict[Part, bool] = {}
         self._drops: dict[Part, bool] = {}
         self._needs: dict[Definition, Needs] = {}
         self._part_needs: dict[Part, Needs] = {}
@@ -63,10 +66,12 @@ class Resolver:
 
     def targets(self, path: str, usage: Usage) -> list[Target]:
         """What one piece of a definition needs, its parts and annotations apart."""
-        found = [self.resolve(path, reference).target for reference in usage.references]
-        for node in usage.imports:
-            found += [self.tree.resolve_import(path, item) for item in imports(node)]
-        return found
+        if usage not in self._targets:
+            found = [self.resolve(path, reference).target for reference in usage.references]
+            for node in usage.imports:
+                found += [self.tree.resolve_import(path, item) for item in imports(node)]
+            self._targets[usage] = found
+        return self._targets[usage]
 
     def needed(self, symbol: Symbol) -> list[Definition]:
         """The statements that give a symbol its value."""
@@ -137,6 +142,12 @@ class Resolver:
         return self._drops[part]
 
     def _can_drop(self, path: str, part: Part) -> bool:
+        """Whether it may be taken out where something that it needs cannot be had."""
+        if part not in self._droppable:
+            self._droppable[part] = self._is_droppable(path, part)
+        return self._droppable[part]
+
+    def _is_droppable(self, path: str, part: Part) -> bool:
         match part.kind:
             case Kind.BRANCH:
                 return self._never_runs(path, part)
@@ -200,9 +211,11 @@ class Resolver:
         seen, queue = {definition}, [definition]
         while queue:
             current = queue.pop()
-            if current.has_error or len(seen) > MAX_DEFINITIONS:
+            if current.has_error or len(seen) > MAX_DEFINITIONS or not self._sound.get(current, True):
                 return False
-            for target in self._hard_targets(current.path, current.usage.usage):
+            if current not in self._hard:
+                self._hard[current] = dict.fromkeys(self._hard_targets(current.path, current.usage.usage))
+            for target in self._hard[current]:
                 if isinstance(target, Missing):
                     return False
                 if isinstance(target, Symbol):

@@ -21,8 +21,7 @@ class Symbol(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """Something outside the tree that may be imported."""
 
     module: str

@@ -16,18 +16,17 @@ class Reference(NamedTuple):
     name: str
     attributes: tuple[str, ...]
     start: int
-    ends: tuple[int, ...]  # end byte of the name, then of each attribute
+    ends: tuple[int, ...]  # of the name, then of each attribute: bytes from the start
     eager: bool  # looked up when the definition is executed, not when it is called
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """A type annotation, which may be taken away where its names are not at hand."""
 
     start: int
     end: int
     without: str  # what stands between `start` and `end` if the annotation goes
-    references: tuple[Reference, ...]
+    references: list[Reference]
     quoted: frozenset[str]  # names inside of strings
 
 
@@ -54,7 +53,7 @@ class Part:
     conditions: tuple[Node, ...] = ()  # BRANCH: of the branches before it, and its own unless it is an `else`
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Usage:
     """What one piece of a definition uses, the parts it can do without apart."""
 

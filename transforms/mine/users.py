@@ -14,7 +14,7 @@ from .closure import Closure
 from .index import Definition
 
 _MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
-_CLASS_NAME = re.compile(r"^class (\w+)", re.MULTILINE)
+_CLASS_NAME = re.compile(r"\nclass (\w+)")  # imports come before the first
 
 
 class Users:

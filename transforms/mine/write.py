@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -16,8 +17,7 @@ from .tree import External, SourceTree, Symbol
 from .usage import Kind, Part, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+class _Edit(NamedTuple):
     start: int
     end: int
     replacement: bytes = b""
@@ -86,7 +86,8 @@ class _PieceWriter:
         if isinstance(use.target, External):
             self._import(use, use.target, name)
         if name != ".".join((use.reference.name, *use.reference.attributes[: use.consumed])):
-            self._edits.append(_Edit(use.reference.start, use.reference.ends[use.consumed], name.encode()))
+            start = use.reference.start
+            self._edits.append(_Edit(start, start + use.reference.ends[use.consumed], name.encode()))
 
     def _import(self, use: Use, target: External, name: str) -> None:
         if target.name is not None:

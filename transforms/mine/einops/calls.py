@@ -97,7 +97,7 @@ class Source:
 
     def _call(self, reference: Reference) -> Call:
         function = ".".join((self._names[reference.name], *reference.attributes))
-        node = self._root.descendant_for_byte_range(reference.start, reference.ends[-1])
+        node = self._root.descendant_for_byte_range(reference.start, reference.start + reference.ends[-1])
         if node is not None and function in DEFINED:
             return Call(function, node, (), {}, {})
         parent = node.parent if node is not None else None
