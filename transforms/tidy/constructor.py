@@ -19,7 +19,7 @@ from .trees import walk
 
 __all__ = ["Constructor", "NeedsImport", "slice_constructor"]
 
-_HARNESS = ("get_inputs", "get_init_inputs")
+_HARNESS = ("get_inputs",)
 # Methods that torch or Python calls without naming them in the source.
 _IMPLICIT = frozenset(
     "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ "
@@ -89,11 +89,14 @@ def slice_constructor(source: str, state: Sequence[str], kept_attributes: Iterab
 
 def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str], imports: Imports) -> Constructor:
     definitions: dict[str, ast.stmt] = {}
+    arguments: list[ast.stmt] = []  # where those of the constructor are written, in words of the source
     additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
     for node in module.body:
         match node:
             case ast.Import() | ast.ImportFrom():
                 imports.add(node)
+            case ast.FunctionDef(name="get_init_inputs"):
+                arguments.append(node)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 if name not in _HARNESS:
                     definitions[name] = node
@@ -115,13 +118,13 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
             case _:
                 raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
     protected = {part for name in state for part in name.split(".")} | kept_attributes
-    pruned = _Pruner(definitions, additions, imports, protected).prune()
+    pruned = _Pruner(definitions, additions, imports, protected, _loaded(arguments)).prune()
     order = list(dict.fromkeys(id(node) for node in module.body))
     unique = {id(definitions[name]): pruned[name] for name in pruned}
     kept = [unique[key] for key in order if key in unique]
     entry = next(node for node in kept if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT)
     kept = [_renamed(node) for node in kept if node is not entry]
-    needed = imports.needed([*kept, entry])
+    needed = imports.needed([*kept, entry, *arguments])
     renamed = _renamed(entry)
     assert isinstance(renamed, ast.ClassDef)
     return Constructor(needed, kept, renamed)
@@ -172,8 +175,14 @@ def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
 
 class _Pruner:
     def __init__(
-        self, definitions: dict[str, ast.stmt], additions: dict[str, str], imports: Imports, protected: set[str]
+        self,
+        definitions: dict[str, ast.stmt],
+        additions: dict[str, str],
+        imports: Imports,
+        protected: set[str],
+        given: set[str],
     ) -> None:
+        self._given = given  # names in the arguments
         self._definitions = definitions
         self._additions = additions
         self._imports = imports
@@ -186,7 +195,7 @@ class _Pruner:
         entry = definitions[ENTRY_POINT]
         assert isinstance(entry, ast.ClassDef)
         runs_modules = self._runs_modules(definitions)
-        reached = {ENTRY_POINT}
+        reached = {ENTRY_POINT} | {name for name in definitions if name in self._given}
         methods: set[str] = set(_IMPLICIT) | (_RUN if runs_modules else set())
         while True:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
@@ -213,8 +222,11 @@ class _Pruner:
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 
     def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:
-        """Whether a constructor calls a module that it holds: to learn a shape, or as a parametrization."""
+        """Whether a constructor calls a module that it holds: to learn a shape, or as a parametrization; or a function
+        does, which a constructor may call."""
         for node in definitions.values():
+            if isinstance(node, ast.FunctionDef) and self._runs_a_module(node, definitions):
+                return True
             if not isinstance(node, ast.ClassDef):
                 continue
             functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
@@ -232,6 +244,18 @@ class _Pruner:
                     ):
                         return True
         return False
+
+    @staticmethod
+    def _runs_a_module(function: ast.FunctionDef, definitions: dict[str, ast.stmt]) -> bool:
+        """Whether it calls what it has made of a class of the source: `layer = Layer(8)`, then `layer(x)`."""
+        made, called = set(), set()
+        for node in walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Name(of))):
+                    made |= {name} if isinstance(definitions.get(of), ast.ClassDef) else set()
+                case ast.Call(func=ast.Name(name)):
+                    called.add(name)
+        return not made.isdisjoint(called)
 
     def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
         if runs_modules:

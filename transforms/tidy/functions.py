@@ -28,6 +28,8 @@ LIBDEVICE = frozenset(
     "cyl_bessel_i0 cyl_bessel_i1 j0 j1 y0 y1 erfcx normcdfinv ilogb frexp".split()
 )
 
+_OF_NUMBERS = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)  # in an expression that is a number
+
 _NAN = "propagate_nan=tl.PropagateNan.ALL"
 
 LIBRARY = {
@@ -193,8 +195,12 @@ def _power(base: ast.expr, exponent: ast.expr, dtype: str) -> ast.expr:
 def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
     if function in _TL:
         return call(f"tl.{_TL[function]}", *args)
+    if function == "mul_rn":  # a product that is rounded before something is added to it
+        return ast.BinOp(args[0], ast.Mult(), args[1])
     if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
+    if function == "signbit" and all(isinstance(node, _OF_NUMBERS) for node in ast.walk(args[0])):
+        return ast.Compare(args[0], [ast.Lt()], [ast.Constant(0)])  # known to the compiler, which has no bits of it
     if function == "pow":
         return _power(args[0], args[1], dtype)
     if function == "isnan":

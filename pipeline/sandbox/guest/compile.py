@@ -10,6 +10,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 from triton.backends.nvidia import compiler as nvidia
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
@@ -59,9 +60,20 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         inputs = [tensors[f"input.{number}.{i}"] for i in range(trial["inputs"])]
         subject.call(module, trial, inputs, None, tensors.get(f"gradient.{number}"))
 
-    with gpu.pretend():
+    with gpu.pretend(), _Cleared():
         module = nn.Module.to(subject.constructed(request, request["code"], "candidate"), gpu.DEVICE)
         return _forward_for(request["targets"], forward, request["further"], request["others"]), {}
+
+
+class _Cleared(TorchFunctionMode):
+    """New memory holds zeros. No kernel writes it here, and operators that run between them are given it: as an index,
+    or as a matrix to invert, what lay there before would make them raise."""
+
+    _MAKING = (torch.empty, torch.empty_like, torch.empty_strided, Tensor.new_empty, Tensor.new_empty_strided)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return result.zero_() if func in self._MAKING else result
 
 
 def _noticed(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -57,6 +57,8 @@ CASES = [
     Case("clamp", "x.clamp(-0.5, 2.0).abs().sqrt() + torch.sign(x) * F.softplus(x)", _x(*_ROWS), kernels=1),
     Case("activations", "F.silu(x) + F.elu(x) + F.hardswish(x) + F.leaky_relu(x, 0.2) + x.sigmoid().log1p()",
          _x(*_ROWS), kernels=1),
+    Case("product_rounded", "torch.addcmul(x.abs().sqrt(), x.sin(), x, value=-1)", _x(*_ROWS), kernels=1),
+    Case("angle_of_a_number", "x * torch.deg2rad(torch.tensor(395.0) % 360.0).cos()", _x(*_ROWS), kernels=1),
     Case("functions", "(x.round() + x.floor() * x.ceil()).pow(3) + torch.erf(x) + x.atan()", _x(*_ROWS), kernels=1),
     # Reductions
     Case("sum", "x.sum(1)", _x((6, 40, 3), (4, 21, 7)), kernels=1),
@@ -287,5 +289,11 @@ CASES = [
         "helpers": "class Doubled(nn.Module):\n    def forward(self, weight):\n        return weight * 2",
         **_layers("self.fc = nn.Linear(20, 24)",
                   "torch.nn.utils.parametrize.register_parametrization(self.fc, 'weight', Doubled())")}),
+    Case("run_by_a_function", "x * self.scale", _x((6, 8), (9, 8)), {
+        "layers": "self.register_buffer('scale', made(8))",
+        "helpers": "class Table(nn.Module):\n    def __init__(self, first):\n        super().__init__()\n"
+                   "        self.first = first\n\n    def forward(self, n):\n"
+                   "        return torch.arange(n) + self.first\n\n"
+                   "def made(n):\n    table = Table(2.0)\n    return table(n)"}, 1),
 ]
 # fmt: on

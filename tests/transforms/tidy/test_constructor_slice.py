@@ -472,3 +472,28 @@ def test_the_references_forward_goes_where_a_parametrization_keeps_those_of_othe
     found = slice_constructor("import torch\nfrom torch import nn\n" + textwrap.dedent(code), ["fc.bias"], ["fc"])
     assert "def forward" in ast.unparse(found.definitions[0])
     assert [node.name for node in found.entry.body if isinstance(node, ast.FunctionDef)] == ["__init__"]
+
+
+def test_what_the_arguments_name_is_there_for_who_gives_them() -> None:
+    text = same_state(
+        """
+        from functools import partial
+        import torch
+        import torch.nn as nn
+
+        class Scaled(nn.Module):
+            def __init__(self, n, factor):
+                super().__init__()
+                self.weight = nn.Parameter(torch.full((n,), float(factor)))
+
+        class Model(nn.Module):
+            def __init__(self, make):
+                super().__init__()
+                self.make = make(8)
+
+        def get_init_inputs():
+            return [partial(Scaled, factor=3)]
+        """,
+        lambda n: torch.nn.Linear(n, 1),
+    )
+    assert text.splitlines()[0] == "from functools import partial" and "class Scaled" in text
