@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kernelquarry.pipeline.schema.records import Purity, Verified
 from kernelquarry.transforms.distill import Client, School, distill
 from kernelquarry.transforms.distill.budget import BudgetSpent
 from kernelquarry.transforms.distill.teachers import Limits, Teaching
+from kernelquarry.transforms.verify.answer import judge_code
 
 SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
 CODE = SEED.candidate.triton_code
@@ -39,6 +41,14 @@ def fenced(code: str) -> str:
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
         yield sandbox
+
+
+@pytest.fixture(scope="module", autouse=True)
+def judged_once() -> Iterator[None]:
+    """What is found follows from the text alone, and many tests answer with the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelquarry.transforms.distill.judge.judge_code", cache(judge_code))
+        yield
 
 
 @pytest.fixture
