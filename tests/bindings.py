@@ -31,6 +31,15 @@ BOUND: dict[str, Bound] = {
         [X],
         [(P, "parameter"), (B, "buffer"), (C, "constant"), (I, "0")],
     ),
+    "parameters that a list has, too": (
+        source(
+            "(x * self.listed[1] + self.listed[0]) / (1 + self.a * self.a)",
+            "self.listed = [nn.Parameter(torch.rand(8)) for _ in range(2)]\n"
+            "self.a, self.b = self.listed",
+        ),
+        [X],
+        [(P, "a"), (P, "b"), (I, "0")],
+    ),
     "inputs of one shape, used in another order": (
         source("(z * 2 + x) / (1 + y * y)", signature="x, y, z"),
         [Call({"x": (6, 8), "y": (6, 8), "z": (6, 8)})],

@@ -84,13 +84,13 @@ class Trace:
             self.shape_env.var_to_range.pop(symbol, None)
 
 
-def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
+def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
     """Tensors in plain attributes, as (path, container, key): `container[key]` is the tensor."""
 
     def inside(path: str, value: Any) -> Iterator[tuple[str, Any, Any]]:
         items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
         for key, item in items:
-            if type(item) is Tensor:
+            if type(item) in (Tensor, nn.Parameter):
                 yield f"{path}[{key!r}]", value, key
             else:
                 yield from inside(f"{path}[{key!r}]", item)
@@ -104,6 +104,23 @@ def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | Mutable
                 yield from inside(path, value)
 
 
+def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
+    """Those of `_held` that are no parameters."""
+    return (held for held in _held(module) if type(held[1][held[2]]) is Tensor)
+
+
+def _slots(module: nn.Module) -> list[tuple[str, MutableMapping | MutableSequence, Any]]:
+    """Where `forward` may find state that is not under its name: constants, and parameters that a list has, too. Each
+    with the name of the state."""
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    found = ((path, container, key, container[key]) for path, container, key in _held(module))
+    return [
+        (names.get(id(value), path), container, key)
+        for path, container, key, value in found
+        if type(value) is Tensor or id(value) in names
+    ]
+
+
 def state_of(module: nn.Module) -> list[State]:
     """Every tensor that `forward` can reach from the module; tied ones once, under their first name."""
     return [
@@ -114,8 +131,8 @@ def state_of(module: nn.Module) -> list[State]:
 
 
 @contextlib.contextmanager
-def _replaced_constants(module: nn.Module, values: dict[str, Tensor]) -> Iterator[None]:
-    slots = [(container, key, container[key], values[path]) for path, container, key in constants(module)]
+def _replaced(module: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
+    slots = [(container, key, container[key], values[name]) for name, container, key in _slots(module)]
     for container, key, _, value in slots:
         container[key] = value
     try:
@@ -211,7 +228,7 @@ def trace(
         nonlocal tree
         held = dict(zip((s.name for s in state), flat, strict=False))
         inputs = flat[len(state) :]
-        with _replaced_constants(module, {s.name: held[s.name] for s in state if s.source == "constant"}):
+        with _replaced(module, held):
             named = {s.name: held[s.name] for s in state if s.source != "constant"}
             result = torch.func.functional_call(
                 module, named, tuple(fill(json.loads(args), inputs)), fill(json.loads(kwargs), inputs)
