@@ -61,6 +61,17 @@ def test_a_binding_that_is_swapped_is_found_out(sandbox: Sandbox) -> None:
     assert not agrees(replace(record, bindings=swapped), sandbox)
 
 
+@pytest.mark.parametrize("factor", ["torch.view_as_complex(self.w)", "self.w[:, 0]"])
+def test_products_of_complex_numbers_are_kernels(factor: str, sandbox: Sandbox) -> None:
+    """What transforms stays torch's."""
+    forward = f"torch.fft.irfft(torch.fft.rfft(x) * {factor}, n=x.shape[-1])"
+    code = source(forward, "self.w = nn.Parameter(torch.rand(5, 2))")
+    record = lowered(probed(code, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
+    candidate = tidy(record)
+    assert isinstance(candidate, Kept) and not {"mul", "add", "cat"} & set(candidate.record.extern_ops)
+    assert agrees(record, sandbox)
+
+
 # Sizes
 
 

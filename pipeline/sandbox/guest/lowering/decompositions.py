@@ -44,6 +44,7 @@ def decompositions() -> dict[Any, Decomposition]:
         aten.logical_not.default: lambda x: (
             aten.bitwise_not.default(x) if x.dtype == torch.bool else aten.eq.Scalar(x, 0)
         ),
+        aten.mul.Tensor: _product,
         aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
     for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
@@ -147,6 +148,21 @@ def _narrow(decomposition: Decomposition) -> Decomposition:
         return terms.sum(-2).to(a.dtype)
 
     return product
+
+
+def _product(a: Any, b: Any) -> Any:
+    """Of complex numbers as of their parts, which Inductor has kernels for."""
+    tensors = [value for value in (a, b) if isinstance(value, Tensor)]
+    if len(tensors) < 2 or not any(map(Tensor.is_complex, tensors)) or any(map(Tensor.is_conj, tensors)):
+        return NotImplemented
+    (a_real, a_imag), (b_real, b_imag) = map(_parts, tensors)
+    parts = [a_real * b_real - a_imag * b_imag, a_real * b_imag + a_imag * b_real]
+    return torch.view_as_complex(torch.stack(parts, -1))
+
+
+def _parts(x: Tensor) -> Sequence[Tensor]:
+    """The real and the imaginary one; zeros for a real number, as torch multiplies infinities by them, too."""
+    return torch.view_as_real(x).unbind(-1) if x.is_complex() else (x, torch.zeros_like(x))
 
 
 def _distances(a: Tensor, b: Tensor, p: float, mode: int | None) -> Tensor:
