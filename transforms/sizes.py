@@ -119,6 +119,22 @@ def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[W
     return [resized(workloads, setting) for setting in settings] if free else []
 
 
+def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
+    """At most so many calls in which free sizes are the numbers that no workload has for them, each size each number,
+    as far as that is not too much, as many at once as possible, and the first numbers first."""
+    free, calls = free_sizes(workloads), list[Workload]()
+    left = [(size, n) for n in numbers for size in free if n not in size]
+    left = [(size, n) for size, n in left if _fits(workloads, _least(free) | {size: n})]
+    while left and len(calls) < most:
+        setting, taken = _least(free), dict[Size, int]()
+        for size, n in left:
+            if size not in taken and _fits(workloads, setting | {size: n}):
+                setting, taken = setting | {size: n}, taken | {size: n}
+        calls.append(resized(workloads, setting))
+        left = [(size, n) for size, n in left if taken.get(size) != n]
+    return calls
+
+
 def oblong(workloads: Sequence[Workload], call: Workload) -> Workload | None:
     """The call with the last axis of images and volumes made longer than the one before, where these are free and alike
     in all workloads: what takes one for the other is right for those. None if there are no such."""

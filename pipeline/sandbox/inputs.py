@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,15 @@ _GRADIENTS = 4093
 _LEAST_STD = 0.02  # of redrawn weights: below, a kernel's errors would hide in the rest of the result
 
 
-def draw_inputs(workload: Workload, distribution: str, seed: int) -> list[torch.Tensor]:
-    """The input tensors of one trial, contiguous, on the CPU.
+def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequence[float] = ()) -> list[torch.Tensor]:
+    """The input tensors of one trial, contiguous, on the CPU. The distribution `NAMED` is of the numbers `named`.
 
     Raises:
         ValueError: the distribution or a dtype is not known.
     """
-    return [_draw_input(spec, distribution, _Stream(seed, f"input {i}")) for i, spec in enumerate(workload.tensors)]
+    return [
+        _draw_input(spec, distribution, _Stream(seed, f"input {i}"), named) for i, spec in enumerate(workload.tensors)
+    ]
 
 
 def draw_gradient(seed: int) -> torch.Tensor:
@@ -156,6 +158,9 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
 KINDS = 8  # of rows that are assorted
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 
+NAMED = "named"  # the distribution of numbers that a text names
+_NEAR = 2.0**-20  # of a number: what is just above it
+
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
@@ -201,6 +206,19 @@ def _special(stream: _Stream, shape: _Shape) -> Array:
     return values
 
 
+def _named(stream: _Stream, shape: _Shape, numbers: Sequence[float]) -> Array:
+    """For each number a row in which half of the values are it, just below or just above, and a row that is beyond it
+    throughout, over and over; a part of all values where there are few rows."""
+    size, kinds = math.prod(shape), 2 * len(numbers)
+    rows = size // shape[-1] if shape and size else 0
+    part = np.arange(size) * max(rows, kinds) // max(1, size)
+    kind = (part + int(stream.integers(1, kinds)[0])) % kinds
+    number, normal = np.array(numbers)[kind // 2], stream.normal(size)
+    near = number * (1 + (stream.integers(size, 3) - 1) * _NEAR)
+    half = np.where(stream.integers(size, 2) == 1, near, normal)
+    return np.where(kind % 2 == 0, half, number * (1 + np.abs(normal) / 2))
+
+
 DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "normal": _normal,
     "scaled": _scaled,
@@ -214,13 +232,16 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
 }
 
 
-def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.Tensor:
-    if distribution not in DISTRIBUTIONS:
+def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream, named: Sequence[float]) -> torch.Tensor:
+    if distribution not in DISTRIBUTIONS and not (distribution == NAMED and named):
         raise ValueError(f"unknown distribution {distribution!r}")
     dtype, size = _dtype(spec.dtype), math.prod(spec.shape)
     if dtype.is_floating_point:
-        values = DISTRIBUTIONS[distribution](stream, spec.shape)
-        if distribution == "assorted":  # half types hold no large ones
+        if distribution == NAMED:
+            values = _named(stream, spec.shape, named)
+        else:
+            values = DISTRIBUTIONS[distribution](stream, spec.shape)
+        if distribution in ("assorted", NAMED):  # half types hold no large ones
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)
@@ -232,6 +253,8 @@ def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream) -> torch.T
         values = np.minimum(values, stream.integers(size, bound))
     if distribution == "sparse" and size > 1:  # the ends, which few draws of many values have
         values[[0, -1]] = 0, bound - 1
+    if own := [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high]:
+        values = np.where(stream.integers(size, 2) == 1, np.array(own)[stream.integers(size, len(own))], values)
     return _tensor(spec.low + values, spec.shape, spec.dtype)
 
 

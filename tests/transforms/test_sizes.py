@@ -2,6 +2,7 @@
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.sizes import (
+    at_numbers,
     enlarged,
     free_sizes,
     large,
@@ -130,3 +131,23 @@ def test_a_wide_call_has_odd_sizes_that_grew_alike():
 
 def test_where_no_size_is_free_nothing_is_large():
     assert (large(WORKLOADS[:1]), wide(WORKLOADS[:1])) == ([], None)
+
+
+def shapes(workload: Workload) -> list[tuple[int, ...]]:
+    return [spec.shape for spec in workload.tensors]
+
+
+def test_each_free_size_is_each_number_in_one_call():
+    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [20, 30], 9)]
+    assert calls == [(20, 8, 20), (30, 8, 30)]
+
+
+def test_numbers_that_are_too_much_together_are_called_one_by_one():
+    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [500], 9)]
+    assert calls == [(500, 8, 5), (3, 8, 500)]
+    assert len(at_numbers(WORKLOADS, [500], 1)) == 1
+
+
+def test_numbers_that_a_workload_has_or_that_are_too_much_are_not_called():
+    assert [shapes(call)[0] for call in at_numbers(WORKLOADS, [17, 100_000], 9)] == [(17, 8, 5)]
+    assert at_numbers(WORKLOADS[:1], [20], 9) == []

@@ -13,14 +13,16 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_obser
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
-from kernelquarry.transforms.sizes import free_sizes, lengthened, oblong, single, unforeseen
+from kernelquarry.transforms.sizes import at_numbers, free_sizes, lengthened, oblong, single, unforeseen
 
 from .evidence import Refused, Rejected
+from .named import Named
 from .reference import Reference
 from .task import Call, Task, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weights", "inputs")
+_NAMED = 4  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
 
@@ -125,9 +127,9 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
 
 
 def _drawn_sizes(task: Task) -> list[list[Workload]]:
-    """Calls of sizes that nobody knows before, since they follow from the candidate's text, each with what is called if
-    the reference does not take it: images that are not square or else are, and long sizes, longer ones rather than
-    shorter ones, beside few of the others or as many as in a workload."""
+    """Calls of sizes that follow from the candidate's text, each with what is called if the reference does not take it:
+    sizes that it names; of those that nobody knows before, images that are not square or else are, and long sizes,
+    longer ones rather than shorter ones, beside few of the others or as many as in a workload."""
     draws = random.Random(task.first_seed)
     own = task.workloads
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
@@ -135,7 +137,9 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     if short and (image := oblong(own, short[0][0])):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_FEW, None))
-    return [*short, *([call, more[size]] if size in more else [call] for size, call in few.items())]
+    named = at_numbers(own, Named(task.triton_code, task.python_code).sizes, _NAMED)
+    long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
+    return [*([call] for call in named), *short, *long]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox.inputs import NAMED
 from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -20,7 +21,7 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 from .evidence import Launch, Refused, Rejected, check_kernels, read_told, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
-_TIES = ("sparse", "assorted")  # where values are equal
+_TIES = ("sparse", "assorted", NAMED)  # where values are equal
 # PyTorch promises the first of equals, and the side of an edge,
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 _ANY = re.compile(  # and nothing of equals here, or of what rounds to an integer.

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
-from kernelquarry.pipeline.sandbox.inputs import KINDS, draw_gradient, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import KINDS, NAMED, draw_gradient, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import (
@@ -27,10 +27,12 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.guards import hold
 from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied
 
+from .named import Named
+
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 _SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
-_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted")  # a reference may raise on them
+_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # a reference may raise on them
 MODEL_TARGET = "sm_90"  # that all answers of models compile for
 
 
@@ -185,10 +187,17 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
     drawn += [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")]
+    if task.by_model and _values_named(task):
+        drawn.append((_of_many_rows(task), NAMED))
     if uneven is None:
         drawn += [(workload, kind) for workload in task.enlarged[:1] for kind in (shifted, "faint")]
     seeds = count(task.first_seed)
     return tuple(PlannedTrial(workload, next(seeds), distribution) for workload, distribution in drawn)
+
+
+def _values_named(task: Task) -> tuple[float, ...]:
+    """As many as one draw has room for."""
+    return Named(task.triton_code, task.python_code).values[:KINDS]
 
 
 def _uneven(task: Task) -> int | None:
@@ -252,7 +261,8 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     tensors: Tensors = {}
     calls = task.calls
     for index, trial in enumerate(trials):
-        inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed)
+        named = _values_named(task) if trial.distribution == NAMED else ()
+        inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed, named)
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
         if task.training:
             tensors[f"gradient.{index}"] = draw_gradient(trial.seed)

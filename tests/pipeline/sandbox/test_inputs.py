@@ -43,6 +43,21 @@ def test_bytes_are_the_same_on_every_machine() -> None:
     }
 
 
+def test_named_numbers_are_among_the_values_of_floats_and_of_indices_that_may_be_so() -> None:
+    spec = workload(floats(12, 40), TensorSpec("i", (90,), "int64", 3, 1000))
+    drawn = draw_inputs(spec, "named", 5, (42.0, -1e4, 2000.0))
+    assert digest(drawn) == digest(draw_inputs(spec, "named", 5, (42.0, -1e4, 2000.0)))
+    values, indices = drawn
+    assert all((values == number).any() for number in (42.0, -1e4, 2000.0))
+    assert (values <= -1e4).all(dim=1).any() and (values >= 2000).all(dim=1).any()
+    assert (indices == 42).sum() > 20 and indices.max() < 1000 and len(indices.unique()) > 10
+
+
+def test_named_needs_a_number() -> None:
+    with pytest.raises(ValueError, match="named"):
+        draw_inputs(workload(floats(3)), "named", 5)
+
+
 def test_a_tensor_does_not_depend_on_its_neighbours() -> None:
     (alone,) = draw_inputs(workload(floats(6)), "normal", 1)
     first, second = draw_inputs(workload(floats(6), floats(6)), "normal", 1)

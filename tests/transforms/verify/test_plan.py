@@ -63,3 +63,17 @@ def test_numbers_of_one_sign_are_drawn_where_a_block_is_longer_than_a_row(kind: 
     assert planned((5, 50), (4, 128), (6, 70))[kind] == {(5, 50)}
     assert planned((4, 64), (8, 128))[kind] == {(4, 64), (17, 129)}
     assert planned((6, 50), (6, 50))[kind] == {(6, 50)}
+
+
+def test_a_model_s_text_decides_which_values_are_drawn() -> None:
+    task = replace(BY_MODEL, triton_code="x == 42.0")
+    (place,) = (place for place, trial in enumerate(plan(task)) if trial.distribution == "named")
+    drawn = draw(task, plan(task))[f"input.{place}.0"]
+    assert all((drawn == value).any() for value in (42.0, 42 * (1 - 2.0**-20), 42 * (1 + 2.0**-20)))
+    assert (drawn >= 42).all(dim=1).any() and (drawn < 41).any()
+
+
+@pytest.mark.parametrize("other", [{"by_model": False}, {"python_code": "42"}, {"triton_code": "x == 3"}])
+def test_nothing_is_drawn_for_other_texts(other: dict[str, object]) -> None:
+    task = replace(BY_MODEL, triton_code="x == 42.0")
+    assert "named" not in {trial.distribution for trial in plan(replace(task, **other))}
