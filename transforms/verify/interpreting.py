@@ -22,7 +22,7 @@ from .task import Call, Task, VerifySettings, describe, draw
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weights", "inputs")
-_NAMED = 4  # calls at sizes that the text names
+_NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
 
