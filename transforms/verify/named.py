@@ -66,8 +66,8 @@ def _value(node: ast.AST) -> float | None:
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 value: float | None = float(number)
-            case ast.UnaryOp(op=ast.USub(), operand=operand) if (number := _value(operand)) is not None:
-                value = -number
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if (positive := _value(operand)) is not None:
+                value = -positive
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
                 sides = _value(left), _value(right)
                 value = None if None in sides else _FOLDED[type(op)](*sides)  # type: ignore[arg-type]
