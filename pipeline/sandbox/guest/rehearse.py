@@ -36,7 +36,8 @@ def warm() -> None:
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The path of `code`'s entry point on each of `calls`, and `repeats` times on the first of them again.
 
-    It goes twice through all of `calls`, calls of other `sizes`, another instance, and half of those repetitions.
+    It goes twice through all of `calls`, calls of other `sizes`, another instance, and half of those repetitions; the
+    path of the first call is from before that.
 
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
@@ -62,6 +63,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         nn.Module.to(module, gpu.DEVICE)
         first, half = request["calls"][0], request["repeats"] // 2
         again, found, names = list[Any](), list[dict[str, str]](), vars(sys.modules[name])
+        early = [handled.by(_path, module, first) for _ in range(2)][1]  # no other size was seen
         for _ in range(2):  # the same twice, so that nothing that is counted stays unseen
             # A tuner resets what it timed in the first call of a size, so those of the second time count.
             calls = [handled.by(_path, module, call) for call in request["calls"]]
@@ -71,8 +73,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             again += _repeated(module, first, half)
             found.append(kept.kept(module, names, contents=False))
         keeps = kept.difference(*found)
-    paths, told, raised = (list(each) for each in zip(*calls, strict=True))
-    later = [call for call in again if call != calls[0]]
+    later = [call for call in (calls[0], *again) if call != early]
+    paths, told, raised = (list(each) for each in zip(early, *calls[1:], strict=True))
     reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}
     left = left or _Noted.left or shared.changed()
     return reply | {"handled": handled.first, "keeps": keeps, "left": left}, {}
