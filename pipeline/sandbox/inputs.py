@@ -33,8 +33,12 @@ def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequenc
     Raises:
         ValueError: the distribution or a dtype is not known.
     """
+    # What is multiplied with another input shares its range with it: where attention's scores are beyond 2^31, kernels
+    # that scale within the exponential, as all fast ones do, are off by more than it can hold.
+    parts = 2 if sum(_dtype(spec.dtype).is_floating_point for spec in workload.tensors) > 1 else 1
     return [
-        _draw_input(spec, distribution, _Stream(seed, f"input {i}"), named) for i, spec in enumerate(workload.tensors)
+        _draw_input(spec, distribution, _Stream(seed, f"input {i}"), named, parts)
+        for i, spec in enumerate(workload.tensors)
     ]
 
 
@@ -158,26 +162,28 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
 KINDS = 8  # of rows that are assorted
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 
+ASSORTED = "assorted"  # the distribution of rows of many kinds
 NAMED = "named"  # the distribution of numbers that a text names
 _NEAR = 2.0**-20  # of a number: what is just above it
 
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
-def _assorted(stream: _Stream, shape: _Shape) -> Array:
+def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
 
     All values alike; whole numbers; numbers from 0 to 1; those of one sign and size; all far below 0; large; tiny; in
-    ascending order. How large, how tiny and how far is drawn.
+    ascending order. How large, how tiny and how far is drawn; of `parts` that are multiplied, each has its share.
     """
     size = math.prod(shape)
     rows = size // shape[-1] if shape and size else 0
-    parts = rows if rows >= KINDS else KINDS
-    part = np.arange(size) * parts // max(1, size)
+    number = rows if rows >= KINDS else KINDS
+    part = np.arange(size) * number // max(1, size)
     kinds = (part + int(stream.integers(1, KINDS)[0])) % KINDS
-    large, tiny = (2.0 ** (least + stream.integers(parts, most - least)) for least, most in (_LARGE, _TINY))
-    far = 2.0 ** (_FAR * stream.integers(parts, 2))  # beyond what a kernel may take for the least or the largest number
-    alike = np.round(stream.normal(parts) * 4) / 4 + 0.125
+    large, tiny = (2.0 ** (least + stream.integers(number, most - least)) for least, most in (_LARGE, _TINY))
+    far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond what a kernel may take for the least or the largest
+    large, far = large ** (1 / parts), far ** (1 / parts)
+    alike = np.round(stream.normal(number) * 4) / 4 + 0.125
     values = stream.normal(size)
     kinds_of_values = (
         alike[part],
@@ -227,21 +233,25 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
-    "assorted": _assorted,
+    ASSORTED: _assorted,
     "special": _special,
 }
 
 
-def _draw_input(spec: TensorSpec, distribution: str, stream: _Stream, named: Sequence[float]) -> torch.Tensor:
+def _draw_input(
+    spec: TensorSpec, distribution: str, stream: _Stream, named: Sequence[float], parts: int
+) -> torch.Tensor:
     if distribution not in DISTRIBUTIONS and not (distribution == NAMED and named):
         raise ValueError(f"unknown distribution {distribution!r}")
     dtype, size = _dtype(spec.dtype), math.prod(spec.shape)
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
+        elif distribution == ASSORTED:
+            values = _assorted(stream, spec.shape, parts)
         else:
             values = DISTRIBUTIONS[distribution](stream, spec.shape)
-        if distribution in ("assorted", NAMED):  # half types hold no large ones
+        if distribution in (ASSORTED, NAMED):  # half types hold no large ones
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)

@@ -118,6 +118,14 @@ def test_assorted_rows_are_of_eight_kinds(shape: tuple[int, ...]) -> None:
     assert found == found[:8] * (len(rows) // 8) and set.union(*found[:8]) == kinds.keys()
 
 
+def test_assorted_inputs_that_may_be_multiplied_share_their_range() -> None:
+    alone, *several = (
+        draw_inputs(workload(*each), "assorted", 0) for each in ([floats(80, 100)], [floats(80, 100)] * 2)
+    )
+    assert alone[0].abs().max() > 1 << 18
+    assert all(1 << 12 < x.abs().max() < 1 << 14 for x in several[0])
+
+
 def test_assorted_values_are_finite_in_half() -> None:
     (x,) = draw_inputs(workload(floats(40, 100, dtype="float16")), "assorted", 0)
     assert x.isfinite().all()
