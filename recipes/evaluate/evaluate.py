@@ -32,7 +32,7 @@ _NEVER = (Reason.DOES_NOT_LOAD, Reason.TIMED_OUT)
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The lines of an evaluation, and where its time went, of this call alone."""
+    """The lines of an evaluation, and where its time went: 0 if a call before had begun it, whose time is not known."""
 
     answers: list[Answer]
     scores: list[Score]
@@ -67,7 +67,7 @@ def evaluate(
     answers: list[Answer] = []
     pending: dict[tuple[str, int], Future[Score]] = {}
     first: dict[tuple[str, str], tuple[str, int]] = {}  # answer to a problem with the same code
-    begun = time.monotonic()
+    begun, whole = time.monotonic(), not (folder / "answers.jsonl").exists()
     with Benches(settings, alone=timed) as benches, ThreadPoolExecutor(settings.workers) as threads:
         try:
             for answer in write_answers(folder / "answers.jsonl", problems, samples, sampler):
@@ -83,7 +83,7 @@ def evaluate(
             threads.shutdown(cancel_futures=True)
     ended = time.monotonic()
     scores = [known[answer.problem, answer.sample] for answer in answers]
-    return Evaluated(answers, scores, written - begun, ended - written)
+    return Evaluated(answers, scores, whole * (written - begun), whole * (ended - written))
 
 
 def _guarded(asked: _Answered, benches: Benches, path: Path, equal: Future[Score] | None) -> Score:

@@ -38,7 +38,7 @@ class Results:
     tokens: int
     cut: int  # answers without an end
     device: str
-    writing_s: float  # of the whole suite, and of what was left to do: one that was killed and went on takes longer
+    writing_s: float  # of the whole suite; 0 of one that was killed and went on
     judging_s: float  # after the last answer was there
 
 

@@ -81,6 +81,7 @@ def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path
     rest = Given(ANSWERS)
     found = evaluate([problem], rest, 3, tmp_path, SandboxSettings())
     assert rest.asked == 1  # the others are kept
+    assert found.writing_s == found.judging_s == 0  # how long they took is not known
     right, silent, lazy = sorted(found.scores, key=lambda score: score.sample)
     assert (right.why, right.others, right.naive, right.compiled) == ("", True, True, True)
     assert (silent.why, silent.others, silent.naive, silent.compiled) == ("no_code", False, False, False)
