@@ -1,8 +1,10 @@
-"""What a candidate shares with whoever uses it: PyTorch's settings, and what modules and classes are made of."""
+"""What a candidate shares with whoever uses it: PyTorch's settings, which warnings raise, and what modules and classes
+are made of."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ _CLASSES = (torch.Tensor, nn.Module, nn.Parameter, torch.autograd.Function, torc
 
 
 def settings() -> dict[str, Any]:
-    """What PyTorch does for all, by name."""
+    """What is done for all, by name."""
     return {
         "gradients": torch.is_grad_enabled(),
         "inference mode": torch.is_inference_mode_enabled(),
@@ -26,6 +28,7 @@ def settings() -> dict[str, Any]:
         "anomaly mode": torch.is_anomaly_enabled(),
         "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
         "seed": torch.initial_seed(),
+        "warnings that raise": [each for each in warnings.filters if each[0] == "error"],
     }
 
 
