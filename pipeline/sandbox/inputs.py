@@ -162,7 +162,6 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
 KINDS = 8  # of rows that are assorted
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 
-ASSORTED = "assorted"  # the distribution of rows of many kinds
 NAMED = "named"  # the distribution of numbers that a text names
 _NEAR = 2.0**-20  # of a number: what is just above it
 
@@ -233,7 +232,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
-    ASSORTED: _assorted,
+    "assorted": _assorted,
     "special": _special,
 }
 
@@ -247,11 +246,11 @@ def _draw_input(
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
-        elif distribution == ASSORTED:
+        elif distribution == "assorted":
             values = _assorted(stream, spec.shape, parts)
         else:
             values = DISTRIBUTIONS[distribution](stream, spec.shape)
-        if distribution in (ASSORTED, NAMED):  # half types hold no large ones
+        if distribution in ("assorted", NAMED):  # half types hold no large ones
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)

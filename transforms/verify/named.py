@@ -69,8 +69,8 @@ def _value(node: ast.AST) -> float | None:
             case ast.UnaryOp(op=ast.USub(), operand=operand) if (positive := _value(operand)) is not None:
                 value = -positive
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
-                sides = _value(left), _value(right)
-                value = None if None in sides else _FOLDED[type(op)](*sides)  # type: ignore[arg-type]
+                first, second = _value(left), _value(right)
+                value = None if first is None or second is None else _FOLDED[type(op)](first, second)
             case _:
                 return None
     except (ArithmeticError, ValueError):  # too large, divided by 0, a root of what is negative
