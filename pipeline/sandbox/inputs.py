@@ -168,6 +168,15 @@ _NEAR = 2.0**-20  # of a number: what is just above it
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
+def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
+    """How many parts there are, rows or `kinds` of all values where there are fewer rows; the part of each value, and
+    the part's kind, from a drawn one on."""
+    size = math.prod(shape)
+    number = max(size // shape[-1] if shape and size else 0, kinds)
+    part = np.arange(size) * number // max(1, size)
+    return number, part, (part + int(stream.integers(1, kinds)[0])) % kinds
+
+
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
 
@@ -175,10 +184,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     ascending order. How large, how tiny and how far is drawn; of `parts` that are multiplied, each has its share.
     """
     size = math.prod(shape)
-    rows = size // shape[-1] if shape and size else 0
-    number = rows if rows >= KINDS else KINDS
-    part = np.arange(size) * number // max(1, size)
-    kinds = (part + int(stream.integers(1, KINDS)[0])) % KINDS
+    number, part, kinds = _over_and_over(stream, shape, KINDS)
     large, tiny = (2.0 ** (least + stream.integers(number, most - least)) for least, most in (_LARGE, _TINY))
     far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond what a kernel may take for the least or the largest
     large, far = large ** (1 / parts), far ** (1 / parts)
@@ -214,10 +220,8 @@ def _special(stream: _Stream, shape: _Shape) -> Array:
 def _named(stream: _Stream, shape: _Shape, numbers: Sequence[float]) -> Array:
     """For each number a row in which half of the values are it, just below or just above, and a row that is beyond it
     throughout, over and over; a part of all values where there are few rows."""
-    size, kinds = math.prod(shape), 2 * len(numbers)
-    rows = size // shape[-1] if shape and size else 0
-    part = np.arange(size) * max(rows, kinds) // max(1, size)
-    kind = (part + int(stream.integers(1, kinds)[0])) % kinds
+    size = math.prod(shape)
+    _, _, kind = _over_and_over(stream, shape, 2 * len(numbers))
     number, normal = np.array(numbers)[kind // 2], stream.normal(size)
     near = number * (1 + (stream.integers(size, 3) - 1) * _NEAR)
     half = np.where(stream.integers(size, 2) == 1, near, normal)
