@@ -10,14 +10,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kernelquarry.pipeline.prompts import read_answer
-from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings, Status
 from kernelquarry.pipeline.schema.lines import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.benches import Benches
-from kernelquarry.recipes.judging import Judgement, Step, judge_code
+from kernelquarry.recipes.judging import Judgement, Step, judge_code, judge_settings
 from kernelquarry.recipes.samplers import Sampler
 from kernelquarry.recipes.timing import speedup
+from kernelquarry.transforms.verify import Task
+from kernelquarry.transforms.verify.execution import trace
+from kernelquarry.transforms.verify.task import Call
 
 from .answers import Answer, Score, read_records, write_answers
 from .problems import AnyProblem, Problem
@@ -109,7 +113,8 @@ def _score(asked: _Answered, sandbox: Sandbox) -> Outcome[Score]:
         return score_script(asked.problem, asked.answer, sandbox, asked.timed)
     row, code = asked.problem.row, read_answer(asked.answer.text)
     judgement = judge_code(code, row, sandbox, asked.problem.general)
-    compiled, within = loose(judgement, row.python_code, sandbox)
+    raises = judgement.reason is Reason.DOES_NOT_RUN and raises_at_once(code, row, sandbox)
+    compiled, within = (True, []) if raises else loose(judgement, row.python_code, sandbox)
     return Kept(
         Score(
             problem=asked.answer.problem,
@@ -123,6 +128,17 @@ def _score(asked: _Answered, sandbox: Sandbox) -> Outcome[Score]:
             naive=NAIVE in within and "@triton.jit" in code,
         )
     )
+
+
+def raises_at_once(code: str, row: Row, sandbox: Sandbox) -> bool:
+    """Whether the first call raises before a kernel runs: so it does in the reference's process, which needs not be
+    asked at the cost of a CUDA context."""
+    if sandbox.gpus is None:
+        return False
+    task = replace(Task.of_row(row), triton_code=code)
+    call = Call.of(task, task.workloads[0], 0, "normal")
+    report = trace(call.task, [call.trial], sandbox.gpus.described.target, sandbox, judge_settings(sandbox).limits)
+    return report.status is Status.RAISED
 
 
 def loose(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[bool, list[float]]:

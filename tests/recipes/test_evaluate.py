@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from corpus import HERE, load_case
@@ -19,7 +20,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
-from kernelquarry.recipes.evaluate.evaluate import evaluate
+from kernelquarry.recipes.evaluate.evaluate import evaluate, raises_at_once
 from kernelquarry.recipes.evaluate.problems import Problem, read_suite, short
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
 from kernelquarry.recipes.evaluate.task import row_of_source
@@ -211,3 +212,31 @@ def test_an_endpoint_answers_and_its_death_is_told() -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+class WithGpu:
+    """A sandbox that says that it has a GPU: tracing needs none."""
+
+    gpus = SimpleNamespace(described=SimpleNamespace(target="sm_90"))
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.run = sandbox.run
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "raises"),
+    [
+        ("tl.exp(", "tl.expo(", True),  # does not compile
+        ("out = torch.empty_like(x)", "out = self.weight", True),
+        ("out = torch.empty_like(x)", "assert x.shape[0] == 4; out = torch.empty_like(x)", False),  # later ones would
+        ("tl.exp(", "1.001 * tl.exp(", False),
+    ],
+)
+def test_what_raises_in_the_first_call_is_told_without_a_gpu(
+    old: str, new: str, raises: bool, problem: Problem
+) -> None:
+    code = RIGHT.replace(old, new)
+    assert code != RIGHT
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        assert raises_at_once(code, problem.row, WithGpu(sandbox)) is raises  # type: ignore[arg-type]
+        assert not raises_at_once(code, problem.row, sandbox)  # which an interpreter does at little cost
