@@ -1,5 +1,5 @@
-"""The first trial on the interpreter: for mutants, for candidates that a GPU has run, to see what no GPU shows, and for
-those of models, to see what no trial does."""
+"""A trial on the interpreter: for mutants, for candidates that a GPU has run, to see what no GPU shows, and for those
+of models, to see what no trial does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kernelquarry.transforms.sizes import at_numbers, free_sizes, lengthened, ob
 from .evidence import Refused, Rejected
 from .named import Named
 from .reference import Reference
-from .task import Call, Task, VerifySettings, describe, draw
+from .task import Call, Task, VerifySettings, describe, draw, uneven
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weights", "inputs")
@@ -29,9 +29,10 @@ _LONG_S = 3  # of a processor, for a call with a long size
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """How a source is called on the first trial."""
+    """How a source is called."""
 
     code: str
+    trial: int = 0
     reverse: bool = False  # programs run from the last to the first
     configuration: int = 0  # of each autotuned kernel
     again: bool = False  # the call is made twice more, to see what changes in what is kept
@@ -43,9 +44,10 @@ def call_once(
     calls: Sequence[Once], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
     """What the guest `mutants` says of each call, nothing of any if it has no proper reply, and the tensors."""
-    request = describe(reference.task, reference.trials[:1])
+    request = describe(reference.task, reference.trials)
     request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
-    needed = ("input.0.", "gradient.0", "state.")
+    tried = {call.trial for call in calls}
+    needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
     runs = (report.reply or {}).get("runs")
@@ -54,12 +56,12 @@ def call_once(
     return runs, report.tensors
 
 
-def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int) -> bool:
+def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int, trial: int = 0) -> bool:
     """Whether the call gave wrong values, or met an address outside of its tensors."""
     if "raised" in run:
         return bool(run.get("outside"))
     try:
-        return not reference.is_right(0, read_observation(run, tensors, str(number)))
+        return not reference.is_right(trial, read_observation(run, tensors, str(number)))
     except (MalformedReply, ValueError):
         return False
 
@@ -73,17 +75,27 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
     where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
 
+    The first trial is run in reverse. In step is run what has the oddest sizes, as there masks have something to leave
+    out: in a workload of powers of two, what has none may read no address that is not its own.
+
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
     code = reference.task.triton_code
-    runs, found = call_once([Once(code), Once(code, reverse=True)], reference, sandbox, settings)
+    calls = [Once(code, _oddest(reference)), Once(code, reverse=True)]
+    runs, found = call_once(calls, reference, sandbox, settings)
     for number, order in enumerate(("in step", "in reverse")):
-        if fails(reference, runs[number], found, number):
+        if fails(reference, runs[number], found, number, calls[number].trial):
             raised = str(runs[number].get("raised", ""))
             if raised:
                 raise Rejected(Reason.DOES_NOT_RUN, raised)
             raise Rejected(Reason.NOT_DETERMINISTIC, f"right on the GPU, and wrong where programs run {order}")
+
+
+def _oddest(reference: Reference) -> int:
+    """The first trial of the workload with the most odd sizes."""
+    workload = uneven(reference.task)
+    return next((number for number, trial in enumerate(reference.trials) if trial.workload == workload), 0)
 
 
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:

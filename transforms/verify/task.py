@@ -181,15 +181,15 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     than rows, so that what fills them may not count.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
-    uneven = _uneven(task) if task.by_model else 0
+    odd = uneven(task) if task.by_model else 0
     shifted = "shifted" if task.by_model else "shifted_strided"
-    drawn = [(0, "normal"), (0, "scaled"), (uneven or 0, shifted), (uneven or 0, "faint")]
+    drawn = [(0, "normal"), (0, "scaled"), (odd or 0, shifted), (odd or 0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
     drawn += [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")]
     if task.by_model and _values_named(task):
         drawn.append((_of_many_rows(task), NAMED))
-    if uneven is None:
+    if odd is None:
         drawn += [(workload, kind) for workload in task.enlarged[:1] for kind in (shifted, "faint")]
     seeds = count(task.first_seed)
     return tuple(PlannedTrial(workload, next(seeds), distribution) for workload, distribution in drawn)
@@ -200,7 +200,7 @@ def _values_named(task: Task) -> tuple[float, ...]:
     return Named(task.triton_code, task.python_code).values[:KINDS]
 
 
-def _uneven(task: Task) -> int | None:
+def uneven(task: Task) -> int | None:
     """The workload with the most sizes that are no powers of two, where blocks are longer than rows; None if all
     sizes that are free are such powers."""
     counts = _counts_of_uneven(task)

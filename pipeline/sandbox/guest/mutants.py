@@ -1,4 +1,4 @@
-"""Guest: mutants of one candidate, or the candidate itself, each called once, their kernels interpreted.
+"""Guest: mutants of one candidate, or the candidate itself, each called on one trial, their kernels interpreted.
 
 Mutants are ours but for one mistake each, so they need no guest of their own.
 """
@@ -24,7 +24,7 @@ _MESSAGE = 200  # characters
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Make each of `calls`, of the entry point of its `code` on the first of `trials`; see `verifying/trials.run`.
+    """Make each of `calls`, of the entry point of its `code` on one `trial` of `trials`; see `verifying/trials.run`.
 
     `reverse` says whether the programs of its grids run from the last to the first, `configuration` which of an
     autotuned kernel's is taken, in the second of two calls, since the first may leave something; `again` whether it is
@@ -71,21 +71,22 @@ def _call(
     number: str,
     results: dict[str, Tensor],
 ) -> dict[str, Any]:
-    trial = request["trials"][0]
+    tried = call["trial"]
+    trial = request["trials"][tried]
     elsewhere, seed = call["elsewhere"], call["seed"]
     name = drawn_name(seed) if "name" in elsewhere else f"mutant{number}"
     module = nn.Module.to(subject.constructed(request, call["code"], name), gpu.DEVICE)
     drawn = subject.selected(tensors, f"state.{trial['state']}.")
     subject.load_state(module, drawn)
     names = vars(sys.modules[name])
-    inputs = [tensors[f"input.0.{i}"] for i in range(trial["inputs"])]
+    inputs = [tensors[f"input.{tried}.{i}"] for i in range(trial["inputs"])]
     trial = {**trial, "offset": seed if "offset" in elsewhere else None}
     used: list[Tensor] | None = [] if {"inputs", "chained"} & set(elsewhere) else None
 
     def once(called: nn.Module = module, inputs: Sequence[Tensor] = inputs) -> Any:
         watching = Plain(seed) if "plain" in elsewhere else Watch()
         chained = "chained" in elsewhere
-        return subject.call(called, trial, inputs, watching, tensors.get("gradient.0"), used, chained)
+        return subject.call(called, trial, inputs, watching, tensors.get(f"gradient.{tried}"), used, chained)
 
     if "instance" in elsewhere:
         other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])

@@ -49,6 +49,14 @@ def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: s
     assert raised.value.reason is reason and evidence in raised.value.evidence
 
 
+def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> None:
+    task = Task.of_candidate(load_case(HERE / "evil" / "scales_beyond_the_last").candidate)
+    first, whole = (Reference(task, t, draw(task, t), sandbox, SETTINGS) for t in (plan(task)[:1], plan(task)))
+    check_interpreted(first, sandbox, SETTINGS)  # all blocks of its first workload are full
+    with pytest.raises(Rejected, match="outside"):
+        check_interpreted(whole, sandbox, SETTINGS)
+
+
 def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
     check("evil", "exits", sandbox)
     check("evil", "does_not_import", sandbox)

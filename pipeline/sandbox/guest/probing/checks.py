@@ -140,12 +140,16 @@ def state(module: nn.Module) -> dict[str, Tensor]:
     """A copy of the module's tensors by name.
 
     Raises:
-        Unfit: they get their shapes from the first input.
+        Unfit: they get their shapes from the first input, or the module tells them in a way of its own.
     """
-    found = {name: value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
-    lazy = [name for name, value in found.items() if isinstance(value, UninitializedTensorMixin)]
-    if lazy:
+    try:
+        named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    except TypeError as error:  # nn.Module's own methods cannot ask it either
+        raise Unfit("no_constructor_arguments", str(error)) from error
+    lazy = [name for name, value in named if isinstance(value, UninitializedTensorMixin)]
+    if lazy:  # its `state_dict` may raise
         raise Unfit("no_constructor_arguments", f"{lazy[0]} gets its shape from the first input")
+    found = {name: value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
     return {name: value.detach().clone() for name, value in found.items()}
 
 

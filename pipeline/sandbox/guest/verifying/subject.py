@@ -79,8 +79,12 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def load_state(module: nn.Module, drawn: Mapping[str, Tensor]) -> None:
-    """Overwrite the entries in `drawn`, by name; those not in it keep their present values."""
-    module.load_state_dict({**module.state_dict(), **drawn}, strict=True)
+    """Overwrite the entries in `drawn`, by name; those not in it keep their present values.
+
+    A module's own way to load may compute entries from others, which an executor, that has the values alone, could not
+    follow.
+    """
+    nn.Module.load_state_dict(module, {**module.state_dict(), **drawn}, strict=True)
 
 
 def fits(module: nn.Module, drawn: Mapping[str, Tensor]) -> bool:
