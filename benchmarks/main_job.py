@@ -3,6 +3,7 @@
     python benchmarks/main_job.py                       # clone, make dataset, again, from an empty store, make test
     python benchmarks/main_job.py --only dataset second # some of the steps, in a clone that is kept
     python benchmarks/main_job.py --corpus default --only dataset
+    python benchmarks/main_job.py --only train          # make train, on the dataset that is in the clone
 
 Everything runs in a fresh clone of the last commit, under `--workdir` (kept, so that a step can be repeated).
 """
@@ -27,8 +28,25 @@ from pathlib import Path
 from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.manifest import StageManifest
 from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.schema.lines import read_lines
 
-STEPS = ("dataset", "second", "scratch", "fresh", "replay", "test")
+_MODULE = """import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + 1.0
+
+
+def get_inputs():
+    return [torch.randn(8, 16)]
+
+
+def get_init_inputs():
+    return []
+"""
+STEPS = ("dataset", "second", "scratch", "fresh", "replay", "train", "test")
 
 
 @dataclass
@@ -130,6 +148,27 @@ def fresh_rows(clone: Path, dataset: Path, workdir: Path) -> tuple[int, int, lis
     return len(results) - len(errors), len(results), errors
 
 
+def train(clone: Path, dataset: Path) -> tuple[float, str]:
+    """Minutes, of which the environment is a part if the clone had none, and how the loss fell.
+
+    Raises SystemExit: it did not fall, or the model cannot be loaded to write a kernel.
+    """
+    out = clone / "out" / "train" / "measured"
+    shutil.rmtree(out, ignore_errors=True)
+    trained = run(["make", "train", f"DATASET={dataset}", f"OUT={out}"], clone)
+    losses = [entry["loss"] for entry in read_lines(out / "sft" / "curves.jsonl") if "loss" in entry]
+    if losses[-1] >= losses[0]:
+        sys.exit(f"the loss did not fall: {losses}")
+    module = clone / "out" / "module.py"
+    module.write_text(_MODULE)
+    model = out / "grpo" / "model"
+    command = [str(clone / ".venv/bin/kernelquarry"), "write", str(module), "--model", str(model), "--new-tokens", "64"]
+    written = subprocess.run(command, cwd=clone, check=False, capture_output=True, text=True)
+    if written.returncode not in (0, 1):  # 1: none of its kernels is right
+        sys.exit(f"{' '.join(command)} failed:\n{written.stderr}")
+    return trained.seconds / 60, f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} entries"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="tiny")
@@ -182,6 +221,9 @@ def main() -> None:
         print(replayed.stdout, replayed.stderr)
         held, total = map(int, re.findall(r"(\d+) of (\d+) rows verified again", replayed.stdout)[0])
         keep("main.fresh_replay", 100 * held / total, note=f"{held} of {total} rows")
+    if "train" in arguments.only:
+        minutes, note = train(clone, out / "dataset")
+        keep("train.cpu_minutes", minutes, note=note)
     if "test" in arguments.only:
         keep("main.test_minutes", run(["make", "test"], clone).seconds / 60)
 

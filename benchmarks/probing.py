@@ -1,9 +1,11 @@
 """What probing made of the modules of a run, and how long it takes.
 
     python benchmarks/probing.py out/default              # the figures of the run, and the rate on 300 of its modules
+    python benchmarks/probing.py out/full --sample 0      # how many modules it has
     python benchmarks/probing.py out/tiny --sample 50     # the same, printed only
 
-The run has to be finished up to `deduplicate`. Only the default corpus, with the whole sample, is recorded.
+The run has to be finished up to `deduplicate`. Recorded are the default corpus, with the whole sample, and how many
+modules the full one has.
 """
 
 from __future__ import annotations
@@ -139,17 +141,19 @@ def main() -> None:
         figures.append((f"mine.probe_yield{suffix}.mined", 100 * counted["kept"] / counted.total(), ""))
     distinct = sum(count_records(path, Probed) for path in args.run.glob("stages/*-deduplicate/kept-*.parquet"))
     note = f"of {len(modules)} mined, {len(three)} accepted; without copies"
-    figures.append(("mine.modules_default", distinct, note))
-    figures.append(("mine.modules_default.accepted", len(three), f"of {len(modules)} mined"))
+    name = args.run.name
+    figures.append((f"mine.modules_{name}", distinct, note))
+    figures.append((f"mine.modules_{name}.accepted", len(three), f"of {len(modules)} mined"))
     figures.append(("mine.three_workloads", 100 * sum(three.values()) / len(three), f"of {len(three)} accepted"))
     modules.sort(key=lambda module: module.id)  # ids are digests: any stretch is a random sample
-    sample = random.Random(0).sample(modules, min(args.sample, len(modules)))
-    cpu_s = seconds_each(sample)
-    figures.append(("mine.probe_rate", CORES / cpu_s, f"{cpu_s:.3f} CPU s each, mean of {len(sample)}"))
+    if sample := random.Random(0).sample(modules, min(args.sample, len(modules))):
+        cpu_s = seconds_each(sample)
+        figures.append(("mine.probe_rate", CORES / cpu_s, f"{cpu_s:.3f} CPU s each, mean of {len(sample)}"))
     for id, value, note in figures:
         print(f"{id:<32}{value:>10.2f}  {note}")
-        if args.run.name == "default" and args.sample >= SAMPLE:
-            record(id, value, "python benchmarks/probing.py out/default", note)
+        whole = name == "default" and args.sample >= SAMPLE
+        if whole or (name == "full" and id.startswith("mine.modules_")):
+            record(id, value, f"python benchmarks/probing.py out/{name}" + (" --sample 0" if not whole else ""), note)
 
 
 def _losses(path: Path) -> Iterator[Loss]:
