@@ -48,6 +48,12 @@ def test_a_model_is_asked_for_zeros_and_not_for_special_values() -> None:
     assert not {"sparse", "assorted"} & {trial.distribution for trial in plan(TASK)}
 
 
+def test_no_nan_is_given_to_what_leaves_a_transform_to_a_gpu_s_library() -> None:
+    mixed = replace(TASK, purity=Purity.MIXED, extern_ops=("_fft_r2c", "copy"))
+    with_nan, without = ([trial.distribution for trial in plan(task)] for task in (TASK, mixed))
+    assert with_nan.count("special") == 1 and [kind for kind in with_nan if kind != "special"] == without
+
+
 def planned(*sizes: tuple[int, int]) -> dict[str, set[tuple[int, ...]]]:
     """The shapes that a model's candidate is given with each distribution."""
     workloads = tuple(Workload((TensorSpec("x", shape, "float32"),), '[{"tensor":0}]') for shape in sizes)
