@@ -75,20 +75,22 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
     where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
 
-    The first trial is run in reverse. In step is run what has the oddest sizes, as there masks have something to leave
-    out: in a workload of powers of two, what has none may read no address that is not its own.
+    Run are the first trial and that of the oddest sizes, where masks have something to leave out: in a workload of powers
+    of two, what has none may read no address that is not its own.
 
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
     code = reference.task.triton_code
-    calls = [Once(code, _oddest(reference)), Once(code, reverse=True)]
+    trials = sorted({0, _oddest(reference)})
+    calls = [Once(code, trial, reverse) for trial in trials for reverse in (False, True)]
     runs, found = call_once(calls, reference, sandbox, settings)
-    for number, order in enumerate(("in step", "in reverse")):
-        if fails(reference, runs[number], found, number, calls[number].trial):
+    for number, call in enumerate(calls):
+        if fails(reference, runs[number], found, number, call.trial):
             raised = str(runs[number].get("raised", ""))
             if raised:
                 raise Rejected(Reason.DOES_NOT_RUN, raised)
+            order = "in reverse" if call.reverse else "in step"
             raise Rejected(Reason.NOT_DETERMINISTIC, f"right on the GPU, and wrong where programs run {order}")
 
 

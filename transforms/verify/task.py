@@ -186,7 +186,9 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn = [(0, "normal"), (0, "scaled"), (odd or 0, shifted), (odd or 0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
-    drawn += [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")] * _keeps_nan(task)
+    drawn += (
+        [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")] * _keeps_nan(task)
+    )
     if task.by_model and _values_named(task):
         drawn.append((_of_many_rows(task), NAMED))
     if odd is None:
