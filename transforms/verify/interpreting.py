@@ -75,8 +75,8 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
     where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
 
-    Run are the first trial and that of the oddest sizes, where masks have something to leave out: in a workload of powers
-    of two, what has none may read no address that is not its own.
+    Run are the first trial and that of the oddest sizes, where masks have something to leave out: in a workload of
+    powers of two, what has none may read no address that is not its own.
 
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
