@@ -26,13 +26,14 @@ _PACKAGES = ("torch", "triton", "apache-beam", "pyarrow")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure should reach: `at_least` or `at_most`, in `unit`."""
+    """What a figure should reach: `at_least` or `at_most`, in `unit`; and why, if it does not."""
 
     id: str
     what: str
     unit: str
     at_least: float | None = None
     at_most: float | None = None
+    missed: str = ""
 
     def met(self, value: float) -> bool:
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)

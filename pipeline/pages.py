@@ -48,7 +48,7 @@ def render_reasons() -> str:
 def render_results() -> str:
     """The page: a line for each figure that was measured, and what is to be said about it."""
     latest = {figure.id: figure for figure in measured()}
-    rows, notes = [], []
+    rows, missed, notes = [], [], []
     for id, goal in goals().items():
         if (figure := latest.get(id)) is None:
             rows.append(f"| `{id}` | {goal.what} | not measured | {goal} | | | |\n")
@@ -56,8 +56,13 @@ def render_results() -> str:
         mark = "met" if goal.met(figure.value) else "**missed**"
         value = f"{figure.value:g} {figure.unit}"
         rows.append(f"| `{id}` | {goal.what} | {value} | {goal} | {mark} | {figure.machine} | {figure.date} |\n")
+        missed += [f"- `{id}`: {goal.missed}\n"] if not goal.met(figure.value) else []
         notes += [f"- `{id}`: {figure.note} (`{figure.command}`)\n"] if figure.note else []
-    return "".join([_RESULTS, *rows, *(["\n## Notes\n\n", *notes] if notes else [])])
+    return "".join([_RESULTS, *rows, *_section("What was missed, and why", missed), *_section("Notes", notes)])
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [f"\n## {title}\n\n", *lines] if lines else []
 
 
 def render_columns() -> str:
