@@ -161,11 +161,8 @@ def train(clone: Path, dataset: Path) -> tuple[float, str]:
         sys.exit(f"the loss did not fall: {losses}")
     module = clone / "out" / "module.py"
     module.write_text(_MODULE)
-    model = out / "grpo" / "model"
-    command = [str(clone / ".venv/bin/kernelquarry"), "write", str(module), "--model", str(model), "--new-tokens", "64"]
-    written = subprocess.run(command, cwd=clone, check=False, capture_output=True, text=True)
-    if written.returncode not in (0, 1):  # 1: none of its kernels is right
-        sys.exit(f"{' '.join(command)} failed:\n{written.stderr}")
+    write = [str(clone / ".venv/bin/kernelquarry"), "write", str(module), "--model", str(out / "grpo" / "model")]
+    run([*write, "--no-verify", "--new-tokens", "64"], clone)  # as it can be loaded; none of its kernels need be right
     return trained.seconds / 60, f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} entries"
 
 
