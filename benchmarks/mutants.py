@@ -5,10 +5,12 @@
     python benchmarks/mutants.py --record                     # also writes the figures, as `make bench` does
     python benchmarks/mutants.py --gpus all --workers 20 --processes 4 --judge    # on a GPU: the verdicts alone
     python benchmarks/mutants.py --finish --record            # then anywhere: witnesses against those that passed
+    python benchmarks/mutants.py --finish --known FILE        # some of which an earlier run has sought, in that file
 
 Results are appended to `--out` as JSON lines, and those that are there are not made again, as long as the
 verifier is the same code. The summary lies beside them, with the suffix `.summary.json`. The search for a witness
 interprets kernels, which takes longer than all verdicts; `--judge` leaves it to a later `--finish` of the same file.
+A witness shows a mutant to be wrong whatever the verifier says: for another verifier it need not be sought again.
 """
 
 from __future__ import annotations
@@ -132,6 +134,24 @@ class Progress:
         counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
         line = f"{fates.total()}/{len(self._keys)}  {rate:.2f}/s  {left:.0f} min left  {counts}"
         console.print(line, highlight=False)
+
+
+def take_over(work: Sequence[Work], known: Path, path: Path) -> list[Work]:
+    """What of `work` is still to be sought: of the rest, `known` has a witness, or that there is none."""
+    sought = {
+        key.split()[0]: result
+        for key, result in read_found(known).items()
+        if result.fate in (Fate.MISSED, Fate.EQUIVALENT)
+    }
+    left = []
+    for piece in work:
+        if earlier := sought.get(piece.mutant.id):
+            assert piece.before is not None
+            finding = {"fate": earlier.fate, "witness": earlier.witness, "diff": earlier.diff}
+            add_line(path, asdict(replace(piece.before, **finding)))
+        else:
+            left.append(piece)
+    return left
 
 
 def share(work: Sequence[Work], path: Path, way: Way, sandboxed: SandboxSettings, settings: VerifySettings) -> None:
@@ -277,8 +297,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/mutants.jsonl"))
     parser.add_argument("--judge", action="store_true", help="leave the search for witnesses to --finish")
     parser.add_argument("--finish", action="store_true", help="search witnesses against those in --out that passed")
+    parser.add_argument("--known", type=Path, help="with --finish: results of another run, with the same mutants")
     parser.add_argument("--processes", type=int, default=1, help="that share the workers; one judges 2 a second")
     arguments = parser.parse_args()
+    if arguments.known and not arguments.finish:
+        parser.error("--known is for --finish")
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
     targets = VerifySettings().targets if arguments.compile else ()
@@ -296,6 +319,9 @@ def main() -> None:
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]
     console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(keys) - len(todo)} need nothing more")
+    if arguments.known:
+        work = take_over(work, arguments.known, arguments.out)
+        console.print(f"{len(todo) - len(work)} of the others were sought before, as {arguments.known} says")
 
     way = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
     sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)

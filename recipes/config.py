@@ -134,6 +134,7 @@ class Recipe(_Section):
     evaluation: EvaluationSection = EvaluationSection()
     rows: int = 0  # of the training split, the first by id that fit; 0 is all
     held_out: Share = 0.0  # of the clusters, for evaluation, in place of the dataset's splits; 0 keeps those
+    fresh: Share = 0.0  # of the training's clusters, which GRPO alone asks for; 0: both trainings have all of them
     needs_gpu: bool = False
 
 

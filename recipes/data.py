@@ -12,6 +12,7 @@ from kernelquarry.pipeline.chats import examples, plan, question
 from kernelquarry.pipeline.prompts import Message, answer, ask
 from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.compose import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
@@ -75,6 +76,35 @@ def split_of(pairs: Iterable[Pair], split: str) -> list[Pair]:
     if not chosen:
         raise UserError(f"the dataset has no rows in its split {split}: build a larger one")
     return chosen
+
+
+def for_sft(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
+    """What supervised training has of the train split. Raises: UserError if there is none."""
+    return _some([pair for pair in split_of(pairs, "train") if not _is_fresh(pair, fresh)], fresh)
+
+
+def for_grpo(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
+    """What GRPO asks for of the train split: the clusters that `for_sft` leaves, or all if it leaves none.
+
+    A model has what it was taught by heart, and its answers to that differ in little; on modules that are new to it,
+    it is paid for what it will be evaluated by.
+
+    Raises:
+        UserError: there is none.
+    """
+    given = split_of(pairs, "train")
+    return _some([pair for pair in given if _is_fresh(pair, fresh)], fresh) if fresh else given
+
+
+def _is_fresh(pair: Pair, fresh: float) -> bool:
+    """A cluster's place follows from itself alone, and has nothing to do with its split."""
+    return int(sha256(f"fresh:{pair.cluster}")[:8], 16) < fresh * 2**32
+
+
+def _some(pairs: list[Pair], fresh: float) -> list[Pair]:
+    if not pairs:
+        raise UserError(f"fresh = {fresh:g} leaves one of the trainings without rows: change it with --set")
+    return pairs
 
 
 def mined(pairs: Iterable[Pair]) -> list[Pair]:

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.lines import add_line
 
 from .config import GrpoSection, Recipe, RewardSection
-from .data import fit_prompts, grpo_rows, load_pairs, prompt_of, split_of
+from .data import fit_prompts, for_grpo, grpo_rows, load_pairs, prompt_of
 from .judging import Judgement
 from .reward import reward
 from .training import Ask, Trained, arguments, lora_config, train_stage
@@ -36,7 +36,7 @@ def train(ask: Ask, settings: SandboxSettings) -> Trained:
             from .rollouts import tell_when_finished, write_by_slots
 
             section = recipe.grpo
-            given = split_of(load_pairs(ask.dataset, recipe.held_out), "train")
+            given = for_grpo(load_pairs(ask.dataset, recipe.held_out), recipe.fresh)
             fitted = fit_prompts(given, tokenizer, section.prompt_tokens, section.kernel_tokens)
             pairs = fitted.some("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
             timed = recipe.reward.kind == "speed"

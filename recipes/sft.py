@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.records import Pair
 
-from .data import Fitted, fit_chats, load_pairs, sft_rows, split_of, taught
+from .data import Fitted, fit_chats, for_sft, load_pairs, sft_rows, taught
 from .renaming import renamed
 from .training import Ask, Trained, arguments, lora_config, train_stage
 
@@ -26,7 +26,7 @@ def train(ask: Ask) -> Trained:
         def fitted(rows: list[Pair]) -> Fitted:
             return fit_chats(rows, tokenizer, recipe.model.context, section.thinking)
 
-        own = fitted(split_of(taught(pairs), "train")).some("model.context", recipe.rows)
+        own = fitted(for_sft(taught(pairs), recipe.fresh)).some("model.context", recipe.rows)
         others = fitted(list(renamed(own, section.renamed))).pairs
         seen = fitted([pair for pair in taught(pairs) if pair.split == "validation"]).pairs[:_HELD_OUT]
         config = SFTConfig(

@@ -15,6 +15,8 @@ from kernelquarry.recipes.data import (
     chat_of,
     fit_chats,
     fit_prompts,
+    for_grpo,
+    for_sft,
     grpo_rows,
     load_pairs,
     mined,
@@ -47,6 +49,20 @@ def test_a_share_of_the_clusters_is_held_out(dataset: Path) -> None:
     assert {pair.split for pair in half} <= {"train", "test"}
     held = [{pair.id for pair in pairs if pair.split == "test"} for pairs in (half, more)]
     assert held[0] <= held[1]
+
+
+def test_grpo_asks_for_clusters_that_supervised_training_has_not_seen(dataset: Path) -> None:
+    pairs = load_pairs(str(dataset))
+    train = split_of(pairs, "train")
+    assert for_sft(pairs) == for_grpo(pairs) == train
+    sft, grpo = for_sft(pairs, 0.5), for_grpo(pairs, 0.5)
+    assert {pair.cluster for pair in sft}.isdisjoint(pair.cluster for pair in grpo)
+    assert sorted([*sft, *grpo], key=lambda pair: pair.id) == train and sft and grpo
+    for empty in (for_sft(pairs, 0.5), []):
+        with pytest.raises(UserError, match=r"fresh = 1 leaves one of the trainings without rows|no rows"):
+            for_sft(empty, 1.0)
+    with pytest.raises(UserError, match=r"fresh = 1e-09 leaves one"):
+        for_grpo(pairs, 1e-9)
 
 
 def test_several_datasets_are_one(dataset: Path, tmp_path: Path, pairs: list[Pair]) -> None:
