@@ -2,12 +2,14 @@
 
     python benchmarks/training.py out/train/smollm2-135m --where "16 cores, x86_64, NVIDIA H100 80GB HBM3"
 
-It prints what it finds, and records it with `--record`. What a folder does not tell is left out.
+It prints what it finds, and records it with `--record`. What a folder does not tell is left out. Two models that
+answered the same problems are compared problem by problem: a difference has a narrower interval than its two sides.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +17,7 @@ from statistics import fmean
 from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.schema.lines import read_lines
 from kernelquarry.recipes.curves import series
+from kernelquarry.recipes.evaluate.metrics import Estimate, estimate
 from kernelquarry.recipes.evaluate.results import Results, read_results
 
 STAGES = ("base", "sft", "grpo")
@@ -36,6 +39,25 @@ def figures(folder: Path, peak: float, weights: int = 0) -> dict[str, float]:
         found["train.rollout_rate"] = sft.tokens / sft.writing_s
         found["train.eval_minutes"] = sft.judging_s / 60 * _JUDGED / (sft.problems * sft.samples)
     found |= _of_sft(folder / "sft", peak, weights) | _of_grpo(folder / "grpo")
+    return found
+
+
+def gains(folder: Path) -> dict[str, Estimate]:
+    """By "stage - stage before": pass@1 of what both were asked, the one less the other, paired by problem."""
+    right = {stage: _right(folder / "evaluation" / stage / "scores.jsonl") for stage in STAGES}
+    found = {}
+    for before, after in pairwise(STAGES):
+        if both := sorted(right[before].keys() & right[after].keys()):
+            differences = [fmean(right[after][id]) - fmean(right[before][id]) for id in both]
+            found[f"{after} - {before}"] = estimate(differences)
+    return found
+
+
+def _right(scores: Path) -> dict[str, list[bool]]:
+    """By problem: which of its answers are right."""
+    found = defaultdict[str, list[bool]](list)
+    for line in read_lines(scores) if scores.is_file() else []:
+        found[line["problem"]].append(not line["why"])
     return found
 
 
@@ -86,6 +108,8 @@ def main() -> None:
         if arguments.record:
             command = f"python benchmarks/training.py {arguments.folder} --record"
             record(id, value, command, note=arguments.note, where=arguments.where)
+    for stages, gain in gains(arguments.folder).items():
+        print(f"pass@1, {stages}: {gain} points")
 
 
 if __name__ == "__main__":
