@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -22,15 +24,15 @@ class Arena:
         """Raises `torch.OutOfMemoryError`."""
         self._sizes = program.storages
         self._starts: list[int] = []
-        bands, end = [], 0
+        self._bands: list[tuple[int, int]] = []
+        end = 0
         for size in self._sizes:
             start = -(-(end + BAND) // _ALIGNMENT) * _ALIGNMENT
-            bands.append((end, start))
+            self._bands.append((end, start))
             self._starts.append(start)
             end = start + size
-        bands.append((end, end + BAND))
+        self._bands.append((end, end + BAND))
         self._bytes = torch.empty(end + BAND, dtype=torch.uint8, device=device)
-        self._bands = torch.cat([torch.arange(first, last) for first, last in bands]).to(device)
         self._poison = 0
 
     def reset(self, poison: str) -> None:
@@ -53,10 +55,13 @@ class Arena:
         return self._bytes.data_ptr() + self._starts[pointer.storage] + pointer.offset
 
     def overrun(self) -> str:
-        """Beside which storage a band was written to; "" if none was."""
-        changed = self._bands[self._bytes[self._bands] != self._poison]
-        if not changed.numel():
+        """Beside which storage a band was written to; "" if none was.
+
+        Nothing of ours that lies on the device says where to look: who writes far outside could have written there too.
+        """
+        found = torch.cat([self._bytes[first:last] for first, last in self._bands]) != self._poison
+        if not bool(found.any()):
             return ""
-        at = int(changed[0])
-        beside = sum(start <= at for start in self._starts) - 1
+        ends = list(accumulate(last - first for first, last in self._bands))
+        beside = bisect_right(ends, int(found.nonzero()[0])) - 1
         return f"writes outside of its buffers, beside storage {max(0, beside)}"

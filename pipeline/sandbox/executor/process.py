@@ -109,6 +109,8 @@ def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tu
         return {"how": "done", "reply": reply, "why": "", "ends": False}, results
     except Fault as fault:
         how, why, ends = "fault", str(fault), fault.poisoned
+    except torch.AcceleratorError as error:
+        how, why, ends = "fault", _failure(device, error), True
     except torch.OutOfMemoryError as error:
         how, why, ends = "memory", str(error).splitlines()[0], False
     except (MalformedReply, ValueError) as error:
@@ -119,6 +121,19 @@ def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tu
     except (Fault, RuntimeError):
         ends = True
     return {"how": how, "reply": {}, "why": why, "ends": ends}, {}
+
+
+def _failure(device: Device, error: torch.AcceleratorError) -> str:
+    """What a kernel did: the next call that has to do with the device tells it, and that may be one of torch's.
+
+    Raises:
+        AcceleratorError: the device works, and `error` has another cause.
+    """
+    try:
+        device.synchronize()
+    except Fault as fault:
+        return str(fault)
+    raise error
 
 
 def main() -> None:

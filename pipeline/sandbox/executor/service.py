@@ -75,8 +75,10 @@ class NotStarted(SandboxError):
 class Executor:
     """One process with one GPU. Not thread-safe."""
 
+    described: Described  # once it is ready
+
     def __init__(self, ordinal: int, command: Sequence[str] = _COMMAND) -> None:
-        """Raises: NotStarted."""
+        """It starts; `wait` says when it is ready."""
         self.usable, self.ordinal = True, ordinal
         self._log = os.memfd_create("log")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -89,17 +91,16 @@ class Executor:
                 stderr=self._log,
                 start_new_session=True,
             )
+
+    def wait(self) -> None:
+        """Until it is ready for its first job. Raises: NotStarted."""
         try:
-            try:
-                message = self._receive(_START_S)
-            except TimeoutError:
-                message = b""
-            if not message:
-                raise NotStarted(f"no executor for GPU {ordinal}: {self._said()}")
-            self.described = Described(**json.loads(message)["ready"])
-        except BaseException:
-            self.close()
-            raise
+            message = self._receive(_START_S)
+        except (TimeoutError, OSError):
+            message = b""
+        if not message:
+            raise NotStarted(f"no executor for GPU {self.ordinal}: {self._said()}")
+        self.described = Described(**json.loads(message)["ready"])
 
     def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
         """See `process.execute`. `usable` says whether it can run another job."""
@@ -163,6 +164,9 @@ class Gpus:
         self._guests = dict.fromkeys(ordinals, 0)  # guests on each
         self._reserved: set[int] = set()  # for one holder alone, who may still wait for the others to leave
         self._started: set[Executor] = set()
+        # Of GPUs on which one has failed: the next, which starts beside the one that works. It takes seconds, and where
+        # one candidate makes a GPU fail, as a model's answers do, others follow.
+        self._spare: dict[int, Executor] = {}
         self._lost: set[int] = set()  # whose executors do not start any more, while another's does
         self._described: Described | None = None
         self._busy_s = dict.fromkeys(ordinals, 0.0)
@@ -262,6 +266,7 @@ class Gpus:
         finally:
             if self._closed.is_set() or not executor.usable:
                 self._end(executor)
+                self._prepare(ordinal)
                 executor = None
             self._give_back(ordinal, executor)
 
@@ -295,14 +300,37 @@ class Gpus:
         return min(open_ones, key=self._guests.__getitem__, default=None)
 
     def _start(self, ordinal: int) -> Executor:
-        executor = Executor(ordinal, self._command)
         with self._changed:
-            self._started.add(executor)
+            spare = self._spare.pop(ordinal, None)
+        executor = spare or self._begin(ordinal)
+        try:
+            executor.wait()
+        except NotStarted:
+            self._end(executor)
+            raise
+        with self._changed:
             first = self._described = self._described or executor.described
         if executor.described != first:
             self._end(executor)
             raise SandboxError(f"GPU {ordinal} is no {first.name}, as another is: name GPUs of one kind")
+        if spare:
+            self._prepare(ordinal)
         return executor
+
+    def _begin(self, ordinal: int) -> Executor:
+        executor = Executor(ordinal, self._command)
+        with self._changed:
+            self._started.add(executor)
+        return executor
+
+    def _prepare(self, ordinal: int) -> None:
+        """Begin the next executor. Only who holds the GPU calls this."""
+        executor = self._begin(ordinal)
+        with self._changed:
+            if not self._closed.is_set():
+                self._spare[ordinal] = executor
+                return
+        self._end(executor)
 
     def _end(self, executor: Executor) -> None:
         with self._changed:
@@ -316,7 +344,8 @@ class Gpus:
             for executor in self._started:
                 executor.kill()
             idle = [executor for executor in self._idle.values() if executor is not None]
-            self._idle = dict.fromkeys(self._idle)
+            idle += self._spare.values()
+            self._idle, self._spare = dict.fromkeys(self._idle), {}
             self._changed.notify_all()
         for executor in idle:
             self._end(executor)

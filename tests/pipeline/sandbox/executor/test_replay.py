@@ -83,12 +83,12 @@ def test_of_two_names_for_one_memory_the_last_one_stays() -> None:
     assert reply == {"runs": [{"changed": []}]}
 
 
-@pytest.mark.parametrize("at", [-1, SIZE])
-def test_a_write_beside_a_buffer_is_a_fault(at: int) -> None:
+@pytest.mark.parametrize(("at", "storage"), [(-1, 2), (SIZE, 3)])
+def test_a_write_beside_a_buffer_is_a_fault(at: int, storage: int) -> None:
     def stray(grid: Any, x: int, out: int, count: int, factor: float) -> None:
         floats(out + 4 * at, 1)[:] = 3.0
 
-    with pytest.raises(Fault, match="beside storage"):
+    with pytest.raises(Fault, match=f"beside storage {storage}$"):
         executed(scale=stray)
 
 

@@ -18,21 +18,30 @@ from kernelquarry.pipeline.sandbox.exchange import SandboxError
 from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
 
 START = """
-import json, os, socket, sys, time
+import json, os, socket, sys, time, torch
 from pathlib import Path
 sys.path[:0] = PATH
 from gpu_double import Double, floats
 from kernelquarry.pipeline.sandbox.executor import process
 from kernelquarry.pipeline.sandbox.cuda import Fault
-starts = Path(sys.argv[0]).with_suffix(".starts")
-starts.write_text((starts.read_text() if starts.exists() else "") + "x")
+used = Path(sys.argv[0]).with_suffix(".used")
+used.mkdir(exist_ok=True)
 def add(grid, x, weight, out, count):
+    (used / str(os.getpid())).touch()
     floats(out, count)[:] = floats(x, count) + floats(weight, count)
 def scale(grid, x, out, count, factor):
     BODY
+class Device(Double):
+    well = True
+    def synchronize(self):
+        if not self.well:
+            raise Fault("an illegal address", poisoned=True)
+def fail():
+    Device.well = False
+    raise torch.AcceleratorError("CUDA error: what an operator of torch says")
 control = socket.socket(fileno=int(sys.argv[1]))
 control.send(json.dumps({"ready": {"name": "a double", "target": "sm_90", "driver": "1"}}).encode())
-process.serve(control, Double({"add": add, "scale": scale}))
+process.serve(control, Device({"add": add, "scale": scale}))
 """
 REQUEST = {
     "kernels": [kernel("add"), kernel("scale")],
@@ -66,8 +75,9 @@ def gpus(tmp_path: Path) -> Iterator[Make]:
         service.close()
 
 
-def starts(tmp_path: Path) -> int:
-    return len((tmp_path / "double.starts").read_text())
+def used(tmp_path: Path) -> int:
+    """How many executors have executed something."""
+    return len(list((tmp_path / "double.used").iterdir()))
 
 
 def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
@@ -76,7 +86,7 @@ def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
         execution = service.run(REQUEST, TENSORS, 60)
         assert (execution.how, service.described.name) == (How.DONE, "a double")
         torch.testing.assert_close(execution.tensors["0.output.0"], 2 * (TENSORS["input.0.0"] + 1))
-    assert starts(tmp_path) == 1
+    assert used(tmp_path) == 1
     assert 0 < service.usage()[0] <= 1
 
 
@@ -85,7 +95,7 @@ def test_a_fault_costs_one_job(gpus: Make, tmp_path: Path) -> None:
     execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
     assert (execution.how, execution.why, execution.tensors) == (How.FAULT, "out of luck", {})
     assert service.run(REQUEST, TENSORS, 60).how == How.DONE
-    assert starts(tmp_path) == 1
+    assert used(tmp_path) == 1
 
 
 def test_a_poisoned_context_is_replaced(gpus: Make, tmp_path: Path) -> None:
@@ -93,7 +103,35 @@ def test_a_poisoned_context_is_replaced(gpus: Make, tmp_path: Path) -> None:
     execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
     assert (execution.how, execution.why) == (How.FAULT, "illegal address")
     assert service.run(REQUEST, TENSORS, 60).how == How.DONE
-    assert starts(tmp_path) == 2
+    assert used(tmp_path) == 2
+
+
+def test_what_torch_says_of_a_kernel_is_its_fault(gpus: Make, tmp_path: Path) -> None:
+    """The first operator behind a kernel that failed raises: the job is not tried again, as for one that just died."""
+    service = gpus(f"if floats(x, 1)[0] > 100: fail()\n{RIGHT}")
+    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
+    assert (execution.how, execution.why) == (How.FAULT, "an illegal address") and used(tmp_path) == 1
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and used(tmp_path) == 2
+
+
+def test_what_torch_says_where_the_gpu_is_well_is_no_fault(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if floats(x, 1)[0] > 100: raise torch.AcceleratorError('of ours')\n{RIGHT}")
+    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
+    assert execution.how == How.DIED and used(tmp_path) == 2
+
+
+def test_after_a_failure_the_next_executor_starts_before_it_is_needed(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and not service._spare
+    for _ in range(3):
+        assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
+        spare = service._spare[0]
+        assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+        assert service._idle[0] is spare and service._spare[0] is not spare
+    assert used(tmp_path) == 4
+    left = [service._spare[0]._process, spare._process]
+    service.close()
+    assert all(process.poll() is not None for process in left), "a spare outlives its service"
 
 
 def test_a_kernel_that_never_ends_is_killed(gpus: Make, tmp_path: Path) -> None:
@@ -106,7 +144,7 @@ def test_a_kernel_that_never_ends_is_killed(gpus: Make, tmp_path: Path) -> None:
 def test_a_job_that_kills_its_executor_twice_is_the_cause(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: os.kill(os.getpid(), 9)\n{RIGHT}")
     assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.DIED
-    assert starts(tmp_path) == 2
+    assert used(tmp_path) == 2
     assert service.run(REQUEST, TENSORS, 60).how == How.DONE
 
 
@@ -114,7 +152,7 @@ def test_a_job_is_not_blamed_for_an_executor_that_was_dead_before(gpus: Make, tm
     once = tmp_path / "once"
     service = gpus(f"if not Path({str(once)!r}).exists(): Path({str(once)!r}).touch(); os._exit(3)\n{RIGHT}")
     assert service.run(REQUEST, TENSORS, 60).how == How.DONE
-    assert starts(tmp_path) == 2
+    assert used(tmp_path) == 2
 
 
 def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
@@ -136,10 +174,10 @@ def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         ended = list(threads.map(lambda _: service.run(REQUEST, TENSORS, 60), range(12)))
     assert {execution.how for execution in ended} == {How.DONE} and fallen.exists()
-    before = starts(tmp_path)
+    before = used(tmp_path)
     with service.share() as ordinal:
         assert ordinal == 0
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and starts(tmp_path) == before
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and used(tmp_path) == before
 
 
 def test_the_time_of_each_gpu_is_told_once(gpus: Make) -> None:
