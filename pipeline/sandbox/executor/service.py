@@ -75,7 +75,7 @@ class NotStarted(SandboxError):
 class Executor:
     """One process with one GPU. Not thread-safe."""
 
-    described: Described  # once it is ready
+    described: Described | None = None  # None until it is ready
 
     def __init__(self, ordinal: int, command: Sequence[str] = _COMMAND) -> None:
         """It starts; `wait` says when it is ready."""
@@ -92,8 +92,10 @@ class Executor:
                 start_new_session=True,
             )
 
-    def wait(self) -> None:
-        """Until it is ready for its first job. Raises: NotStarted."""
+    def wait(self) -> Described:
+        """What it is, when it is ready for its first job. Raises: NotStarted."""
+        if self.described:
+            return self.described
         try:
             message = self._receive(_START_S)
         except (TimeoutError, OSError):
@@ -101,6 +103,7 @@ class Executor:
         if not message:
             raise NotStarted(f"no executor for GPU {self.ordinal}: {self._said()}")
         self.described = Described(**json.loads(message)["ready"])
+        return self.described
 
     def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
         """See `process.execute`. `usable` says whether it can run another job."""
@@ -239,6 +242,7 @@ class Gpus:
         try:
             with self._changed:
                 self._wait_for(lambda: True if ordinal in self._idle and not self._guests[ordinal] else None)
+            self._settle(ordinal)
             yield ordinal
         finally:
             with self._changed:
@@ -264,11 +268,15 @@ class Gpus:
         try:
             yield executor
         finally:
-            if self._closed.is_set() or not executor.usable:
-                self._end(executor)
-                self._prepare(ordinal)
-                executor = None
-            self._give_back(ordinal, executor)
+            used, executor = executor, None
+            try:
+                if used.usable and not self._closed.is_set():
+                    executor = used
+                else:
+                    self._end(used)
+                    self._prepare(ordinal)
+            finally:
+                self._give_back(ordinal, executor)
 
     def _give_up(self, ordinal: int) -> bool:
         """Leave a GPU out, if it is not the last."""
@@ -304,13 +312,13 @@ class Gpus:
             spare = self._spare.pop(ordinal, None)
         executor = spare or self._begin(ordinal)
         try:
-            executor.wait()
+            described = executor.wait()
         except NotStarted:
             self._end(executor)
             raise
         with self._changed:
-            first = self._described = self._described or executor.described
-        if executor.described != first:
+            first = self._described = self._described or described
+        if described != first:
             self._end(executor)
             raise SandboxError(f"GPU {ordinal} is no {first.name}, as another is: name GPUs of one kind")
         if spare:
@@ -325,12 +333,28 @@ class Gpus:
 
     def _prepare(self, ordinal: int) -> None:
         """Begin the next executor. Only who holds the GPU calls this."""
-        executor = self._begin(ordinal)
+        if not self._closed.is_set():
+            self._keep(ordinal, self._begin(ordinal))
+
+    def _settle(self, ordinal: int) -> None:
+        """Wait for the next executor, which uses the GPU while it starts. Only who is alone there calls this."""
+        with self._changed:
+            spare = self._spare.pop(ordinal, None)
+        if spare is None:
+            return
+        try:
+            spare.wait()
+        except NotStarted:
+            self._end(spare)
+        else:
+            self._keep(ordinal, spare)
+
+    def _keep(self, ordinal: int, spare: Executor) -> None:
         with self._changed:
             if not self._closed.is_set():
-                self._spare[ordinal] = executor
+                self._spare[ordinal] = spare
                 return
-        self._end(executor)
+        self._end(spare)
 
     def _end(self, executor: Executor) -> None:
         with self._changed:

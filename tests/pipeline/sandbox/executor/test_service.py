@@ -134,6 +134,28 @@ def test_after_a_failure_the_next_executor_starts_before_it_is_needed(gpus: Make
     assert all(process.poll() is not None for process in left), "a spare outlives its service"
 
 
+def test_who_is_alone_meets_no_executor_that_starts(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
+    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
+    with service.alone():
+        assert service._spare[0].described
+    service._spare[0].kill()
+    with service.alone():  # it was ready, and nobody asks it again
+        pass
+    assert service.run(REQUEST, TENSORS, 60).how == How.DONE, "the next one is dead, and the job no cause of it"
+
+
+def test_one_that_does_not_start_beside_is_left(gpus: Make, tmp_path: Path) -> None:
+    service = gpus(
+        f"if floats(x, 1)[0] > 100: Path(sys.argv[0]).write_text('0/0'); raise Fault('', poisoned=True)\n{RIGHT}"
+    )
+    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
+    with service.alone():
+        assert not service._spare
+    with pytest.raises(SandboxError, match="ZeroDivisionError"):
+        service.run(REQUEST, TENSORS, 60)
+
+
 def test_a_kernel_that_never_ends_is_killed(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"while floats(x, 1)[0] > 100: time.sleep(1)\n{RIGHT}")
     execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 1)
