@@ -19,6 +19,8 @@ from kernelquarry.transforms.split import Shares, with_split
 
 _logger = logging.getLogger(__name__)
 
+_VALIDATION = 0.02  # of the clusters, beside a share that is held out: enough to see what a training overfits
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -43,15 +45,15 @@ def load_pairs(dataset: str, held_out: float = 0.0) -> list[Pair]:
 
     Args:
         dataset: its folder or id; several have commas between.
-        held_out: share of the clusters that make the test split, the dataset's own among them; the others are for
-            training. 0 keeps the dataset's splits.
+        held_out: share of the clusters that make the test split, the dataset's own among them; few of the others are
+            for validation, the rest for training. 0 keeps the dataset's splits.
 
     Raises:
         UserError: there is no such dataset, or it is of another schema.
     """
     found = {pair.id: pair for name in dataset.split(",") for pair in read_rows(_folder(name))}
     pairs = [found[id] for id in sorted(found)]
-    return [with_split(pair, Shares(0.0, held_out)) for pair in pairs] if held_out else pairs
+    return [with_split(pair, Shares(min(_VALIDATION, 1 - held_out), held_out)) for pair in pairs] if held_out else pairs
 
 
 def _folder(dataset: str) -> Path:

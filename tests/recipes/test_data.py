@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from kernelquarry.recipes.data import (
     taught,
 )
 from kernelquarry.recipes.models import load_tokenizer
+from kernelquarry.transforms.split import SPLITS
 from kernelquarry.transforms.write import write_rows
 
 
@@ -45,10 +47,18 @@ def test_rows_are_read_by_id_and_split(dataset: Path, pairs: list[Pair]) -> None
 
 
 def test_a_share_of_the_clusters_is_held_out(dataset: Path) -> None:
-    half, more = load_pairs(str(dataset), 0.5), load_pairs(str(dataset), 0.8)
-    assert {pair.split for pair in half} <= {"train", "test"}
-    held = [{pair.id for pair in pairs if pair.split == "test"} for pairs in (half, more)]
-    assert held[0] <= held[1]
+    half, more, every = (load_pairs(str(dataset), share) for share in (0.5, 0.8, 1.0))
+    held = [{pair.id for pair in pairs if pair.split == "test"} for pairs in (half, more, every)]
+    assert held[0] <= held[1] <= held[2] == {pair.id for pair in every}
+    others = [{pair.cluster for pair in half if pair.split == split} for split in SPLITS]
+    assert sum(map(len, others)) == len({pair.cluster for pair in half}), "a cluster is in two splits"
+
+
+def test_some_of_what_is_not_held_out_is_for_validation(tmp_path: Path) -> None:
+    pairs = [make_pair(triton_code=f"# {n}\n", cluster=f"{n:08}", split="train") for n in range(300)]
+    write_rows(tmp_path, Path("data/pairs"), Pair, pairs)
+    found = Counter(pair.split for pair in load_pairs(str(tmp_path), 0.5))
+    assert 0 < found["validation"] < 20 < found["train"] and found["test"] > 100
 
 
 def test_grpo_asks_for_clusters_that_supervised_training_has_not_seen(dataset: Path) -> None:
