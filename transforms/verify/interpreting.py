@@ -25,6 +25,7 @@ _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weig
 _NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
+_UNFINISHED = 2  # calls that took longer: the others would, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +74,23 @@ def _is_wrong(reference: Reference, run: dict[str, Any], tensors: Tensors, numbe
 
 def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
     """For a candidate that is right on a GPU: every address that it reads must lie in its tensors, and it must be right
-    where programs run in step, too, and where they run in reverse. What the interpreter cannot run says nothing.
+    where programs run one by one in reverse, too. What the interpreter cannot run says nothing.
 
     Run are the first trial and that of the oddest sizes, where masks have something to leave out: in a workload of
-    powers of two, what has none may read no address that is not its own.
+    powers of two, what has none may read no address that is not its own. A GPU begins with the first programs, so the
+    other order is the one that shows a race; and programs that run in step would hide one.
 
     Raises:
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
     code = reference.task.triton_code
-    trials = sorted({0, _oddest(reference)})
-    calls = [Once(code, trial, reverse) for trial in trials for reverse in (False, True)]
+    calls = [Once(code, trial, reverse=True) for trial in sorted({0, _oddest(reference)})]
     runs, found = call_once(calls, reference, sandbox, settings)
-    for number, call in enumerate(calls):
-        if fails(reference, runs[number], found, number, call.trial):
-            raised = str(runs[number].get("raised", ""))
-            if raised:
+    for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
+        if fails(reference, run, found, number, call.trial):
+            if raised := str(run.get("raised", "")):
                 raise Rejected(Reason.DOES_NOT_RUN, raised)
-            order = "in reverse" if call.reverse else "in step"
-            raise Rejected(Reason.NOT_DETERMINISTIC, f"right on the GPU, and wrong where programs run {order}")
+            raise Rejected(Reason.NOT_DETERMINISTIC, "right on the GPU, and wrong where programs run in reverse")
 
 
 def _oddest(reference: Reference) -> int:
@@ -135,9 +134,11 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             for one, few in zip(single(own), single(own, _FEW), strict=True)
             if _takes(reference.task, few, sandbox, settings)
         ]
-        for workloads in ([[each] for each in lone], _drawn_sizes(reference.task)):
-            for alternatives in workloads:
-                _check_first(reference.task, alternatives, sandbox, settings)
+        unfinished = 0
+        for alternatives in (*([each] for each in lone), *_drawn_sizes(reference.task)):
+            unfinished += not _check_first(reference.task, alternatives, sandbox, settings)
+            if unfinished == _UNFINISHED:
+                return
 
 
 def _drawn_sizes(task: Task) -> list[list[Workload]]:
@@ -175,24 +176,31 @@ def _takes(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySet
     return True
 
 
-def _check_first(task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings) -> None:
-    """The first of the calls of which the reference can say something."""
+def _check_first(task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """The first of the calls of which the reference can say something; False if that was not done in time."""
     for workload in workloads:
-        if _check_long(Call.of(task, workload, task.first_seed, "normal"), sandbox, settings):
-            return
+        call = Call.of(task, workload, task.first_seed, "normal")
+        if (reference := _decided(call, sandbox, settings)) is not None:
+            return _check_long(call, reference, sandbox, settings)
+    return True
 
 
-def _check_long(call: Call, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """Whether the reference can say. Raises: Rejected."""
+def _decided(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Reference | None:
+    """The reference on that call, None if it cannot say."""
     trials = (call.trial,)
     try:
         reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings, in_order=True)
         reference.check_decided()
     except (Refused, Rejected):
-        return False
+        return None
+    return reference
+
+
+def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """Whether it was done in time. Raises: Rejected."""
     limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
     (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, found, 0):
         shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
         raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")
-    return True
+    return bool(run)

@@ -39,7 +39,7 @@ def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> N
     ("name", "reason", "evidence"),
     [
         ("one_too_many", Reason.DOES_NOT_RUN, "outside"),
-        ("zeros", Reason.NOT_DETERMINISTIC, "in step"),
+        ("zeros", Reason.NOT_DETERMINISTIC, "in reverse"),
         ("overwrites_ahead", Reason.NOT_DETERMINISTIC, "in reverse"),
     ],
 )
