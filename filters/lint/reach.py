@@ -80,7 +80,7 @@ _METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage 
 _OF_TENSORS = frozenset("_cdata _typed_storage _use_count _version".split())  # whatever `self` is
 # Of torch: what sets, or tells, how it was built and what it does for all.
 _SETTINGS = tuple(
-    "autocast_decrement autocast_increment get_autocast has_ init_ is_anomaly is_autocast is_warn set_".split()
+    "autocast_decrement autocast_increment cudnn_ get_autocast has_ init_ is_anomaly is_autocast is_warn set_".split()
 )
 _HARMLESS_SETTINGS = frozenset({"set_grad_enabled"})
 # What guests answer of a GPU that they do not have; all else there could tell one from another.

@@ -3,6 +3,7 @@ of models, to see what no trial does."""
 
 from __future__ import annotations
 
+import ast
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +13,8 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Workload
+from kernelquarry.pipeline.schema.syntax import parse
 from kernelquarry.transforms.sizes import at_numbers, free_sizes, lengthened, oblong, single, unforeseen
 
 from .evidence import Refused, Rejected
@@ -21,7 +23,8 @@ from .reference import Reference
 from .task import Call, Task, VerifySettings, describe, draw, uneven
 
 _MOST_CONFIGURATIONS = 64
-_ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "handled", "weights", "inputs")
+_ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords")
+_CHAINED = ("gpu", "copied", "chained", "weights", "forward")
 _NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
@@ -47,6 +50,7 @@ def call_once(
     """What the guest `mutants` says of each call, nothing of any if it has no proper reply, and the tensors."""
     request = describe(reference.task, reference.trials)
     request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
+    request["names"] = named_arguments(reference.task.python_code)
     tried = {call.trial for call in calls}
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
@@ -112,17 +116,18 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     """
     code = reference.task.triton_code
     seed = reference.task.first_seed >> 8
-    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, ("gpu", "chained", "weights"))]
+    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, _CHAINED)]
     runs, found = call_once([Once(code, again=True), *calls], reference, sandbox, settings)
     run = runs[0]
     if changed := run.get("changed_again"):
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
     if any(_is_wrong(reference, runs[number], found, number) for number in (1, 2)):
-        names = ("gpu", "chained", *_ELSEWHERE)
+        names = tuple(dict.fromkeys((*_CHAINED, *_ELSEWHERE)))
         apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
         runs, found = call_once(apart, reference, sandbox, settings)
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
         raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
+    _check_alike(reference, sandbox, settings)
     tuned = run.get("configurations", 1)
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
@@ -139,6 +144,34 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             unfinished += not _check_first(reference.task, alternatives, sandbox, settings)
             if unfinished == _UNFINISHED:
                 return
+
+
+def named_arguments(code: str) -> list[str]:
+    """Of the forward of a reference: what its positional arguments are called; none if it takes any number."""
+    tree = parse(code)
+    models = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT]
+    forwards = [node for model in models for node in model.body if isinstance(node, ast.FunctionDef)]
+    taken = next((node.args for node in forwards if node.name == "forward"), None)
+    return [] if taken is None or taken.vararg else [argument.arg for argument in taken.args[1:]]
+
+
+def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """One tensor may be given for several inputs, as in attention of a sequence to itself, unless the reference writes
+    to its inputs or gives them back. Raises: Rejected."""
+    task, trial = reference.task, reference.trials[0]
+    specs = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in task.workloads[0].tensors]
+    if len(set(specs)) == len(specs) or trial.workload or reference.keeps_inputs:
+        return
+    tensors = {name: value for name, value in reference.tensors.items() if name.startswith(("state.", "gradient.0"))}
+    tensors |= {f"input.0.{i}": reference.tensors[f"input.0.{specs.index(spec)}"] for i, spec in enumerate(specs)}
+    try:
+        alike = Reference(task, (trial,), tensors, sandbox, settings)
+        alike.check_decided()
+    except (Refused, Rejected):
+        return
+    (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
+    if fails(alike, run, found, 0):
+        raise Rejected(Reason.UNTRIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}")
 
 
 def _drawn_sizes(task: Task) -> list[list[Workload]]:

@@ -110,6 +110,12 @@ class Reference:
         calls = [trial.workload for trial in self.trials]
         return [index for index, call in enumerate(calls) if call not in calls[:index]][1:]
 
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether, in its first trial, it changes inputs or gives them back."""
+        eager = self._runs[0]["eager"]
+        return bool(eager.mutated) or any(eager.shares)
+
     def check_finite(self) -> None:
         """Raises: Rejected: too little of the trials is finite to say anything."""
         finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]

@@ -5,9 +5,11 @@ Mutants are ours but for one mistake each, so they need no guest of their own.
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,7 +35,9 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     file has another "name"; an "instance" beside it, with other weights, is called before; the module is "handled" by
     its own methods, as its users do; and the "weights" and the "inputs" are set in place after it was called with
     others, as an optimizer does, and who has one buffer for all inputs; or inputs are outputs of its own, where they
-    can be, as in a stack that is "chained".
+    can be, as in a stack that is "chained"; or inputs that are "alike" are one tensor. It is "copied", if it can be,
+    given a "subclass" of its class, as what shards a module does, its "forward" is called without what is around it, or
+    it is given its arguments by the "keywords" that are `names`, if it takes those.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
@@ -78,15 +82,22 @@ def _call(
     module = nn.Module.to(subject.constructed(request, call["code"], name), gpu.DEVICE)
     drawn = subject.selected(tensors, f"state.{trial['state']}.")
     subject.load_state(module, drawn)
+    if "copied" in elsewhere:
+        module = _copied(module)
+    if "subclass" in elsewhere:
+        kind = type(module)
+        module.__class__ = type(kind.__name__, (kind,), {})
     names = vars(sys.modules[name])
     inputs = [tensors[f"input.{tried}.{i}"] for i in range(trial["inputs"])]
-    trial = {**trial, "offset": seed if "offset" in elsewhere else None}
+    trial = {**trial, "offset": seed if "offset" in elsewhere else None, "alike": "alike" in elsewhere}
+    keywords = request["names"] if "keywords" in elsewhere else []
     used: list[Tensor] | None = [] if {"inputs", "chained"} & set(elsewhere) else None
 
     def once(called: nn.Module = module, inputs: Sequence[Tensor] = inputs) -> Any:
         watching = Plain(seed) if "plain" in elsewhere else Watch()
         chained = "chained" in elsewhere
-        return subject.call(called, trial, inputs, watching, tensors.get(f"gradient.{tried}"), used, chained)
+        way = _way(called, "forward" in elsewhere, keywords)
+        return subject.call(called, trial, inputs, watching, tensors.get(f"gradient.{tried}"), used, chained, way)
 
     if "instance" in elsewhere:
         other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
@@ -97,6 +108,7 @@ def _call(
     if "handled" in elsewhere:
         module = module.train().eval().to(gpu.DEVICE).cuda().requires_grad_(False)
         module.zero_grad()
+        module.load_state_dict(module.state_dict())
     if used is not None and "weights" not in elsewhere:
         once(module, [_other(value) for value in inputs])
     if "weights" in elsewhere:
@@ -123,6 +135,30 @@ def _call(
         found = kept.difference(keeps, kept.kept(module, names, contents=True))
         description["changed_again"] = found or ("memory that kernels are given" if changed else "")
     return description
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(module)
+    except Exception:  # noqa: BLE001  what refuses to be copied is not wrong
+        return module
+
+
+def _way(module: nn.Module, directly: bool, names: Sequence[str]) -> Callable[..., Any]:
+    """How a module is called: its forward `directly`, if it has one, or by keywords, if it takes them."""
+    if directly and getattr(module.forward, "__func__", None) is not nn.Module.forward:
+        return module.forward
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        named = dict(zip(names, args, strict=False)) | kwargs
+        try:
+            for function in (module.__call__, module.forward):
+                inspect.signature(function).bind(**named)
+        except (TypeError, ValueError):
+            return module(*args, **kwargs)
+        return module(**named)
+
+    return call if names else module
 
 
 def _ask(module: nn.Module) -> None:

@@ -44,12 +44,12 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     `raised`, why there is no path; with `later`, the paths of the repetitions that are no path of the first call,
     launches with what they were given; and with what is "" if there is nothing to say: the first exception that it
     `handled`, what it `keeps` that is another after the second time than after the first, and what it `left` changed of
-    what others share.
+    what others share, or has otherwise than all modules.
 
     What a check need not have in common with a use is otherwise here than in the other guests, so that who asks for it
     goes another way: the number of threads, the module's name, the seed, whether gradients are recorded and asked for,
     or nothing is tracked at all, what its parameters have of gradients, and whether an input is a part of a larger
-    tensor or made by an operator. `seed` says what name, and where in the larger tensor.
+    tensor, made by an operator, or a parameter with a gradient. `seed` says what name, and where in the larger tensor.
     """
     torch.set_num_threads(_THREADS)
     JITFunction.run = _note
@@ -76,7 +76,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     later = [call for call in (calls[0], *again) if call != early]
     paths, told, raised = (list(each) for each in zip(early, *calls[1:], strict=True))
     reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}
-    left = left or _Noted.left or shared.changed()
+    left = left or _Noted.left or shared.changed() or surroundings.redefined(module)
     return reply | {"handled": handled.first, "keeps": keeps, "left": left}, {}
 
 
@@ -132,9 +132,13 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Lau
     return Launched()
 
 
-def _made(value: Tensor) -> Tensor:
-    """By an operator, of what takes a gradient."""
-    return value.requires_grad_().view_as(value)
+def _made(value: Tensor, taking: bool) -> Tensor:
+    """By an operator, of what takes a gradient; or a parameter that has one."""
+    if taking:
+        return value.requires_grad_().view_as(value)
+    parameter = nn.Parameter(value)
+    parameter.grad = torch.empty_like(parameter)
+    return parameter
 
 
 def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple[Path | None, list[str], str]:
@@ -146,7 +150,8 @@ def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple
             inputs = zeros(call["inputs"], gpu.DEVICE)
             if mode:
                 inputs = [offset(value, _Noted.seed) for value in inputs]
-                inputs = [_made(value) if taking and value.is_floating_point() else value for value in inputs]
+                if not torch.is_inference_mode_enabled():
+                    inputs = [_made(value, taking) if value.is_floating_point() else value for value in inputs]
             args, kwargs = fill(json.loads(call["args"]), inputs), fill(json.loads(call["kwargs"]), inputs)
             session.begin(module, inputs)
             before = surroundings.settings()

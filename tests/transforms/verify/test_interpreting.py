@@ -11,7 +11,7 @@ from corpus import HERE, load_case
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.interpreting import check_further, check_interpreted
+from kernelquarry.transforms.verify.interpreting import check_further, check_interpreted, named_arguments
 from kernelquarry.transforms.verify.reference import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
@@ -73,9 +73,18 @@ def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str
         ("counts_in_the_kernel", Reason.WRONG_CONTRACT, "keeps for the next"),
         ("a_configuration_too_many", Reason.WRONG_VALUES, "with configuration 9"),
         ("a_block_of_a_thousand", Reason.WRONG_VALUES, "for inputs"),
+        ("its_forward_is_another", Reason.UNTRIED_PATH, "forward"),
+        ("knows_a_keyword", Reason.UNTRIED_PATH, "keywords"),
+        ("one_tensor_for_two_inputs", Reason.UNTRIED_PATH, "one tensor"),
     ],
 )
 def test_what_no_trial_asks(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
     with pytest.raises(Rejected) as raised:
         check("evil", name, sandbox, check_further)
     assert raised.value.reason is reason and evidence in raised.value.evidence
+
+
+def test_the_names_of_a_forward_s_arguments() -> None:
+    code = "class Model:\n    def forward(self, x, y=1{}):\n        return x"
+    assert named_arguments(code.format("")) == ["x", "y"]
+    assert named_arguments(code.format(", *others")) == named_arguments("Model = None") == []

@@ -142,6 +142,7 @@ class BatchedBuilder(InterpreterBuilder):
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
         self.plain = False  # what a masked load without `other` gives where it does not load is 0, as mostly on a GPU
         self.largest = 1  # elements of the largest block seen, for one program
+        self._owners: dict[int, bytes] = {}  # of addresses: the program that alone has atomics there
 
     # -- the grid ----------------------------------------------------------------------------------
     def create_get_program_id(self, axis: int) -> TensorHandle:
@@ -343,12 +344,26 @@ class BatchedBuilder(InterpreterBuilder):
         self.create_tensor_pointer_store(desc.at(indices), value, list(range(len(desc.block))), None, None)
 
     # -- atomics: done once for each program, also where all programs hold the same address ---------
+    def begin(self) -> None:
+        """A launch begins."""
+        self._owners.clear()
+
+    def _check_scope(self, addresses: Array, active: Array, scope: Any) -> None:
+        """Raise OutOfBounds where atomics that are such for one program alone meet another's."""
+        if scope != ir.MEM_SYNC_SCOPE.CTA:
+            return
+        for program, own, used in zip(self.programs, addresses, active, strict=True):
+            for address in own[used].tolist():
+                if self._owners.setdefault(address, program.tobytes()) != program.tobytes():
+                    raise OutOfBounds("atomics of scope cta of several programs are at one address")
+
     def create_atomic_rmw(
         self, operation: Any, ptr: TensorHandle, val: TensorHandle, mask: TensorHandle, sem: Any, scope: Any
     ) -> TensorHandle:
         each = np.ones((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=bool)
         addresses, value, active = whole(ptr.data, val.data, mask.data & each)
         self.memory.check(addresses, active, value.itemsize)
+        self._check_scope(addresses, active, scope)
         operation, sem = self.ir_rmw_op_to_interpreter_rmw_op[operation], self.ir_sem_to_interpreter_sem[sem]
         return TensorHandle(native.atomic_rmw(operation, addresses, value, active, sem), val.dtype.scalar)
 
@@ -357,7 +372,9 @@ class BatchedBuilder(InterpreterBuilder):
     ) -> TensorHandle:
         each = np.zeros((len(self.programs),) + (1,) * (ptr.data.ndim - 1), dtype=np.uint64)
         addresses, compared, value = whole(ptr.data + each, compare.data, val.data)
-        self.memory.check(addresses, np.ones(addresses.shape, dtype=bool), value.itemsize)
+        active = np.ones(addresses.shape, dtype=bool)
+        self.memory.check(addresses, active, value.itemsize)
+        self._check_scope(addresses, active, scope)
         old = native.atomic_cas(addresses, compared, value, self.ir_sem_to_interpreter_sem[sem])
         return TensorHandle(old, compare.dtype.scalar)
 

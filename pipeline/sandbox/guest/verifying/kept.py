@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import Node
+from triton.runtime.jit import KernelInterface
 
 from .session import entries
 from .subject import sha256
@@ -34,7 +36,7 @@ _PAUSED = {  # what has a frame that goes on later: the frame's name, and that o
     CoroutineType: ("cr_frame", "cr_await"),
     AsyncGeneratorType: ("ag_frame", "ag_await"),
 }
-_THEIRS = ("torch", "triton")  # whose objects are not looked into, but for modules and tensors
+_CLOSED = (ModuleType, KernelInterface)  # not looked into: what is in there is for all, or for the tuner
 
 
 def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[str, str]:
@@ -42,7 +44,8 @@ def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[st
     no state, too.
 
     Two calls of which the second finds what the first found do the same. What is in objects that are not written in
-    Python is seen where they are known: iterators, generators, caches of functions.
+    Python is seen where they are known (iterators, generators, caches of functions), and else as far as the garbage
+    collector knows what they hold.
     """
     state = set(map(id, entries(module).values())) if contents else set[int]()
     waiting: list[tuple[str, Any]] = [("self", module)]
@@ -89,6 +92,7 @@ def _label(key: Any, index: int) -> str:
 def _text(value: Any, contents: bool) -> str:
     if isinstance(value, Tensor):
         layout = f"{value.dtype} {list(value.shape)} {list(value.stride())} {value.storage_offset()}"
+        layout += " with gradient" if value.requires_grad else ""
         return f"{layout} {sha256(value)[:_DIGITS]}" if contents else layout
     if isinstance(value, torch.Generator):
         return sha256(value.get_state())[:_DIGITS]
@@ -97,7 +101,9 @@ def _text(value: Any, contents: bool) -> str:
         return f"{type(value).__name__} of {kind.__len__(value)}"
     if isinstance(value, tuple(_PAUSED)) and (frame := _frame(value)) is not None:
         return f"at {frame.f_lasti}"
-    if callable(getattr(type(value), "cache_info", None)):
+    if isinstance(value, bytearray):
+        return _written(bytes(value))
+    if _is_cache(value):
         return f"cache of {value.cache_info().currsize}"  # what it was asked for, nobody can ask
     if isinstance(value, int | float | complex | str | bytes):
         kind = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
@@ -139,7 +145,14 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
         yield ".args", value.args
     elif isinstance(value, Iterator):
         yield from _of_iterator(value)
-    if isinstance(value, nn.Module | Tensor) or not (isinstance(value, ModuleType) or _is_theirs(value)):
+    elif isinstance(value, Tensor):
+        yield ".grad", value.grad if value.is_leaf else None
+        yield ".grad_fn", value.grad_fn
+    elif isinstance(value, Node):
+        yield ".next", value.next_functions
+    elif not hasattr(value, "__dict__") and not _is_cache(value):
+        yield ".", [each for each in gc.get_referents(value) if each is not type(value)]
+    if not isinstance(value, _CLOSED):
         yield from ((f".{name}", part) for name, part in getattr(value, "__dict__", {}).items())
         yield from ((f".{name}", part) for each in type(value).__mro__ for name, part in _slots(value, each))
         if type(value).__module__ == own:
@@ -156,8 +169,9 @@ def _slots(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
                 continue
 
 
-def _is_theirs(value: Any) -> bool:
-    return type(value).__module__.split(".")[0] in _THEIRS
+def _is_cache(value: Any) -> bool:
+    """Of a function."""
+    return callable(getattr(type(value), "cache_info", None))
 
 
 def _of_iterator(value: Any) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +49,7 @@ def install() -> None:
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
     # The rewriter's names for them: Triton copies its own globals into a kernel's.
     interpreter._logical, interpreter._counted = _logical, _counted
+    TensorHandle.set_attr = _promised
     InterpretedFunction.run = _run
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
     tuning.install(session.unseen)
@@ -83,6 +84,15 @@ class _Rewriter(interpreter.ASTTransformer):
 
 
 _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _promised(value: TensorHandle, name: str, numbers: Sequence[int]) -> None:
+    """What the compiler is told of a number must be true. Of a block it means its runs, as the compiler finds them, and
+    of an address the caller's memory: neither is looked at."""
+    if name != "tt.divisibility" or value.data.ndim > 1 or value.dtype.is_ptr():
+        return
+    if (value.data % numbers[0]).any():
+        raise ValueError(f"a number is said to be a multiple of {numbers[0]}, and is not")
 
 
 def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
@@ -143,6 +153,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
     }
     gpu.check_reachable(bound.values())
     builder.memory.allow(gpu.tensors_of(bound.values()))
+    builder.begin()
     builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
     programs = programs.reshape(-1, 3)[:: -1 if session.reverse else 1]
@@ -157,6 +168,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
         except Divergent:
             _divergent.add(kernel.fn)
             builder.memory.restore(before)
+            builder.begin()
             _one_by_one(function, arguments, programs)
 
 

@@ -1,7 +1,8 @@
 """NumPy versions of libdevice, whose functions Triton's interpreter does not have.
 
 Floating results are computed in float64 and rounded once, so they are at least as accurate as the
-device's. Triton's own table of libdevice's overloads still decides which dtypes a function takes.
+device's; those of `fast_` functions are as far off as CUDA's programming guide says of its intrinsics, as a kernel that
+uses them on a GPU is. Triton's own table of libdevice's overloads still decides which dtypes a function takes.
 """
 
 from __future__ import annotations
@@ -62,6 +63,38 @@ def _round_away(x: Array) -> Array:
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
+def _single(x: Array) -> Array:
+    return np.asarray(x).astype(np.float32).astype(np.float64)
+
+
+def _within(error: float, values: Array) -> Array:
+    """The nearest multiples of twice the `error`: right to so much, and no more."""
+    return np.rint(values / (2 * error)) * (2 * error)
+
+
+def _turned(function: Function, x: Array) -> Array:
+    """Of an angle that is divided by a full turn first, in float32."""
+    return _within(2.0**-21.4, function(2 * np.pi * _single(x / (2 * np.pi))))
+
+
+def _fast_log2(x: Array) -> Array:
+    exact = np.log2(x)
+    return np.where((x >= 0.5) & (x <= 2), _within(2.0**-22, exact), exact)
+
+
+def _fast_exp2(x: Array) -> Array:
+    """Of a product that was rounded to float32."""
+    return np.exp2(_single(x))
+
+
+def _fast_sin(x: Array) -> Array:
+    return _turned(np.sin, x)
+
+
+def _fast_cos(x: Array) -> Array:
+    return _turned(np.cos, x)
+
+
 _FLOATING: dict[str, Function] = {
     "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint,
     "round": _round_away, "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
@@ -77,9 +110,12 @@ _FLOATING: dict[str, Function] = {
     "add_rn": np.add, "sub_rn": np.subtract, "mul_rn": np.multiply, "div_rn": np.divide, "sqrt_rn": np.sqrt,
     "rcp_rn": np.reciprocal, "fma_rn": lambda x, y, z: x * y + z, "rsqrt_rn": lambda x: 1 / np.sqrt(x),
     "saturatef": lambda x: np.clip(np.nan_to_num(x, nan=0.0), 0, 1), "logb": lambda x: np.floor(np.log2(np.abs(x))),
-    "fast_sinf": np.sin, "fast_cosf": np.cos, "fast_tanf": np.tan, "fast_tanhf": np.tanh, "fast_expf": np.exp,
-    "fast_exp10f": lambda x: np.power(10.0, x), "fast_logf": np.log, "fast_log2f": np.log2, "fast_log10f": np.log10,
-    "fast_powf": np.power, "fast_dividef": np.divide,
+    "fast_sinf": _fast_sin, "fast_cosf": _fast_cos, "fast_tanf": lambda x: _fast_sin(x) / _fast_cos(x),
+    "fast_expf": lambda x: _fast_exp2(x * np.log2(np.e)), "fast_exp10f": lambda x: _fast_exp2(x * np.log2(10.0)),
+    "fast_logf": lambda x: _fast_log2(x) * np.log(2.0), "fast_log2f": _fast_log2,
+    "fast_log10f": lambda x: _fast_log2(x) * np.log10(2.0),
+    "fast_powf": lambda x, y: _fast_exp2(y * _single(_fast_log2(x))),
+    "fast_dividef": lambda x, y: np.where(np.abs(y) > 2.0**126, x * 0.0, x / y),
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -109,6 +109,7 @@ def call(
     gradient: Tensor | None = None,
     used: list[Tensor] | None = None,
     chained: bool = False,
+    way: Callable[..., Any] | None = None,
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
@@ -121,13 +122,16 @@ def call(
     is the pair of the outputs and of the gradients: a list of those of the inputs, and a dict of those of the
     parameters; None stands for what gets none. `used` are the tensors that an earlier call was given, empty if there
     was none: this call is given the same, with the values of `inputs`. What is `chained` gives its own outputs to the
-    next call instead, as a stack of layers does, where they are like an input.
+    next call instead, as a stack of layers does, where they are like an input. `way` is what is called in the module's
+    place; a trial may say that inputs that are `alike` are one tensor.
 
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
             is not on the GPU, where one is pretended; or an input or an output has attributes that PyTorch did not set.
     """
     given = [_laid_out(tensor, trial) for tensor in inputs]
+    if trial.get("alike"):
+        given = [next(each for each in given if _same(each, value)) for value in given]
     if used:
         given = [old.copy_(new) for old, new in zip(used, given, strict=True)]
     elif used is not None:
@@ -141,7 +145,7 @@ def call(
     with around, mode or nullcontext():  # around all that a module or its result could have made its own
         state = entries(module)
         before = {name: value.detach().clone() for name, value in state.items()}
-        tree = flatten(module(*args, **kwargs), outputs)
+        tree = flatten((way or module)(*args, **kwargs), outputs)
         results = len(outputs)
         if used is not None and chained:
             _chain(used, outputs, state.values())

@@ -12,6 +12,8 @@ from torch import nn
 from triton.runtime.jit import KernelInterface
 
 _SHARED = ("torch", "triton", "kernelquarry", "builtins", "collections", "copy", "functools", "math", "operator")
+_ATTENTION = ("flash", "mem_efficient", "math", "cudnn")
+_CUDNN = ("enabled", "benchmark", "deterministic", "allow_tf32")
 _CLASSES = (torch.Tensor, nn.Module, nn.Parameter, torch.autograd.Function, torch.Generator, KernelInterface)
 
 
@@ -28,6 +30,11 @@ def settings() -> dict[str, Any]:
         "anomaly mode": torch.is_anomaly_enabled(),
         "autocast": (torch.is_autocast_enabled("cpu"), torch.is_autocast_enabled("cuda")),
         "seed": torch.initial_seed(),
+        "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
+        "hooks of what is saved": torch._C._autograd._top_saved_tensors_default_hooks(True),
+        "kernels of attention": tuple(getattr(torch.backends.cuda, f"{name}_sdp_enabled")() for name in _ATTENTION),
+        "cuDNN": tuple(getattr(torch.backends.cudnn, name) for name in _CUDNN),
+        "checks of sparse tensors": torch.sparse.check_sparse_tensor_invariants.is_enabled(),
         "warnings that raise": [each for each in warnings.filters if each[0] == "error"],
     }
 
@@ -56,6 +63,26 @@ class Shared:
                 if now.get(name) is not value:
                     return f"{owner.__name__}.{name}"
         return ""
+
+
+# What a module may do its own way: what the checks call, and what says how it is written.
+_OWN = frozenset(
+    "__init__ __call__ __repr__ _get_name _load_from_state_dict _save_to_state_dict apply buffers children cuda eval "
+    "extra_repr forward load_state_dict modules named_buffers named_children named_modules named_parameters parameters "
+    "requires_grad_ state_dict to train zero_grad".split()
+)
+
+
+def redefined(module: nn.Module) -> str:
+    """The first method of all modules that the module, or one in it, has otherwise and that no check calls; "" if there
+    is none."""
+    for each in nn.Module.modules(module):
+        for name in sorted(vars(nn.Module).keys() - _OWN):
+            kinds = (kind for kind in type(each).__mro__ if name in vars(kind))
+            owner = next(kinds).__module__ if name not in vars(each) else ""
+            if owner.split(".")[0] != "torch" and callable(getattr(each, name)):
+                return f"{type(each).__name__}.{name}"
+    return ""
 
 
 def _with_subclasses(kind: type) -> list[type]:
