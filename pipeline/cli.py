@@ -182,12 +182,13 @@ def replay(
 
     from .rows import find_row
     from .sandbox import Sandbox
+    from .schema.outcome import printable
     from .schema.records import Pair
 
     found = find_row(dataset, row)
     with Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
         replayed = replay_pair(found, sandbox) if isinstance(found, Pair) else replay_rejection(found, sandbox)
-    typer.echo(replayed.render())
+    typer.echo(printable(replayed.render()))
     if not replayed.agrees:
         raise typer.Exit(1)
 

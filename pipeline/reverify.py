@@ -20,7 +20,7 @@ from .console import titled_table
 from .progress import Progress
 from .sandbox import Sandbox, SandboxSettings
 from .schema.errors import UserError
-from .schema.outcome import Errored, Kept, Outcome
+from .schema.outcome import Errored, Kept, Outcome, printable
 from .schema.records import Pair, Verdict
 
 NAME = "reverify"
@@ -46,8 +46,8 @@ class Row:
             id=replayed.id,
             held=replayed.agrees,
             identical=replayed.identical,
-            differences=replayed.differences,
-            stored=_place(replayed.stored),
+            differences=tuple(map(printable, replayed.differences)),
+            stored=printable(_place(replayed.stored)),
             now=_place(now) if now else "",
             stored_ratio=replayed.stored.worst_ratio,
             now_ratio=now.worst_ratio if now else 0.0,

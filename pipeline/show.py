@@ -8,6 +8,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from .schema.outcome import printable
 from .schema.records import CounterExample, Pair, Rejection, Workload
 from .speeds import describe
 
@@ -18,11 +19,11 @@ def render_row(row: Pair | Rejection) -> RenderableType:
     sides.add_column(ratio=9)
     sides.add_column(ratio=11)
     sides.add_row(_source("PyTorch", row.python_code), _source("Triton", row.triton_code))
-    return Group(Text(f"{row.module_name}  {row.id}", "bold"), sides, _facts(row))
+    return Group(Text(printable(f"{row.module_name}  {row.id}"), "bold"), sides, _facts(row))
 
 
 def _source(title: str, code: str) -> Panel:
-    syntax = Syntax(code.rstrip(), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    syntax = Syntax(printable(code.rstrip()), "python", theme="ansi_dark", background_color="default", word_wrap=True)
     return Panel(syntax, title=title, title_align="left", border_style="dim")
 
 
@@ -45,7 +46,7 @@ def _facts(row: Pair | Rejection) -> Table:
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(name, Text(value))
+        table.add_row(name, Text(printable(value)))
     return table
 
 

@@ -61,3 +61,9 @@ def test_text_of_a_row_is_not_taken_for_markup() -> None:
 def test_shapes_of_a_workload() -> None:
     assert shapes(make_workload(2, 3)) == "x[2, 3]"
     assert shapes(Workload((TensorSpec("a", (), "float32"), TensorSpec("b", (7,), "int64")), "[]")) == "a[], b[7]"
+
+
+def test_a_row_cannot_write_over_the_terminal() -> None:
+    hostile = "\x1b]0;title\x07\x1b[2J"
+    text = printed(200, triton_code=f"# {hostile}", module_name=hostile, kernels=(hostile,))
+    assert "\x1b" not in text and "\x07" not in text and text.count("\\x1b[2J") == 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
+from .asked import check_asked
 from .evidence import Rejected
 from .task import Call, Task, VerifySettings, plan, replan
 from .verify import check_call, judge_task
@@ -73,6 +74,7 @@ def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = 
     settings, task = settings or VerifySettings(targets=pair.verdict.targets), Task.of_row(pair)
     named = replan(pair.verdict.trials)
     try:
+        check_asked(task)
         trials = (*named, *(trial for trial in plan(task) if trial not in named))
         verdict = judge_task(task, trials, sandbox, settings)
     except Rejected as rejected:
@@ -106,6 +108,7 @@ def replay_rejection(row: Rejection, sandbox: Sandbox, settings: VerifySettings 
     """Repeat the row's counter-example; verify the candidate from the start, if it has none."""
     task, settings = Task.of_row(row), settings or VerifySettings()
     try:
+        check_asked(task)
         if not row.counter_examples:
             judge_task(task, plan(task), sandbox, settings)
         for example in row.counter_examples:

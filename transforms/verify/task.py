@@ -189,7 +189,7 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn += (
         [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")] * _keeps_nan(task)
     )
-    if task.by_model and _values_named(task):
+    if task.by_model and values_named(task):
         drawn.append((_of_many_rows(task), NAMED))
     if odd is None:
         drawn += [(workload, kind) for workload in task.enlarged[:1] for kind in (shifted, "faint")]
@@ -202,7 +202,7 @@ def _keeps_nan(task: Task) -> bool:
     return not any("_fft_" in name for name in task.extern_ops)
 
 
-def _values_named(task: Task) -> tuple[float, ...]:
+def values_named(task: Task) -> tuple[float, ...]:
     """As many as one draw has room for."""
     return Named(task.triton_code, task.python_code).values[:KINDS]
 
@@ -268,7 +268,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     tensors: Tensors = {}
     calls = task.calls
     for index, trial in enumerate(trials):
-        named = _values_named(task) if trial.distribution == NAMED else ()
+        named = values_named(task) if trial.distribution == NAMED else ()
         inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed, named)
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
         if task.training:

@@ -19,6 +19,7 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
 )
 
+from .asked import check_asked
 from .compiling import compile_kernels
 from .configurations import others
 from .counterexample import counter_examples
@@ -41,6 +42,7 @@ def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | No
 def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdict | Dropped:
     """The verdict on `task`, or why there is none."""
     try:
+        check_asked(task)
         return judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
         check = partial(check_call, sandbox=sandbox, settings=settings)
@@ -54,6 +56,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
+    check_asked(task, trials)
     while True:
         reference = _referred(task, trials, sandbox, settings)
         reference.check_finite()
@@ -132,6 +135,7 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
         Rejected: it fails there, or nothing can be said about it.
     """
     task, trials = call.task, (call.trial,)
+    check_asked(task, trials)
     try:
         reference = Reference(task, trials, draw(task, trials), sandbox, settings)
         reference.check_decided()
