@@ -150,7 +150,7 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
         yield ".grad_fn", value.grad_fn
     elif isinstance(value, Node):
         yield ".next", value.next_functions
-    elif not hasattr(value, "__dict__") and not _is_cache(value):
+    elif _is_cache(value) or not hasattr(value, "__dict__"):
         yield ".", [each for each in gc.get_referents(value) if each is not type(value)]
     if not isinstance(value, _CLOSED):
         yield from ((f".{name}", part) for name, part in getattr(value, "__dict__", {}).items())

@@ -145,6 +145,7 @@ def call(
     with around, mode or nullcontext():  # around all that a module or its result could have made its own
         state = entries(module)
         before = {name: value.detach().clone() for name, value in state.items()}
+        taking = {name: _taking(value) for name, value in state.items()}
         tree = flatten((way or module)(*args, **kwargs), outputs)
         results = len(outputs)
         if used is not None and chained:
@@ -174,7 +175,7 @@ def call(
         "strides": [list((output if i < results else _plain(output)).stride()) for i, output in enumerate(outputs)],
         "shares": shares,
         "mutated": mutated,
-        "changed": sorted(name for name, value in state.items() if not _same(value, before[name])),
+        "changed": sorted((*_changed(state, before), *_trained_otherwise(state, taking))),
     }
     return description, values, [after[index] for index in mutated], outputs
 
@@ -239,6 +240,21 @@ def _overlap(left: Tensor, right: Tensor) -> bool:
 def _end(tensor: Tensor) -> int:
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _changed(state: Mapping[str, Tensor], before: Mapping[str, Tensor]) -> list[str]:
+    return [name for name, value in state.items() if not _same(value, before[name])]
+
+
+def _trained_otherwise(state: Mapping[str, Tensor], before: Mapping[str, tuple[bool, Tensor | None]]) -> list[str]:
+    """What takes a gradient and did not, or the other way round, or has another one."""
+    pairs = ((name, *_taking(value), *before[name]) for name, value in state.items())
+    return [f"gradient of {name}" for name, takes, has, took, had in pairs if takes != took or has is not had]
+
+
+def _taking(value: Tensor) -> tuple[bool, Tensor | None]:
+    """Whether it takes a gradient, and which it has."""
+    return value.requires_grad, value.grad if value.is_leaf else None
 
 
 def _same(left: Tensor, right: Tensor) -> bool:
