@@ -56,7 +56,7 @@ def gains(folder: Path) -> dict[str, Estimate]:
 def _right(scores: Path) -> dict[str, list[bool]]:
     """By problem: which of its answers are right."""
     found = defaultdict[str, list[bool]](list)
-    for line in read_lines(scores) if scores.is_file() else []:
+    for line in read_lines(scores):
         found[line["problem"]].append(not line["why"])
     return found
 

@@ -50,7 +50,8 @@ def call_once(
     """What the guest `mutants` says of each call, nothing of any if it has no proper reply, and the tensors."""
     request = describe(reference.task, reference.trials)
     request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
-    request["names"] = named_arguments(reference.task.python_code)
+    asked = any("keywords" in call.elsewhere for call in calls)
+    request["names"] = named_arguments(reference.task.python_code) if asked else []
     tried = {call.trial for call in calls}
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}

@@ -313,7 +313,7 @@ class Gpus:
         executor = spare or self._begin(ordinal)
         try:
             described = executor.wait()
-        except NotStarted:
+        except BaseException:
             self._end(executor)
             raise
         with self._changed:
