@@ -102,7 +102,8 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
         for name in ("softmax", "mixed_linear"):
             started = verify(load_case(HERE / "honest" / name).candidate, sandbox, SETTINGS)
             assert isinstance(started, Kept), started  # all warm processes are there now
-        before, processes = Host.look(), descendants()
+        # a GPU whose executor failed has another one waiting from then on
+        before, processes = Host.look(), descendants() + len(gpus)
         for case in cases:
             reason, fits = judge(case, sandbox)
             reasons[case.group][reason] += 1
