@@ -104,11 +104,11 @@ def many(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
-    """A call in which each free size lies, by factors, a share of the way from 2 to a thousand, and one in which each
+    """A call in which each free size lies, by factors, a share of the way from 4 to a thousand, and one in which each
     is a power of two, from 128 to 512; of those that are too much together, the last ones are not. None if no size is
-    free."""
+    free. Halves of 3 would be 2 and 1, which is broadcast."""
     free = free_sizes(workloads)
-    uneven = [_between(2, _LONG, share) for share in shares]
+    uneven = [_between(4, _LONG, share) for share in shares]
     even = [128 << int(3 * share) for share in shares]
     settings = []
     for sizes in (uneven, even):

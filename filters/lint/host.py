@@ -31,8 +31,10 @@ class Host:
         self._skipped = {id(node) for node in functions} - {id(node) for node in self._functions}
         self.nodes = list(self._walk(source.tree))
         launches = [node for node in self.nodes if isinstance(node, ast.Name) and self._launches(node)]
-        self.launched = {node.id for node in launches}
         self.launched_on_grids = {node.id for node in launches if isinstance(source.parents[node], ast.Subscript)}
+        # What gives a value is no kernel: others call it, by its name or by a constant that it is.
+        self.called = {name for name, node in source.kernels.items() if _gives(node)} - self.launched_on_grids
+        self.launched = {node.id for node in launches} - self.called
         self.launched_elsewhere = self._named_elsewhere(functions)
         self.helpers = self._named_in_kernels()
         self.layers, self.stacks, self._state = self._attributes()
@@ -119,9 +121,10 @@ class Host:
         if self._source.path(node.func) or isinstance(node.func, ast.Subscript):
             return isinstance(node.func, ast.Subscript) and root(node.func) == "self"
         name = _name_of(node.func)
+        if isinstance(node.func, ast.Attribute):  # a function of the file, or of Python's, may have a layer's name
+            methods = {f.name for f in host if isinstance(self._source.parents[f], ast.ClassDef)}
+            return root(node.func) == "self" and name not in methods
         known = {f.name for f in host} | set(classes) | self._source.kernels.keys() | vars(builtins).keys()
-        if isinstance(node.func, ast.Attribute):
-            return root(node.func) == "self" and name not in known
         return bool(name) and name not in known
 
     def function(self, node: ast.AST) -> int:
@@ -216,6 +219,11 @@ class Host:
                 if path.startswith(("torch.empty", "torch.zeros", "torch.ones", "torch.full")):
                     found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         return found - {"self", "ctx"}
+
+
+def _gives(function: Function) -> bool:
+    """Whether it returns a value."""
+    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
 
 
 def live(node: ast.AST) -> Iterator[ast.AST]:

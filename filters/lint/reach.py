@@ -92,6 +92,8 @@ _EXCEPTIONS = frozenset(
     (
         "triton.runtime.driver.active.get_active_torch_device",  # as Triton's own tutorials ask for it
         "torch.testing.assert_close",  # of tests that are left behind the class
+        "torch.nn.init._calculate_correct_fan",  # as PyTorch's own layers ask for it
+        "torch.nn.init._calculate_fan_in_and_fan_out",
     )
 )
 # Some differ from one process to the next, so that a candidate could be wrong in few.
@@ -111,9 +113,12 @@ _DEFINED = frozenset(
 )
 # Of a kernel under whatever name: set, they have another one interpreted than compiled.
 _OF_KERNELS = frozenset("arg_names configs constexprs fn kernel params pre_run_hooks raw_src run signature src".split())
-_ASSIGNED = frozenset("__all__ __slots__ __version__".split())
+_ASSIGNED = frozenset("__all__ __constants__ __slots__ __version__".split())
 _ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
+# Each has variables of its own.
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (*_COMPREHENSIONS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 Found = tuple[ast.AST, Rule, str]
@@ -200,6 +205,7 @@ class _Reader:
                 hidden += [name for name in names if _is_withheld(node.module or "", name)]
                 if node.module not in _OFFERED:
                     hidden += [name for name in names if name in _LEFT_THERE and name not in whole]
+                hidden = [name for name in hidden if f"{node.module}.{name}" not in _EXCEPTIONS]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
     def _read_in_kernels(self) -> set[str]:
@@ -321,7 +327,7 @@ class _Reader:
             module, _, name = self._path(node).rpartition(".")
             if self._starred and name == node.id and name in _WITHHELD[_origin(module)]:
                 yield Rule.HIDDEN_NAME, f"{module}.{name}"
-            if node.id in self._modules and not isinstance(parent, ast.Attribute):
+            if node.id in self._modules and not isinstance(parent, ast.Attribute) and not self._is_local(node):
                 yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
             if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not root(parent.func):
                 yield Rule.KERNEL_TOUCHED, f"passes the kernel {node.id} on"
@@ -366,6 +372,16 @@ class _Reader:
         path = self._path(node)
         return path.startswith(("torch.Tensor.", "torch.nn.functional.", "torch.cuda."))
 
+    def _is_local(self, node: ast.Name) -> bool:
+        """Whether it is a variable of a function that it is in, though the file has a module of its name."""
+        inner: ast.AST = node
+        while inner in self._parents:
+            function = self._parents[inner]
+            if isinstance(function, ast.FunctionDef) and inner in function.body and node.id in _variables(function):
+                return True
+            inner = function
+        return False
+
     def _in_kernel(self, node: ast.AST) -> bool:
         kernels = self._kernels.values()
         while node in self._parents and node not in kernels:
@@ -380,6 +396,24 @@ class _Reader:
             loaded = {item.id for item in self._nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
             return bool(named & loaded)
         return not isinstance(parent, ast.Expr)
+
+
+def _variables(function: ast.FunctionDef) -> set[str]:
+    """Names that stand for nothing else anywhere in a function: its arguments, and what its own statements assign."""
+    found = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    elsewhere = set[str]()
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            elsewhere |= set(node.names)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            elsewhere |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if not isinstance(node, _SCOPES):
+            waiting += ast.iter_child_nodes(node)
+    return found - elsewhere
 
 
 def _holds(node: ast.AST, names: set[str]) -> bool:

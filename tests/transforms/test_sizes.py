@@ -86,8 +86,8 @@ def test_each_size_is_one_in_one_call():
 
 def test_sizes_that_nobody_knows_before_are_uneven_and_even():
     uneven, even = unforeseen(WORKLOADS, (0.5, 0.0))
-    assert (uneven, even) == (of_shapes((45, 8, 2), (45, 2)), of_shapes((256, 8, 5), (256, 5)))
-    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(968, 8, 5), (512, 8, 5)]
+    assert (uneven, even) == (of_shapes((64, 8, 4), (64, 4)), of_shapes((256, 8, 5), (256, 5)))
+    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(975, 8, 5), (512, 8, 5)]
     assert unforeseen(WORKLOADS[:1], ()) == []
 
 

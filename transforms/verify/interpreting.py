@@ -27,6 +27,7 @@ _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "subclass", "han
 _CHAINED = ("gpu", "copied", "chained", "weights", "forward")
 _NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
+_SHORT = 4  # the others beside a long one; halves of 3 are 2 and 1, which is broadcast
 _LONG_S = 3  # of a processor, for a call with a long size
 _UNFINISHED = 2  # calls that took longer: the others would, too
 
@@ -185,7 +186,7 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     short = [[call] for call in unforeseen(own, shares[1:])]
     if short and (image := oblong(own, short[0][0])):
         short[0].insert(0, image)
-    few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_FEW, None))
+    few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))
     named = at_numbers(own, Named(task.triton_code, task.python_code).sizes, _NAMED)
     long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
     return [*([call] for call in named), *short, *long]

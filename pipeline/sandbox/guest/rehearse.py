@@ -57,7 +57,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         name, _Noted.seed = drawn_name(request["seed"]), request["seed"]
         handled, shared, settings = Handled(path_of(name)), surroundings.Shared(), surroundings.settings()
         with handled:
-            module = subject.construct(request["code"], name, request["entry_point"], request["init_args"])
+            module = subject.constructed(request, request["code"], name)
         torch.manual_seed(_SEED)
         left = surroundings.changed(settings | {"seed": _SEED})
         nn.Module.to(module, gpu.DEVICE)
@@ -69,7 +69,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             calls = [handled.by(_path, module, call) for call in request["calls"]]
             for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
                 _path(module, call)
-            subject.instance(names, request["entry_point"], request["init_args"])
+            subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
             again += _repeated(module, first, half)
             found.append(kept.kept(module, names, contents=False))
         keeps = kept.difference(*found)

@@ -251,9 +251,21 @@ def test_a_mixed_candidate_may_use_what_it_declares() -> None:
     assert rules(code, ("aten.convolution",)) == {Rule.TORCH_COMPUTE}
 
 
+def test_what_gives_a_value_is_no_kernel() -> None:
+    """Nobody launches it: it may be left from another version, or be a constant that a kernel calls."""
+    helper = "@triton.jit\ndef silu(x):\n    return x * tl.sigmoid(x)\n\nTABLE = {'silu': silu}\n"
+    code = KERNEL + helper + MODEL.format(body="pass")
+    assert rules(code) == set() == rules(code.replace("TABLE = {'silu': silu}", ""))
+    assert launched_kernels(code) == ("double",)
+    assert launched_kernels(code.replace("x.contiguous()", "silu[(1,)](x)")) == ("double", "silu")
+    assert rules(code.replace("return x *", "x *").replace("TABLE = {'silu': silu}", "")) == {Rule.NOT_LAUNCHED}
+
+
 def test_a_launch_may_not_be_guarded() -> None:
     body = "try:\n            double[(1,)](x, out, size, BLOCK=128)\n        except RuntimeError:\n            pass"
     assert rules(KERNEL + MODEL.format(body=body)) == {Rule.GUARDED}
+    name = "try:\n    from math import tau\nexcept ImportError:\n    tau = 6.3\n"
+    assert rules(KERNEL + name + MODEL.format(body="pass")) == set()
 
 
 def test_kernels_and_the_entry_must_be_there() -> None:

@@ -13,7 +13,7 @@ from factories import make_pair
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, Tier, Verified
+from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Tier, Verified
 from kernelquarry.transforms.screen.screen import flatten
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
@@ -197,6 +197,43 @@ def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sand
     code = contiguous(softmax.triton_code) + "\n\nNAMES = dir(torch.ops)\n"
     candidate = replace(softmax, triton_code=code, generator=replace(softmax.generator, kind=kind))
     assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
+
+
+SCALED = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def scale(x_ptr, weight_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = column < columns
+    x, weight = tl.load(x_ptr + row * columns + column, inside), tl.load(weight_ptr + column, inside)
+    tl.store(out_ptr + row * columns + column, x.to(tl.float32) * weight.to(tl.float32), inside)
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(24))
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        scale[(x.shape[0],)](x, self.weight, out, 24, BLOCK=32)
+        return out
+"""
+
+
+def test_a_model_s_candidate_is_in_the_row_s_half_precision_wherever_it_is_called(
+    softmax: Candidate, sandbox: Sandbox
+) -> None:
+    reference = SCALED.replace("ModelNew", "Model").partition("        out =")[0] + "        return x * self.weight\n"
+    workloads = tuple(make_workload([{"shape": [rows, 24], "dtype": "bfloat16"}]) for rows in (5, 9))
+    state = (StateSpec("weight", "parameter", (24,), "bfloat16", 1.0, 0.0, 1.0),)
+    probed = replace(softmax.probed, python_code=reference, workloads=workloads, state=state)
+    candidate = replace(softmax, probed=probed, triton_code=SCALED, kernels=("scale",), dtype="bfloat16")
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
 
 
 ROOMY = """

@@ -213,7 +213,8 @@ def _argument(value: Any, specialized: bool = False, declared: str = "") -> Any:
     type that it is passed as, whatever it has.
     """
     if isinstance(value, tuple):
-        return tuple(_argument(item, specialized) for item in value)
+        items = tuple(_argument(item, specialized) for item in value)
+        return type(value)(*items) if hasattr(value, "_fields") else items
     if specialized and type(value) is int and value == 1:
         return value
     if isinstance(value, TensorDescriptor):
