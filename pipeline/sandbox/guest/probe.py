@@ -18,7 +18,15 @@ from torch import Tensor, nn
 from .load import load_source
 from .probing import checks, describe
 from .probing.behaviour import EVEN, LARGE, digest, told, told_evened
-from .probing.candidates import FILLED_STYLES, INSTANCE_STYLES, LEAN_STYLES, PAIR_STYLES, PART_STYLES, STYLES
+from .probing.candidates import (
+    FILLED_STYLES,
+    INSTANCE_STYLES,
+    LAYERS_STYLES,
+    LEAN_STYLES,
+    PAIR_STYLES,
+    PART_STYLES,
+    STYLES,
+)
 from .probing.constructor import Construction, Constructor
 from .probing.forward import starts
 from .probing.graph import Recorder, graph
@@ -33,9 +41,9 @@ from .probing.users import Sight, examples, sights
 _NAME = "probed"
 _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
 # What forward raises where the constructor was not given something, and where it was given a class for a layer.
-_LEFT_OUT = r"NoneType|'Model' object has no attribute"
+_LEFT_OUT = r"NoneType|'Model' object has no attribute|(should|must) be (defined|given|set|specified|provided)"
 _CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
-# And where it calls what it was given as another layer than the one that it was given.
+_LAYERS = r"'(int|str|list)' object is not callable"
 _PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object is not (iterable|subscriptable)"
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 _Constructions: TypeAlias = Iterator[Construction | Failure]
@@ -196,7 +204,7 @@ class _Finder:
         elif unfit.reason == "no_workload":
             pairs = self._source.unpacks_a_part(self._entry_point)
             parts = PAIR_STYLES + PART_STYLES if pairs else PART_STYLES + PAIR_STYLES
-            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _PART: parts}
+            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _LAYERS: LAYERS_STYLES, _PART: parts}
             yield from (self._constructor.constructions(told[p]) for p in told if re.search(p, unfit.evidence))
 
     def _first(self, constructions: _Constructions) -> _Found:

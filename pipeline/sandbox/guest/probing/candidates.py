@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
+
+from torch import nn
 
 from .kinds import SIZES, Kind, kind_of, snake
 from .usage import Usage
@@ -16,6 +19,21 @@ _LAST_RESORTS = (
     *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
+# By the name of their class, as an annotation has it. Which of them has the attributes that are read tells it, too.
+_CONVOLUTION, _NORM = "nn.Conv{0}d(<dim>, <dim>, 3, padding=1)", "nn.BatchNorm{0}d(<dim>)"
+_LAYERS = {
+    **{f"Conv{rank}d": _CONVOLUTION.format(rank) for rank in (2, 1, 3)},
+    **{f"BatchNorm{rank}d": _NORM.format(rank) for rank in (2, 1, 3)},
+    "Linear": "nn.Linear(<dim>, <dim>)",
+    "LayerNorm": "nn.LayerNorm(<dim>)",
+    "GroupNorm": "nn.GroupNorm(4, <dim>)",
+    "Embedding": "nn.Embedding(50, <dim>)",
+    "MultiheadAttention": "nn.MultiheadAttention(<dim>, 4, batch_first=True)",
+    "GRU": "nn.GRU(<dim>, <dim>, batch_first=True)",
+    "LSTM": "nn.LSTM(<dim>, <dim>, batch_first=True)",
+    "ModuleList": "nn.ModuleList([nn.Linear(<dim>, <dim>), nn.Linear(<dim>, <dim>)])",
+    "Sequential": "nn.Sequential(nn.Linear(<dim>, <dim>), nn.ReLU())",
+}
 _GUESSED = re.compile(r"nn\.(?:GELU\(\)|Linear\(32, 32\))")
 _OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
 _OF_TENSORS = frozenset({"shape", "ndim", "unsqueeze", "view", "numel"})
@@ -39,6 +57,7 @@ class Style:
     fill: bool = False  # replace defaults of None
     instances: bool = False  # replace classes of layers that are defaults by instances
     part: str = ""  # stands for layers that are guesses
+    items: str = ""  # of all lists
 
     def expand(self, text: str) -> str:
         if self.part:
@@ -66,6 +85,8 @@ INSTANCE_STYLES = (Style(instances=True), Style(32, 32, 32, 32, instances=True))
 _PART = "type('Part', (nn.Module,), {'forward': lambda self, *args, **named: %s})()"
 _CHANGED = "nn.functional.gelu([*args, *named.values()][0])"
 PART_STYLES = (Style(part=_PART % _CHANGED), Style(32, 32, 32, 32, part=_PART % _CHANGED))
+# For modules that call the items of a list as layers.
+LAYERS_STYLES = (Style(items="nn.Linear(<dim>, <dim>)"), Style(items="nn.GELU()"))
 _PAIR = _PART % f"({_CHANGED}, None)"
 PAIR_STYLES = (Style(part=_PAIR), Style(32, 32, 32, 32, part=_PAIR))
 # For modules that are too big in other styles: one layer of each, and narrow ones.
@@ -105,6 +126,7 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
     if _wants_config(usage):
         ordered.append(_of_config(usage))
         ordered.append(config({name: of_attribute(name) for name in sorted(usage.attributes)}))
+    ordered += layers_with(usage.attributes)
     if usage.called or parameter.annotation.startswith(("Callable", "function")) or values[0].startswith(("nn.", "'")):
         ordered += [text for text in parameter.examples if text != "None" and not text.isdigit()]
     ordered += _by_annotation(parameter, style)
@@ -123,6 +145,18 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
         ordered += lists(parameter, style)
     ordered += _LAST_RESORTS
     return list(dict.fromkeys(style.expand(text) for text in ordered))
+
+
+def layers_with(attributes: Set[str]) -> list[str]:
+    """Layers that have these attributes, of which some must be none that all modules have."""
+    if attributes <= _attributes("nn.Identity()") | {"weight", "bias"}:
+        return []
+    return [text for text in _LAYERS.values() if attributes <= _attributes(text)]
+
+
+@cache
+def _attributes(text: str) -> frozenset[str]:
+    return frozenset(dir(eval(Style().expand(text), {"nn": nn})))
 
 
 def of_attribute(name: str) -> str:
@@ -202,6 +236,8 @@ def lists(parameter: Parameter, style: Style) -> list[str]:
     else:
         items = [str(style.inner) if kind.name in SIZES else kind.values[0]] * count
         inside = [f"[{item}, {item}]" for item in items]
+    if style.items:
+        items, inside = [style.items] * count, [f"[{style.items}, {style.items}]"] * count
     texts = [f"[{', '.join(items)}]", f"[{', '.join(inside)}]"]
     return texts[::-1] if usage.nested else texts
 
@@ -221,7 +257,9 @@ def _by_annotation(parameter: Parameter, style: Style) -> list[str]:
         return [item for item in values if re.fullmatch(r"[\d.e-]+", item)] or ["0.5", "1.0"]
     if re.match(r"(list|List|Sequence|Iterable|tuple|Tuple)\[", head):
         return _of_sequence(parameter, head, style)
-    if head.startswith("nnModule"):
+    if (layer := _LAYERS.get(head.removeprefix("nn"))) is not None:
+        return [layer]
+    if re.match(r"nnModule\b", head):
         instances = [item for item in values if item.startswith("nn.") and item.endswith(")")]
         return instances or ["nn.GELU()", "nn.Linear(<dim>, <dim>)"]
     if head.startswith(("Callable", "Type[", "type[", "function")):

@@ -18,6 +18,7 @@ from .candidates import (
     Parameter,
     Style,
     candidates,
+    layers_with,
     named_instead,
     smaller,
     with_attribute,
@@ -195,6 +196,9 @@ class Constructor:
             for name, text in chosen.items():
                 if (larger := with_attribute(text, missing[1])) is not None:
                     yield {**chosen, name: style.expand(larger)}
+        if missing := re.search(r"object has no attribute '(\w+)'", failure.message):
+            layers = [style.expand(text) for text in layers_with({missing[1]})]
+            yield from ({**chosen, name: text} for name in names[:2] for text in layers)
         if failure.kind == "KeyError":
             added = {name: with_key(text, failure.message.strip("'")) for name, text in chosen.items()}
             yield from ({**chosen, name: style.expand(larger)} for name, larger in added.items() if larger)

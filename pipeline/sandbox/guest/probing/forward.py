@@ -11,7 +11,7 @@ from math import prod
 from torch import nn
 
 from .axes import Naming, dtype_of, named
-from .guess import LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
+from .guess import ANY_KEYS, LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 from .kinds import kind_of, snake
 from .layers import Evidence, evidence
 from .parameters import Input
@@ -144,7 +144,7 @@ def _layouts(first: Input, found: Sequence[Evidence], graph: bool) -> Iterator[t
 def _argument(item: Input, layout: tuple[str, ...], required: Sequence[Input], found: Sequence[Evidence]) -> Arg:
     keys = tuple(item.usage.keys)
     if not keys and re.match(r"(dict|Dict|Mapping)\b", item.annotation):
-        keys = ("a", "b")  # it is iterated
+        keys = ANY_KEYS  # it is iterated
     if keys:
         items = ((key, _tensor(replace(item, name=key), layout, required, found)) for key in keys)
         return ListArg(tuple(t if isinstance(t, TensorArg) else TensorArg(key, layout) for key, t in items), keys)

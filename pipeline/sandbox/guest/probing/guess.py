@@ -25,6 +25,7 @@ LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
     5: (("B", "C", "T", "H", "W"), ("B", "T", "C", "H", "W"), ("B", "T", "H", "W", "C")),
     6: (("B", "C", "T", "L", "H", "W"), ("B", "T", "L", "H", "W", "C")),
 }
+ANY_KEYS = ("a", "b")  # of a dict of which no key is known
 MAX_ELEMENTS = 1 << 18  # of all inputs of a call
 
 

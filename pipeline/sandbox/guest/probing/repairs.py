@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from .guess import LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
+from .guess import ANY_KEYS, LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 from .trial import Failure
 
 _INT = r"(\d+)"
@@ -51,6 +51,7 @@ _MULTIPLES = (
 _UNFLATTENED = r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)"
 # What the rank should be: groups are ranks, the last one first (batched after unbatched).
 _RANKS = (
+    r"Expected (\d) to (\d) dimensions",
     r"Expected (\d)D \(unbatched\) or (\d)D",
     r"expected (\d)D(?: or (\d)D)?(?: or (\d)D)? input",
     r"is not equal to len\(dims\) = (\d)",
@@ -93,7 +94,12 @@ _WANTS_NUMBER = (
     r"|only integer tensors of a single|must be real number, not Tensor|type must be tuple of ints"
     r"|must be tuple of ints|one element tensors|argument must be|got Tensor|unhashable"
 )
+_WANTS_NO_LIST = (
+    r"'(?:list|tuple|dict)' object (?:has no attribute|is not callable)"
+    r"|must be Tensor, not (?:list|tuple|dict)|got \((?:list|tuple|dict),"
+)
 _WANTS_LIST = r"must be tuple of Tensors, not Tensor|Tensors, but got Tensor|expected a (?:list|tuple)|not list"
+_INDEX = r"(^|_)(idx|index|indices|ids?|i|j|numbers?|types?|labels?)(_|$)"
 # Larger inputs, and some that a classifier's last pool (of 7 or 8) reduces to one window.
 _LARGER = (
     {"H": 24, "W": 40, "L": 48, "T": 8},
@@ -114,6 +120,11 @@ NOT_ABOUT_SIZES = frozenset(
 def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iterator[Guess]:
     """Guesses that may not fail so, best first. `optional`: name -> index of the parameters left to their defaults."""
     message = failure.message
+    if re.search(_WANTS_NO_LIST, message) and (alone := list(_alone(guess, failure))):
+        yield from alone
+        return
+    if failure.kind == "KeyError" and (key := re.fullmatch(r"'(\w+)'", message)):
+        yield from _keyed(guess, key[1])
     yield from _types(guess, failure)
     if failure.kind in ("IndexError", "RuntimeError") and re.search("index out of range|out of bounds", message):
         yield from _smaller_indices(guess)
@@ -162,6 +173,27 @@ def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
     for count in (2, 3, 4, 1):
         items = tuple(replace(tensor, name=f"{tensor.name}{i}") for i in range(count))
         yield guess.with_arg(index, ListArg(items))
+
+
+def _alone(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """One tensor in place of a list, or of a dict that was called one."""
+    for index, item, tensor in _blamed(guess, failure):
+        arg = guess.args[index]
+        if item == 0 and isinstance(arg, ListArg) and bool(arg.keys) == ("dict" in failure.message):
+            name = tensor.name if arg.keys else tensor.name.removesuffix("0")
+            yield guess.with_arg(index, replace(tensor, name=name))
+
+
+def _keyed(guess: Guess, key: str) -> Iterator[Guess]:
+    """Dicts with this key too, in place of those that stand for any."""
+    for index, arg in enumerate(guess.args):
+        if isinstance(arg, ListArg) and arg.keys and key not in arg.keys:
+            known = {name: item for name, item in zip(arg.keys, arg.items, strict=True) if name not in ANY_KEYS}
+            like = TensorArg(key, arg.items[0].dims)
+            index_like = replace(like, dims=("L",), dtype="int64", high=2)
+            for tensor in (index_like, like) if re.search(_INDEX, key) else (like, index_like):
+                items = {**known, key: tensor}
+                yield guess.with_arg(index, ListArg(tuple(items.values()), tuple(items)))
 
 
 def _counted(guess: Guess, name: str, count: int) -> Iterator[Guess]:

@@ -40,6 +40,12 @@ FIRST: dict[str, tuple[Parameter, str]] = {
     "a list of lists": (Parameter("dims", annotation="list[list[int]]"), "[[32, 48], [64, 80]]"),
     "a list of names": (Parameter("names", annotation="list[str]"), "['a', 'b']"),
     "a module": (Parameter("inside", annotation="nn.Module"), "nn.GELU()"),
+    "a layer": (Parameter("inside", annotation="torch.nn.LayerNorm"), "nn.LayerNorm(32)"),
+    "a row of layers": (Parameter("row", annotation="nn.Sequential"), "nn.Sequential(nn.Linear(32, 32), nn.ReLU())"),
+    "with attributes of a layer": (
+        Parameter("source", usage=Usage(attributes={"groups", "weight"})),
+        "nn.Conv2d(32, 32, 3, padding=1)",
+    ),
     "a factory": (Parameter("make", annotation="Callable[..., nn.Module]", usage=Usage(called=True)), "nn.ReLU"),
     "iterated": (Parameter("dims", usage=Usage(sequence=True)), "[16, 32]"),
     "unpacked into three": (Parameter("dims", usage=Usage(sequence=True, items=3)), "[16, 32, 48]"),

@@ -12,7 +12,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from kernelquarry.pipeline.sandbox.guest import trees
-from kernelquarry.pipeline.sandbox.guest.probing.guess import SIZES, Arg, Guess, PlainArg, SizesArg, TensorArg, draw
+from kernelquarry.pipeline.sandbox.guest.probing.guess import (
+    ANY_KEYS,
+    SIZES,
+    Arg,
+    Guess,
+    ListArg,
+    PlainArg,
+    SizesArg,
+    TensorArg,
+    draw,
+)
 from kernelquarry.pipeline.sandbox.guest.probing.repairs import planar, repairs
 from kernelquarry.pipeline.sandbox.guest.probing.trial import Failure, attempt
 
@@ -58,6 +68,13 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "large kernel": (lambda x: F.conv2d(x, torch.ones(1, 16, 21, 21)), (X,), 7),
     "last pool": (lambda x: F.avg_pool2d(F.max_pool2d(x, 4), 8), (X,), 9),
     "a list of tensors": (lambda x: torch.stack(x, 0), (X,), 1),
+    "one tensor": (nn.AvgPool1d(3), (ListArg((SEQUENCE, SEQUENCE)),), 1),
+    "one tensor with its methods": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE)),), 1),
+    "one tensor for a dict": (lambda x: x.sum(), (ListArg((SEQUENCE, SEQUENCE), ANY_KEYS),), 1),
+    "a pool of another rank": (nn.AvgPool1d(3), (X,), 1),
+    "a key": (lambda x: x["mean"].sqrt(), (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
+    "a key of indices": (lambda x: torch.ones(9)[x["idx_i"]], (ListArg((ROWS, ROWS), ANY_KEYS),), 1),
+    "another key": (lambda x: x["x"] + x["mean"], (ListArg((ROWS,), ("x",)),), 1),
     "a number": (lambda x, y: x.repeat_interleave(int(y), 1), (X, other("B", "C")), 2),
     "a count": (lambda x, y: [x for _ in range(y)], (X, other("B")), 2),
 }  # fmt: skip
