@@ -5,7 +5,7 @@ from __future__ import annotations
 # Functions of torch that allocate, fill, view, copy or ask: the census of a `pure` row allows what they run.
 HARMLESS = frozenset(
     "as_strided as_tensor atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
-    "broadcast_to channels_last chunk clone contiguous_format cuda device diagonal dsplit dtype empty "
+    "broadcast_to can_cast channels_last chunk clone contiguous_format cuda device diagonal dsplit dtype empty "
     "empty_like empty_permuted empty_strided enable_grad finfo flatten full full_like Generator "
     "get_default_dtype get_device_module hsplit iinfo inference_mode is_complex is_floating_point "
     "is_grad_enabled is_tensor manual_seed moveaxis movedim narrow no_grad numel ones ones_like permute "

@@ -14,6 +14,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from string import Formatter
 
 from .finding import Rule
@@ -21,10 +22,10 @@ from .source import Source, root
 
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
-    "operator typing warnings torch torch.nn torch.nn.functional torch.nn.init torch.nn.parameter torch.nn.utils "
-    "torch.nn.utils.parametrize torch.autograd triton triton.language triton.language.extra triton.language.math "
-    "triton.language.extra.libdevice triton.language.extra.cuda triton.language.extra.cuda.libdevice "
-    "triton.tools.tensor_descriptor".split()
+    "operator typing warnings torch torch.amp torch.nn torch.nn.functional torch.nn.init torch.nn.parameter "
+    "torch.nn.utils torch.nn.utils.parametrize torch.autograd torch.autograd.function torch.cuda.amp triton "
+    "triton.language triton.language.extra triton.language.math triton.language.extra.libdevice "
+    "triton.language.extra.cuda triton.language.extra.cuda.libdevice triton.tools.tensor_descriptor".split()
 )
 # Of modules of the standard library, what neither evaluates text nor sets what others share.
 _OFFERED = {
@@ -113,6 +114,7 @@ _DEFINED = frozenset(
 )
 # Of a kernel under whatever name: set, they have another one interpreted than compiled.
 _OF_KERNELS = frozenset("arg_names configs constexprs fn kernel params pre_run_hooks raw_src run signature src".split())
+_TILING = "block_shape"  # of a tensor descriptor, which hooks of a tuner's configurations set
 _ASSIGNED = frozenset("__all__ __constants__ __slots__ __version__".split())
 _ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
@@ -310,7 +312,21 @@ class _Reader:
             return False
         if node.attr == "data" and isinstance(node.value, ast.Name):
             return False
+        if node.attr == _TILING:
+            return owner not in self._shared and not self._reads_tiling
         return owner in ("self", "ctx") or (owner in self._made and owner not in self._shared)
+
+    @cached_property
+    def _reads_tiling(self) -> bool:
+        """Whether the file could read what it set there."""
+        for node in self._nodes:
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr == _TILING:
+                return True
+            asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BY_NAME
+            for text in node.args[1:2] if asked else ():
+                if not isinstance(text, ast.Constant) or text.value == _TILING:
+                    return True
+        return False
 
     def _name(self, node: ast.Name) -> Iterator[tuple[Rule, str]]:
         parent = self._parents[node]

@@ -119,7 +119,7 @@ class _Noted(TorchDispatchMode):
             if parts is not NotImplemented:
                 return parts
         name = func._schema.name.removeprefix("aten::")
-        if name not in watch.VIEW | watch.ALLOCATE:
+        if name not in watch.VIEW | watch.ALLOCATE | watch.ASK:
             self.path.append(name)
         return func(*args, **(kwargs or {}))
 

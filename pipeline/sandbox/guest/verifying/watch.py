@@ -23,7 +23,8 @@ VIEW = frozenset(
     | {"detach_", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
 )
 COPY = frozenset({"clone", "copy_", "contiguous"})
-_FREE = ALLOCATE | INITIALISE | VIEW | COPY
+ASK = frozenset({"can_cast", "is_same_size", "promote_types"})  # of dtypes and shapes
+_FREE = ALLOCATE | INITIALISE | VIEW | COPY | ASK
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
