@@ -322,8 +322,8 @@ class _Reader:
         for node in self._nodes:
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and node.attr == _TILING:
                 return True
-            asked = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BY_NAME
-            for text in node.args[1:2] if asked else ():
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BY_NAME:
+                text = node.args[1] if len(node.args) > 1 else None
                 if not isinstance(text, ast.Constant) or text.value == _TILING:
                     return True
         return False
