@@ -18,7 +18,7 @@ from functools import cached_property
 from string import Formatter
 
 from .finding import Rule
-from .source import Source, root
+from .source import Source, is_module, root
 
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
@@ -77,7 +77,7 @@ _WITHHELD = {
     "": frozenset[str](),
 }
 # Of a tensor: its values, unseen, or where they are; of a value in a kernel: what stands for it while it is compiled.
-_METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage untyped_storage".split())
+_METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage storage_type untyped_storage".split())
 _OF_TENSORS = frozenset("_cdata _typed_storage _use_count _version".split())  # whatever `self` is
 # Of torch: what sets, or tells, how it was built and what it does for all.
 _SETTINGS = tuple(
@@ -121,6 +121,8 @@ _BY_NAME = ("getattr", "hasattr", "setattr")
 # Each has variables of its own.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*_COMPREHENSIONS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+# What Triton's language has for all: types, and what marks constants.
+_FOR_ALL = re.compile(r"u?int\d+|float\d+\w*|bfloat16|const|constexpr|dtype|tensor|tensor_descriptor|void")
 
 
 Found = tuple[ast.AST, Rule, str]
@@ -133,6 +135,7 @@ def reaches(source: Source) -> Iterator[Found]:
 
 class _Reader:
     def __init__(self, source: Source) -> None:
+        self._source = source
         self._tree, self._nodes, self._parents = source.tree, source.nodes, source.parents
         self._path = source.path
         self._imports, self._kernels = source.imports, source.kernels
@@ -273,8 +276,11 @@ class _Reader:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
         if self._path(node.value) == "torch.cuda" and node.attr not in _ANSWERED:
             yield Rule.HIDDEN_NAME, ast.unparse(node)
-        if self._path(node) == "torch.cuda" and not isinstance(self._parents[node], ast.Attribute):
-            yield Rule.HIDDEN_NAME, "passes the module torch.cuda on"
+        anew = path in _IMPORTS and self._source.names_anew(self._parents[node])
+        if whole is node and is_module(path) and not anew:
+            yield Rule.HIDDEN_NAME, f"passes the module {path} on"
+        if whole is node and self._is_of_kernels(path, node):
+            yield Rule.HIDDEN_NAME, f"uses {path} outside of kernels"
         if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):
             yield Rule.SETS_SHARED, f"sets {ast.unparse(node)}"
         if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
@@ -340,6 +346,8 @@ class _Reader:
                 yield Rule.SETS_SHARED, f"{self._path(node)} of what is defined elsewhere"
             if self._path(node) == "triton.jit" and not self._decorates(node):
                 yield Rule.KERNEL_TOUCHED, f"makes a kernel of what is no definition: {node.id}"
+            if self._is_of_kernels(self._path(node), node):
+                yield Rule.HIDDEN_NAME, f"uses {self._path(node)} outside of kernels"
             module, _, name = self._path(node).rpartition(".")
             if self._starred and name == node.id and name in _WITHHELD[_origin(module)]:
                 yield Rule.HIDDEN_NAME, f"{module}.{name}"
@@ -397,6 +405,16 @@ class _Reader:
                 return True
             inner = function
         return False
+
+    def _is_of_kernels(self, path: str, node: ast.expr) -> bool:
+        """Whether it is a function of Triton's language that is neither called nor given to a launch: it is another
+        where kernels are interpreted, and could be asked for that."""
+        name = path.removeprefix("triton.language.")
+        if name == path or is_module(path) or _FOR_ALL.fullmatch(name) or self._in_kernel(node):
+            return False
+        parent = self._parents[node]
+        parent = self._parents[parent] if isinstance(parent, ast.keyword) else parent
+        return not (isinstance(parent, ast.Call) and (parent.func is node or isinstance(parent.func, ast.Subscript)))
 
     def _in_kernel(self, node: ast.AST) -> bool:
         kernels = self._kernels.values()

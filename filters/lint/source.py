@@ -6,7 +6,10 @@ import ast
 import builtins
 import io
 import tokenize
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 from kernelquarry.pipeline.schema.syntax import parse, parse_expression
@@ -69,7 +72,23 @@ class Source:
                     paths[alias.asname] = alias.name
                 else:
                     paths[alias.name.split(".")[0]] = alias.name.split(".")[0]
+        for given in self.nodes:
+            if isinstance(given, ast.Assign) and (path := self._named_anew(given, paths)):
+                paths[ast.unparse(given.targets[0])] = path
         return paths
+
+    def names_anew(self, node: ast.AST) -> bool:
+        """Whether it gives a module another name: `F = torch.nn.functional`."""
+        return isinstance(node, ast.Assign) and bool(self._named_anew(node, self.imported))
+
+    def _named_anew(self, node: ast.Assign, paths: Mapping[str, str]) -> str:
+        """The module that gets a name that is given to nothing else."""
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(node.value, ast.Attribute):
+            return ""
+        names = [each for each in self.nodes if isinstance(each, ast.Name) and each.id == target.id]
+        path = _path(node.value, paths)
+        return path if is_module(path) and sum(not isinstance(each.ctx, ast.Load) for each in names) == 1 else ""
 
     @cached_property
     def _unbound(self) -> set[str]:
@@ -83,17 +102,30 @@ class Source:
 
     def path(self, node: ast.AST) -> str:
         """`torch.nn.functional.relu` for `F.relu`; "" for what does not start at an imported name."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        start = self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
-        return ".".join((start, *reversed(parts))) if start else ""
+        return _path(node, self.imported)
 
     def _is_jit(self, decorator: ast.expr) -> bool:
         """Triton's, and no other of the name."""
         path = self.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
         return path.startswith("triton") and path.endswith(".jit")
+
+
+def _path(node: ast.AST, imported: Mapping[str, str]) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    start = imported.get(node.id, "") if isinstance(node, ast.Name) else ""
+    return ".".join((start, *reversed(parts))) if start else ""
+
+
+@cache
+def is_module(path: str) -> bool:
+    """Whether `torch.nn.functional`, say, is a file or a folder of what is installed; nothing is imported."""
+    first, *rest = path.split(".")
+    found = find_spec(first) if first in ("torch", "triton") and rest else None
+    places = [Path(place, *rest) for place in (found.submodule_search_locations or ())] if found else []
+    return any(place.is_dir() or place.with_name(f"{place.name}.py").is_file() for place in places)
 
 
 def root(node: ast.AST) -> str:

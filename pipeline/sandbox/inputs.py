@@ -161,6 +161,7 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
 
 KINDS = 8  # of rows that are assorted
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
+_BEYOND = 32
 
 NAMED = "named"  # the distribution of numbers that a text names
 _NEAR = 2.0**-20  # of a number: what is just above it
@@ -181,7 +182,8 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
 
     All values alike; whole numbers; numbers from 0 to 1; those of one sign and size; all far below 0; large; tiny; in
-    ascending order. How large, how tiny and how far is drawn; of `parts` that are multiplied, each has its share.
+    ascending order, the last beyond all others. How large, how tiny and how far is drawn; of `parts` that are
+    multiplied, each has its share.
     """
     size = math.prod(shape)
     number, part, kinds = _over_and_over(stream, shape, KINDS)
@@ -190,6 +192,8 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     large, far = large ** (1 / parts), far ** (1 / parts)
     alike = np.round(stream.normal(number) * 4) / 4 + 0.125
     values = stream.normal(size)
+    ascending = values[np.lexsort((values, part))]
+    ascending[np.diff(part, append=-1) != 0] *= _BEYOND
     kinds_of_values = (
         alike[part],
         np.floor(3 * values),
@@ -198,7 +202,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
         (values - 64) * far[part],
         values * large[part],
         values / tiny[part],
-        values[np.lexsort((values, part))],
+        ascending,
     )
     return np.choose(kinds, kinds_of_values)
 
@@ -259,7 +263,11 @@ def _draw_input(
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)
     if dtype == torch.bool:
-        return _tensor(stream.integers(size, 2), spec.shape, spec.dtype)
+        values = stream.integers(size, 2)
+        if distribution == "sparse":  # every other row is set throughout, or not at all
+            _, _, kinds = _over_and_over(stream, spec.shape, 4)
+            values = np.where(kinds % 2 == 0, values, kinds // 2)
+        return _tensor(values, spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)
     values = stream.integers(size, bound)
     if distribution == "heavy_tailed":  # small ones again and again, as real indices are

@@ -81,8 +81,13 @@ def contract(reference: Observation, candidate: Observation, strided: bool = Fal
             return f"output {index} shares memory with {candidate.shares[index]}"
     if sorted(candidate.mutated) != sorted(reference.mutated):
         return f"changes inputs {sorted(candidate.mutated)} in place of {sorted(reference.mutated)}"
-    if candidate.changed != reference.changed:
-        return f"changes state {candidate.changed} in place of {reference.changed}"
+    if candidate.changed.keys() != reference.changed.keys():
+        return f"changes state {sorted(candidate.changed)} in place of {sorted(reference.changed)}"
+    for name, value in candidate.changed.items():
+        if value.shape != reference.changed[name].shape or value.dtype != reference.changed[name].dtype:
+            return f"leaves {name} as {tuple(value.shape)} of {value.dtype}"
+    if candidate.trained != reference.trained:
+        return f"changes gradients of state {candidate.trained} in place of {reference.trained}"
     return ""
 
 

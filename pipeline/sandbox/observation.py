@@ -26,7 +26,8 @@ class Observation:
     strides: tuple[tuple[int, ...], ...]  # of the outputs as they were
     shares: tuple[str, ...]  # what each output shares memory with, "" for nothing
     mutated: Mapping[int, torch.Tensor]  # inputs that the call changed, as they were after it
-    changed: tuple[str, ...]  # names of state that the call changed
+    changed: Mapping[str, torch.Tensor]  # state that the call changed, as it was after it
+    trained: tuple[str, ...]  # names of state of which it changed what gradients it has, or whether it takes any
 
     @property
     def values(self) -> tuple[torch.Tensor, ...]:
@@ -40,7 +41,7 @@ class Observation:
 
 
 def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observation:
-    """The observation whose tensors are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`.
+    """The observation whose tensors are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`: inputs, then state.
 
     Raises:
         MalformedReply: something is missing or of another type.
@@ -50,6 +51,7 @@ def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observa
     outputs = [_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(strides))]
     shares = [expect(owner, str) for owner in expect(fields.get("shares"), list)]
     indices = [expect(index, int) for index in expect(fields.get("mutated"), list)]
+    changed = [expect(name, str) for name in expect(fields.get("changed"), list)]
     if len(shares) != len(outputs) or any(len(row) != t.ndim for row, t in zip(strides, outputs, strict=True)):
         raise MalformedReply("the description does not fit the outputs")
     return Observation(
@@ -58,7 +60,8 @@ def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observa
         strides=tuple(tuple(row) for row in strides),
         shares=tuple(shares),
         mutated={index: _tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(indices)},
-        changed=tuple(expect(name, str) for name in expect(fields.get("changed"), list)),
+        changed={name: _tensor(tensors, f"{prefix}.mutated.{i}") for i, name in enumerate(changed, len(indices))},
+        trained=tuple(expect(name, str) for name in expect(fields.get("trained", []), list)),
     )
 
 

@@ -143,14 +143,15 @@ def _call(
     """One run's description, see `guest/verifying/subject.call`, and its tensors by their names in the reply."""
     mutated = sorted(int(name.removeprefix("input.")) for name in changed if name.startswith("input."))
     results = {f"{prefix}.output.{i}": tensors[f"{index}.output.{i}"] for i in range(len(program.outputs))}
-    for place, number in enumerate(mutated):
-        results[f"{prefix}.mutated.{place}"] = tensors[f"{index}.changed.input.{number}"]
+    state = sorted(name.removeprefix("state.") for name in changed if name.startswith("state."))
+    for place, name in enumerate([*(f"input.{number}" for number in mutated), *(f"state.{name}" for name in state)]):
+        results[f"{prefix}.mutated.{place}"] = tensors[f"{index}.changed.{name}"]
     description = {
         "tree": program.tree,
         "strides": [list(view.strides) for view in program.outputs],
         "shares": _shares(program),
         "mutated": mutated,
-        "changed": sorted(name.removeprefix("state.") for name in changed if name.startswith("state.")),
+        "changed": state,
     }
     return description, results
 

@@ -25,6 +25,7 @@ from .task import Call, Task, VerifySettings, describe, draw, uneven
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords")
 _CHAINED = ("gpu", "copied", "chained", "weights", "forward")
+_TRACKED = (("gradients", "derived", "process"), ("inference", "parameters"))
 _NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _SHORT = 4  # the others beside a long one; halves of 3 are 2 and 1, which is broadcast
@@ -118,13 +119,14 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     """
     code = reference.task.triton_code
     seed = reference.task.first_seed >> 8
-    calls = [Once(code, elsewhere=each, seed=seed) for each in (_ELSEWHERE, _CHAINED)]
+    ways = (_ELSEWHERE, _CHAINED, *_TRACKED)
+    calls = [Once(code, elsewhere=each, seed=seed) for each in ways]
     runs, found = call_once([Once(code, again=True), *calls], reference, sandbox, settings)
     run = runs[0]
     if changed := run.get("changed_again"):
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
-    if any(_is_wrong(reference, runs[number], found, number) for number in (1, 2)):
-        names = tuple(dict.fromkeys((*_CHAINED, *_ELSEWHERE)))
+    if any(_is_wrong(reference, runs[number], found, number) for number in range(1, len(runs))):
+        names = tuple(dict.fromkeys(name for way in reversed(ways) for name in way))
         apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
         runs, found = call_once(apart, reference, sandbox, settings)
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]

@@ -86,6 +86,7 @@ class Reference:
             workloads = task.calls  # worked out anew each time
             called = [workloads[trial.workload] for trial in trials]
             self._yardsticks = [self._yardstick(call, run) for call, run in zip(called, runs, strict=True)]
+            self._of_state = [self._yardstick(call, self._left(run)) for call, run in zip(called, runs, strict=True)]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._counted = [
@@ -200,6 +201,8 @@ class Reference:
         planned = self.trials[index]
         if difference := contract(self._runs[index]["eager"], observed, planned.strided):
             raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
+        if left := self._wrong_state(index, observed):
+            raise Rejected(wrong, left, planned)
         measure = self._yardsticks[index].measure(observed.values)
         if not measure.passes:
             found = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
@@ -217,7 +220,26 @@ class Reference:
         """Whether trial `index` would pass with it."""
         if contract(self._runs[index]["eager"], observed, self.trials[index].strided):
             return False
-        return self._yardsticks[index].measure(observed.values).passes
+        return not self._wrong_state(index, observed) and self._yardsticks[index].measure(observed.values).passes
+
+    def _wrong_state(self, index: int, observed: Observation) -> str:
+        """What the call leaves in the state that is not what the reference leaves; "" for nothing."""
+        left = self._drawn(observed)
+        if not left:
+            return ""
+        measure = self._of_state[index].measure(list(left.values()))
+        names = ", ".join(left)
+        return "" if measure.passes else f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} (state {names})"
+
+    def _left(self, run: dict[str, Observation]) -> dict[str, Observation]:
+        """The same calls, with what they left in the state as all that they gave."""
+        return {
+            name: replace(call, outputs=tuple(self._drawn(call).values()), mutated={}) for name, call in run.items()
+        }
+
+    def _drawn(self, observed: Observation) -> dict[str, torch.Tensor]:
+        """What the call left in state that is drawn: all else is what the calls before have made of it."""
+        return {name: value for name, value in observed.changed.items() if f"state.0.{name}" in self.tensors}
 
     def check_later(self, tensors: Tensors) -> None:
         """The outputs of the first call are what they were, whatever was called since; but for views of state."""

@@ -37,7 +37,9 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     others, as an optimizer does, and who has one buffer for all inputs; or inputs are outputs of its own, where they
     can be, as in a stack that is "chained"; or inputs that are "alike" are one tensor. It is "copied", if it can be,
     given a "subclass" of its class, as what shards a module does, its "forward" is called without what is around it, or
-    it is given its arguments by the "keywords" that are `names`, if it takes those.
+    it is given its arguments by the "keywords" that are `names`, if it takes those; "gradients" are recorded, and
+    inputs take them, or "inference" mode is on; inputs are of a class that is "derived" of tensors, or "parameters";
+    and the "process" has other threads and another seed.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
     kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
@@ -89,7 +91,12 @@ def _call(
         module.__class__ = type(kind.__name__, (kind,), {})
     names = vars(sys.modules[name])
     inputs = [tensors[f"input.{tried}.{i}"] for i in range(trial["inputs"])]
-    trial = {**trial, "offset": seed if "offset" in elsewhere else None, "alike": "alike" in elsewhere}
+    trial = {**trial, "offset": seed if "offset" in elsewhere else None}
+    trial |= {name: name in elsewhere for name in ("alike", "derived", "parameters")}
+    trial["around"] = next((name for name in subject.AROUND if name in elsewhere), "")
+    if "process" in elsewhere:
+        torch.manual_seed(seed)
+    torch.set_num_threads(2 if "process" in elsewhere else 1)
     keywords = request["names"] if "keywords" in elsewhere else []
     used: list[Tensor] | None = [] if {"inputs", "chained"} & set(elsewhere) else None
 

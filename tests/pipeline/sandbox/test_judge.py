@@ -22,7 +22,8 @@ def observed(*outputs: torch.Tensor, **overrides: object) -> Observation:
         strides=tuple(output.stride() for output in outputs),
         shares=("",) * len(outputs),
         mutated={},
-        changed=(),
+        changed={},
+        trained=(),
     )
     return Observation(**{**fields, **overrides})  # type: ignore[arg-type]
 
@@ -228,7 +229,8 @@ DIFFERENCES: list[tuple[str, Callable[[], Observation], str]] = [
     ("strides", lambda: replace(PLAIN, strides=((1, 4),)), "strides"),
     ("alias", lambda: replace(PLAIN, shares=("input 0",)), "shares memory"),
     ("mutation", lambda: replace(PLAIN, mutated={0: torch.zeros(1)}), "changes inputs"),
-    ("state", lambda: replace(PLAIN, changed=("running_mean",)), "changes state"),
+    ("state", lambda: replace(PLAIN, changed={"running_mean": torch.zeros(3)}), "changes state"),
+    ("gradients", lambda: replace(PLAIN, trained=("weight",)), "changes gradients"),
 ]
 
 
@@ -294,9 +296,10 @@ DESCRIPTION = {"tree": {"tensor": 0}, "strides": [[3, 1]], "shares": [""], "muta
 
 
 def test_a_reply_becomes_an_observation() -> None:
-    tensors = {"0.output.0": torch.ones(2, 3), "0.mutated.0": torch.zeros(1)}
-    observation = read_observation({**DESCRIPTION, "mutated": [1]}, tensors, "0")
+    tensors = {"0.output.0": torch.ones(2, 3), "0.mutated.0": torch.zeros(1), "0.mutated.1": torch.ones(1)}
+    observation = read_observation({**DESCRIPTION, "mutated": [1], "changed": ["mean"]}, tensors, "0")
     assert observation.values == (tensors["0.output.0"], tensors["0.mutated.0"])
+    assert observation.changed == {"mean": tensors["0.mutated.1"]}
 
 
 @pytest.mark.parametrize(
@@ -312,6 +315,7 @@ def test_a_reply_becomes_an_observation() -> None:
         {**DESCRIPTION, "mutated": [0]},
         {**DESCRIPTION, "mutated": [True]},
         {**DESCRIPTION, "changed": "all"},
+        {**DESCRIPTION, "changed": ["mean"]},
     ],
 )
 def test_a_malformed_reply_is_refused(broken: object) -> None:

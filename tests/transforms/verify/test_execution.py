@@ -98,7 +98,7 @@ def test_every_trial_is_told() -> None:
         observed = read_observation(reply["trials"][index], results, str(index))
         expected = 2 * (drawn[f"input.{index}.0"] + drawn[f"state.{trial.state}.weight"])
         torch.testing.assert_close(observed.outputs[0], expected)
-        assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, ())
+        assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, {})
     assert reply["launches"] == [[["add", [1, 1, 1]], ["scale", [1, 1, 1]]]] * 3
     assert (reply["state"], reply["operators"], reply["failed"]) == ({"weight": "…"}, [], [])
 
@@ -127,6 +127,15 @@ def test_what_outputs_share_and_change() -> None:
     observed = read_observation(reply["trials"][0], results, "0")
     assert observed.shares == ("input 0", "state weight", "", "output 2", "", "")
     assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
+
+
+def test_what_is_left_in_the_state() -> None:
+    program = copy.deepcopy(doubled_sum())
+    program["steps"][1]["arguments"][1] = ["*", 0, 0]  # scale writes into the weight
+    reply, results = told(program)
+    observed = read_observation(reply["trials"][0], results, "0")
+    drawn = draw(TASK, TRIALS)
+    torch.testing.assert_close(observed.changed, {"weight": 2 * (drawn["input.0.0"] + drawn["state.0.weight"])})
 
 
 def test_what_was_returned_first_stays() -> None:

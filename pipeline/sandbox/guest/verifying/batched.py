@@ -12,7 +12,8 @@ raises `Divergent`, and the launch starts again one program at a time (`launch`)
 Where Triton's interpreter differs from the hardware, this follows the hardware: minimum and maximum
 drop NaN unless told otherwise, `tl.dot` with TF32 rounds its operands to ten bits, bfloat16 rounds
 to nearest even and computes in float32, a number that is too large for an integer becomes the largest
-one, what a masked load without `other` gives is poison, and a load or store outside the launch's tensors is an error.
+one, what a masked load without `other` or a gather beyond its block gives is poison, what the compiler may put in
+another order is in another order, and a load or store outside the launch's tensors is an error.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .memory import Memory, OutOfBounds, whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _STORED_AS: dict[str, np.dtype[Any]] = {}
+_ALIGNED = 16  # bytes, of what a GPU's tensor maps describe
 
 
 class Divergent(Exception):
@@ -249,7 +251,8 @@ class BatchedBuilder(InterpreterBuilder):
         return self._block(np.broadcast_to(arg.data, (len(arg.data), *(int(n) for n in shape))), arg.dtype)
 
     def create_reshape(self, arg: TensorHandle, shape: Any, allow_reorder: bool) -> TensorHandle:
-        return TensorHandle(arg.data.reshape((len(arg.data), *(int(n) for n in shape))), arg.dtype.scalar)
+        data = _turned(arg.data) if allow_reorder else arg.data
+        return TensorHandle(data.reshape((len(data), *(int(n) for n in shape))), arg.dtype.scalar)
 
     def create_expand_dims(self, arg: TensorHandle, axis: int) -> TensorHandle:
         return TensorHandle(np.expand_dims(arg.data, axis + 1), arg.dtype.scalar)
@@ -258,13 +261,16 @@ class BatchedBuilder(InterpreterBuilder):
         return TensorHandle(np.transpose(arg.data, [0, *(int(p) + 1 for p in perm)]), arg.dtype.scalar)
 
     def create_cat(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
-        return self._block(np.concatenate(_same_programs(lhs.data, rhs.data), axis=1), lhs.dtype)
+        return self._block(_turned(np.concatenate(_same_programs(lhs.data, rhs.data), axis=1)), lhs.dtype)
 
     def create_join(self, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
         return self._block(np.stack(_same_programs(lhs.data, rhs.data), axis=-1), lhs.dtype)
 
     def create_gather(self, src: TensorHandle, indices: TensorHandle, axis: int) -> TensorHandle:
-        return self._block(np.take_along_axis(*_same_programs(src.data, indices.data), axis=axis + 1), src.dtype)
+        data, places = _same_programs(src.data, indices.data)
+        inside = (places >= 0) & (places < data.shape[axis + 1])
+        taken = np.take_along_axis(data, np.where(inside, places, 0), axis=axis + 1)
+        return self._block(np.where(inside, taken, undefined(src.dtype)), src.dtype)
 
     def create_histogram(self, data: TensorHandle, bins: int, mask: TensorHandle | None) -> TensorHandle:
         keep = np.ones(data.data.shape, dtype=bool) if mask is None else np.broadcast_to(mask.data, data.data.shape)
@@ -331,6 +337,10 @@ class BatchedBuilder(InterpreterBuilder):
     def create_make_tensor_descriptor(
         self, base: TensorHandle, shape: Any, strides: Any, block: Any, is_signed: bool, padding: Any = None
     ) -> BlockPointer:
+        size = base.get_element_ty().primitive_bitwidth // 8
+        starts = [base.data, *(stride.data * size for stride in strides[:-1])]
+        if any((start.astype(np.int64) % _ALIGNED).any() for start in starts):
+            raise ValueError(f"a tensor descriptor's base and rows must be at multiples of {_ALIGNED} bytes")
         return BlockPointer(base, shape, strides, [], block, padding)
 
     def create_descriptor_load(
@@ -377,6 +387,11 @@ class BatchedBuilder(InterpreterBuilder):
         self._check_scope(addresses, active, scope)
         old = native.atomic_cas(addresses, compared, value, self.ir_sem_to_interpreter_sem[sem])
         return TensorHandle(old, compare.dtype.scalar)
+
+
+def _turned(data: Array) -> Array:
+    """The elements of each block in another order, where the compiler may choose one: the last comes first."""
+    return np.roll(data.reshape(len(data), -1), 1, axis=1).reshape(data.shape)
 
 
 def _same_programs(left: Array, right: Array) -> tuple[Array, Array]:

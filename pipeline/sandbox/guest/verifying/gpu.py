@@ -28,8 +28,15 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 DEVICE = torch.device("cuda", 0)
 
 
+class _CUuuid(uuid.UUID):
+    """PyTorch's is no text either."""
+
+
 class _CudaDeviceProperties(SimpleNamespace):
-    """What PyTorch tells of a GPU, under the names and in the words of PyTorch's own class."""
+    """What PyTorch tells of a GPU, under the names and in the words of PyTorch's own class. None of it can be set."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"can't set attribute {name!r}")
 
     def __repr__(self) -> str:
         return (
@@ -66,7 +73,7 @@ def _properties(
         memory_bus_width=5120,
         is_integrated=0,
         is_multi_gpu_board=0,
-        uuid="6f2d8d0c-7a35-94c1-5e0b-c3a1f08b7d42",
+        uuid=_CUuuid("6f2d8d0c-7a35-94c1-5e0b-c3a1f08b7d42"),
         pci_bus_id=25,
         pci_device_id=0,
         pci_domain_id=0,
@@ -86,7 +93,7 @@ _HOST = torch.device("cpu")
 
 def unknown(seed: int) -> _CudaDeviceProperties:
     """A GPU that nobody knows, but for its capability; `seed` says which."""
-    found = vars(OTHERS[seed % len(OTHERS)]) | {"name": f"NVIDIA R{100 + seed % 899}", "uuid": str(uuid.UUID(int=seed))}
+    found = vars(OTHERS[seed % len(OTHERS)]) | {"name": f"NVIDIA R{100 + seed % 899}", "uuid": _CUuuid(int=seed)}
     found["multi_processor_count"] = 20 + seed % 151
     found |= {
         "total_memory": (16 << 30) + seed % (1 << 34),
@@ -125,8 +132,8 @@ def answer(properties: SimpleNamespace, count: int = 1) -> None:
         "empty_cache": None,
         "set_device": None,
     }
-    # The last two are context managers, and there is one device.
-    answers |= dict.fromkeys(("device", "device_of"), contextlib.nullcontext())
+    # What `device` and `device_of` do, which are classes: there is one device.
+    answers |= dict.fromkeys(("_exchange_device", "_maybe_exchange_device"), 0)
     for name, value in answers.items():
         setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(_always(value)))
 

@@ -24,6 +24,16 @@ from .layout import offset, strided
 from .session import entries, session
 
 _SEED = 0  # both constructors draw their initial values from it
+# What a call is recorded for, and whether its inputs take gradients.
+AROUND: Mapping[str, tuple[Callable[[], AbstractContextManager[Any]], bool]] = {
+    "": (torch.no_grad, False),
+    "gradients": (torch.enable_grad, True),
+    "inference": (torch.inference_mode, False),
+}
+
+
+class Derived(Tensor):
+    """As what shards, traces or names tensors derives of them."""
 
 
 def construct(code: str, name: str, entry_point: str, init_args: str, dtype: str = "float32") -> nn.Module:
@@ -113,7 +123,8 @@ def call(
 ) -> tuple[dict[str, Any], list[Tensor], list[Tensor], list[Tensor]]:
     """Call `forward` on private copies of `inputs`, laid out as `trial` says, inside `mode`; describe what came of it.
 
-    Returns the description, copies of the outputs and of the inputs that the call changed, and the outputs themselves.
+    Returns the description, copies of the outputs, of the inputs and then of the state that the call changed, and the
+    outputs themselves.
     The description has the `tree` of the result; for each output its `strides` and what it `shares`
     memory with (`input 0`, `state proj.weight`, `output 1`); the numbers of the inputs that were
     `mutated`; the names of the state that `changed`.
@@ -123,13 +134,16 @@ def call(
     parameters; None stands for what gets none. `used` are the tensors that an earlier call was given, empty if there
     was none: this call is given the same, with the values of `inputs`. What is `chained` gives its own outputs to the
     next call instead, as a stack of layers does, where they are like an input. `way` is what is called in the module's
-    place; a trial may say that inputs that are `alike` are one tensor.
+    place; a trial may say that inputs that are `alike` are one tensor, that they are of a `derived` class, or
+    `parameters` with gradients, and what is recorded `around` the call, one of `AROUND`: nothing, if it does not say.
 
     Raises:
         TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor that
             is not on the GPU, where one is pretended; or an input or an output has attributes that PyTorch did not set.
     """
-    given = [_laid_out(tensor, trial) for tensor in inputs]
+    around, taking = AROUND[trial.get("around", "")] if gradient is None else (torch.enable_grad, False)
+    with around():
+        given = [_laid_out(tensor, trial, taking) for tensor in inputs]
     if trial.get("alike"):
         given = [next(each for each in given if _same(each, value)) for value in given]
     if used:
@@ -141,11 +155,10 @@ def call(
     session.begin(module, given)
     outputs: list[Tensor] = []
     ends: dict[str, Tensor] = {}
-    around = torch.no_grad() if gradient is None else torch.enable_grad()
-    with around, mode or nullcontext():  # around all that a module or its result could have made its own
+    with around(), mode or nullcontext():  # around all that a module or its result could have made its own
         state = entries(module)
         before = {name: value.detach().clone() for name, value in state.items()}
-        taking = {name: _taking(value) for name, value in state.items()}
+        trained = {name: _taking(value) for name, value in state.items()}
         tree = flatten((way or module)(*args, **kwargs), outputs)
         results = len(outputs)
         if used is not None and chained:
@@ -153,6 +166,8 @@ def call(
         if gradient is not None:
             ends = {f"gradient of output {i}": g for i, g in enumerate(_of_outputs(outputs, gradient)) if g is not None}
             tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
+    if trial.get("derived"):
+        outputs = [output.as_subclass(Tensor) if type(output) is Derived else output for output in outputs]
     if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
         raise TypeError("an output is a subclass of torch.Tensor")
     if any(map(is_marked, (*given, *outputs))):
@@ -170,14 +185,17 @@ def call(
         above = (f"output {other}" for other in range(index) if _overlap(output, outputs[other]))
         shares[index] = shares[index] or next(above, "")
     mutated = [index for index, (new, old) in enumerate(zip(after, inputs, strict=True)) if not _same(new, old)]
+    changed = _changed(state, before)
     description = {
         "tree": tree,
         "strides": [list((output if i < results else _plain(output)).stride()) for i, output in enumerate(outputs)],
         "shares": shares,
         "mutated": mutated,
-        "changed": sorted((*_changed(state, before), *_trained_otherwise(state, taking))),
+        "changed": changed,
+        "trained": _trained_otherwise(state, trained),
     }
-    return description, values, [after[index] for index in mutated], outputs
+    left = [after[index] for index in mutated] + [state[name].detach().clone() for name in changed]
+    return description, values, left, outputs
 
 
 def _chain(used: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor]) -> None:
@@ -191,10 +209,16 @@ def _chain(used: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor
             taken.add(_storage(output))
 
 
-def _laid_out(tensor: Tensor, trial: Mapping[str, Any]) -> Tensor:
+def _laid_out(tensor: Tensor, trial: Mapping[str, Any], taking: bool) -> Tensor:
     if trial["strided"]:
         return strided(tensor)
-    return tensor.clone() if trial.get("offset") is None else offset(tensor, trial["offset"])
+    made = tensor.clone() if trial.get("offset") is None else offset(tensor, trial["offset"])
+    if taking and made.is_floating_point():
+        made = made.requires_grad_().clone()
+    if trial.get("parameters") and made.is_floating_point():
+        made = nn.Parameter(made)
+        made.grad = torch.empty_like(made)
+    return made.as_subclass(Derived) if trial.get("derived") else made
 
 
 def _of_outputs(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:
@@ -243,13 +267,13 @@ def _end(tensor: Tensor) -> int:
 
 
 def _changed(state: Mapping[str, Tensor], before: Mapping[str, Tensor]) -> list[str]:
-    return [name for name, value in state.items() if not _same(value, before[name])]
+    return sorted(name for name, value in state.items() if not _same(value, before[name]))
 
 
 def _trained_otherwise(state: Mapping[str, Tensor], before: Mapping[str, tuple[bool, Tensor | None]]) -> list[str]:
     """What takes a gradient and did not, or the other way round, or has another one."""
     pairs = ((name, *_taking(value), *before[name]) for name, value in state.items())
-    return [f"gradient of {name}" for name, takes, has, took, had in pairs if takes != took or has is not had]
+    return sorted(name for name, takes, has, took, had in pairs if takes != took or has is not had)
 
 
 def _taking(value: Tensor) -> tuple[bool, Tensor | None]:
