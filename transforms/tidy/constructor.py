@@ -91,6 +91,11 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
     definitions: dict[str, ast.stmt] = {}
     arguments: list[ast.stmt] = []  # where those of the constructor are written, in words of the source
     additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
+
+    def add(root: str, node: ast.stmt) -> None:
+        added = f"{root}, line {node.lineno}"
+        definitions[added], additions[added] = node, root
+
     for node in module.body:
         match node:
             case ast.Import() | ast.ImportFrom():
@@ -104,13 +109,18 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
                     if owners:
                         additions[name] = owners[0]
             case ast.Expr(value=ast.Call() as call) if (root := _owner(call)) in definitions:
-                added = f"{root}, line {node.lineno}"
-                definitions[added], additions[added] = node, root
+                add(root, node)
             case ast.Assign(targets=targets):
-                for target in targets:
-                    for part in walk(target):
-                        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                            definitions[part.id] = node
+                for part in (part for target in targets for part in walk(target)):
+                    match part:
+                        case ast.Name(name, ctx=ast.Store()):
+                            if (before := definitions.get(name, node)) is not node:  # what it may be made of
+                                add(name, before)
+                            definitions[name] = node
+                        case ast.Subscript(ast.Name(name), ctx=ast.Store()) if name in definitions:
+                            add(name, node)
+            case ast.AugAssign(target=ast.Name(name) | ast.Subscript(ast.Name(name))) if name in definitions:
+                add(name, node)
             case ast.AnnAssign(target=ast.Name(name), value=ast.expr()):
                 definitions[name] = node
             case ast.Expr(value=ast.Constant()):

@@ -227,6 +227,21 @@ def test_what_forward_reads_of_constants_stays() -> None:
             def forward(self, x):
                 return self.fc(self.features(x))
         """,
+        # A constant that is made in steps
+        """
+        table = torch.zeros(3, 3)
+        table[1, :2] = torch.tensor([4.0, 5.0])
+        table += 1
+        table = nn.Parameter(table * 2)
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = table
+
+            def forward(self, x):
+                return x * self.table
+        """,
         # A parametrization runs at construction
         """
         class Doubled(nn.Module):
