@@ -50,7 +50,11 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         "sizes": [_call(workload, 0) for workload in many(task.workloads)] if task.shape_general else [],
         "seed": task.first_seed >> 8,
     }
-    reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
+    try:
+        reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
+    except Rejected as rejected:
+        found = f"called {_REPEATS} times more, and for large inputs: {rejected.found}"
+        raise Rejected(rejected.reason, found) from rejected
     try:
         paths, later, raised, launched = (
             expect(reply.get(name), list) for name in ("paths", "later", "raised", "told")
@@ -68,14 +72,15 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
             raise Rejected(Reason.UNTRIED_PATH, f"launches otherwise where it is called again: {other}", trial)
     if later:
         path, launches, why = later[0]
-        other = why or (difference(launches, launched[0]) if path == paths[0] else path)
+        other = why or (difference(launches, launched[0]) if path == paths[0] else _parting(path, paths[0]))
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
     known = _flags(launch for one in launched[: len(first)] for launch in one)
     for place, workload in enumerate(beyond, len(first)):
         if paths[place] is None:
             continue
         if paths[place] not in paths[: len(first)]:
-            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {paths[place]}")
+            parting = _parting(paths[place], paths[0])
+            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {parting}")
         if new := sorted(_flags(launched[place]) - known):
             raise Rejected(Reason.UNTRIED_PATH, f"only for inputs {_shapes(workload)} gives a kernel {', '.join(new)}")
     if handled:
@@ -84,6 +89,17 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
         raise Rejected(Reason.UNTRIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
     if left:
         raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {left}")
+
+
+def _parting(path: Any, before: Any) -> str:
+    """Where one way leaves another, as the guest tells them."""
+    if not (isinstance(path, list) and isinstance(before, list)):
+        return f"{path} in place of {before}"
+    step = next((at for at, pair in enumerate(zip(path, before, strict=False)) if pair[0] != pair[1]), None)
+    if step is None:
+        more = max(path, before, key=len)[min(len(path), len(before))]
+        return f"{len(path)} steps in place of {len(before)}, {more} {'more' if len(path) > len(before) else 'less'}"
+    return f"{path[step]} in place of {before[step]}, its step {step + 1}"
 
 
 def _flags(told: Iterable[str]) -> set[str]:

@@ -61,7 +61,7 @@ def reference(task: Task = TASK) -> Any:
     return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, of_other_calls=lambda: others)
 
 
-Later = list[tuple[list[str], list[str], str]]
+Later = list[tuple[list[str] | None, list[str], str]]
 NOTHING = {"handled": "", "keeps": "", "left": ""}
 LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
 
@@ -96,12 +96,28 @@ def test_a_large_call_that_is_refused_goes_no_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "later"), [(["launch a", "zero_"], []), (["launch a"], [(["zero_"], [], "")])], ids=["large", "later"]
+    ("last", "later", "parting"),
+    [
+        (["launch a", "zero_"], [], "8]: 2 steps in place of 1, zero_ more"),
+        ([], [], "0 steps in place of 1, launch a less"),
+        (["launch a"], [(["zero_"], [], "")], "another way: zero_ in place of launch a, its step 1"),
+        (["launch a"], [(None, [], "")], "None in place of"),
+    ],
+    ids=["large", "less", "later", "no path"],
 )
-def test_another_way_was_not_tried(last: list[str], later: Later) -> None:
+def test_another_way_was_not_tried(last: list[str], later: Later, parting: str) -> None:
     with pytest.raises(Rejected) as raised:
         rehearsed(last, later)
-    assert raised.value.reason is Reason.UNTRIED_PATH and "zero_" in raised.value.evidence
+    assert raised.value.reason is Reason.UNTRIED_PATH and parting in raised.value.evidence
+
+
+def test_what_is_not_done_in_time_says_when() -> None:
+    late = Report(Status.TIMED_OUT, None, {}, "more than 60 s of CPU time", "", "", 0.0, 0.0, 0.0)
+    sandbox = Double({})
+    sandbox.report = late
+    with pytest.raises(Rejected, match=r"for large inputs: more than 60 s") as raised:
+        rehearse(reference(), [], sandbox, SETTINGS)  # type: ignore[arg-type]
+    assert raised.value.reason is Reason.TIMED_OUT
 
 
 def test_later_calls_give_launches_what_the_first_gave() -> None:
