@@ -162,6 +162,9 @@ class BatchedBuilder(InterpreterBuilder):
         result = op(decode(lhs.data, lhs.dtype), decode(rhs.data, rhs.dtype))
         return TensorHandle(result, tl.int1) if result.dtype == bool else self._value(result, lhs.dtype)
 
+    def get_bf16(self, value: float) -> TensorHandle:
+        return self._value(np.array([value]), tl.bfloat16)
+
     def unary_op(self, arg: TensorHandle, op: Callable[..., Array]) -> TensorHandle:
         return self._value(op(decode(arg.data, arg.dtype)), arg.dtype)
 
