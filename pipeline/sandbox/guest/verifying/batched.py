@@ -380,6 +380,19 @@ class BatchedBuilder(InterpreterBuilder):
         operation, sem = self.ir_rmw_op_to_interpreter_rmw_op[operation], self.ir_sem_to_interpreter_sem[sem]
         return TensorHandle(native.atomic_rmw(operation, addresses, value, active, sem), val.dtype.scalar)
 
+    def create_descriptor_reduce(
+        self, kind: Any, desc: BlockPointer, value: TensorHandle, indices: list[TensorHandle]
+    ) -> None:
+        dtype = value.dtype.scalar
+        if dtype == tl.bfloat16:
+            raise NotImplementedError("a descriptor's atomics in bfloat16")
+        of_numbers = "F" if kind.name == "ADD" and dtype.is_floating() else ""
+        unsigned = "U" if kind.name in ("MIN", "MAX") and dtype.is_int_unsigned() else ""
+        operation = getattr(ir.ATOMIC_OP, of_numbers + unsigned + kind.name)
+        ptrs, inside = desc.at(indices).materialize(list(range(len(desc.block))))
+        mask = TensorHandle(inside, tl.int1)
+        self.create_atomic_rmw(operation, ptrs, value, mask, ir.MEM_SEMANTIC.RELAXED, ir.MEM_SYNC_SCOPE.GPU)
+
     def create_atomic_cas(
         self, ptr: TensorHandle, compare: TensorHandle, val: TensorHandle, sem: Any, scope: Any
     ) -> TensorHandle:
