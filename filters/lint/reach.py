@@ -115,6 +115,10 @@ _DEFINED = frozenset(
 # Of a kernel under whatever name: set, they have another one interpreted than compiled.
 _OF_KERNELS = frozenset("arg_names configs constexprs fn kernel params pre_run_hooks raw_src run signature src".split())
 _TILING = "block_shape"  # of a tensor descriptor, which hooks of a tuner's configurations set
+_OF_KERNELS_ALONE = frozenset(
+    "arg_names cache_key create_binder device_caches is_gluon noinline pre_run_hooks preload raw_src rewrite "
+    "starting_line_number used_global_vals".split()
+)
 _ASSIGNED = frozenset("__all__ __constants__ __slots__ __version__".split())
 _ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
@@ -387,7 +391,7 @@ class _Reader:
     def _leads_on(self, node: ast.AST, start: str) -> bool:
         """Whether the name that is looked up, or one with this `start` if it is put together, is hidden."""
         if isinstance(node, ast.Constant):
-            return start in _METHODS or _is_hidden(start, "")
+            return start in _METHODS | _OF_KERNELS_ALONE or _is_hidden(start, "")
         hidden = _METHODS | _GATEWAYS | _FRAMES | _OF_KERNELS
         return start.startswith("_") or any(name.startswith(start) for name in hidden)
 

@@ -104,6 +104,7 @@ def unknown(seed: int) -> _CudaDeviceProperties:
 
 
 _MARK = "_is_on_host"
+_TOLD = (", size=", ", dtype=", ", grad_fn=", ", requires_grad=", ", tangent=")  # behind a tensor's values and device
 
 
 @contextlib.contextmanager
@@ -188,6 +189,8 @@ class _OnGpu(TorchFunctionMode):
             raise RuntimeError("CUDA error: invalid device ordinal")
         given = list(tensors_of([*args, *kwargs.values()]))
         result = func(*args, **kwargs)
+        if func is Tensor.__repr__:
+            return result if is_on_host(args[0]) else _printed(result)
         if place is None:
             place = _HOST if all(map(is_on_host, given)) else DEVICE
         elif any(result is one for one in given) and is_on_host(result) == (place.type == "cuda"):
@@ -224,6 +227,12 @@ def _asked(
         places = [1] if func is Tensor.to and len(args) > 1 else places
         args = tuple(_HOST if index in places else value for index, value in enumerate(args))
     return func, args, kwargs, device
+
+
+def _printed(text: str) -> str:
+    """A tensor as it is printed on the GPU: that it is there stands before all else that is told behind its values."""
+    start = min((place for word in _TOLD if (place := text.find(word)) >= 0), default=len(text) - 1)
+    return f"{text[:start]}, device='{DEVICE}'{text[start:]}"
 
 
 def _always(answer: Any) -> Any:

@@ -19,7 +19,7 @@ import triton.language as tl
 from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
-from triton.runtime.jit import KernelParam, mangle_type
+from triton.runtime.jit import JITFunction, KernelParam, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from . import gpu, libdevice, reductions, tuning, types
@@ -51,6 +51,10 @@ def install() -> None:
     interpreter._logical, interpreter._counted = _logical, _counted
     TensorHandle.set_attr = _promised
     InterpretedFunction.run = _run
+    # A kernel in a list is printed, and its class asked for its name, where nobody knows it for a kernel.
+    InterpretedFunction.__repr__ = lambda self: f"JITFunction({self.fn.__module__}:{self.fn.__qualname__})"
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(InterpretedFunction, name, getattr(JITFunction, name))
     InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
     tuning.install(session.unseen)
     libdevice.install(semantic)
