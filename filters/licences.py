@@ -8,8 +8,9 @@ origin no text tells cannot be caught here.
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from functools import lru_cache
@@ -26,6 +27,7 @@ _TEXT = re.compile(r"(un)?licen[cs]e(?!s)|copying|.*[-_.]licen[cs]e$", re.IGNORE
 _NOTICE = re.compile(r"notice|licen[cs]es|third[-_ ]?party", re.IGNORECASE)
 _NOT_CODE = re.compile(r"weight|model|data", re.IGNORECASE)
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA|PKG-INFO")
+_RECORD = re.compile(r"[^/]+\.dist-info/RECORD")  # what a package installed
 _LICENCE_FILES = re.compile(r"[^/]+\.dist-info/(?:licen[cs]es/)?")  # as laid out by PEP 639
 
 # Words by which a file takes back what its package grants.
@@ -108,6 +110,9 @@ def read_licences(files: Mapping[str, str]) -> Licences:
     Args:
         files: path -> text of every file for which `is_statement` holds.
     """
+    installed = sorted({path.partition("/")[0] for path in files if _METADATA.fullmatch(path) and "/" in path})
+    if len(installed) > 1:
+        return _side_by_side(files, installed)
     metadata = next((text for path, text in sorted(files.items()) if _METADATA.fullmatch(path)), "")
     texts: dict[str, list[tuple[str, str]]] = {}
     denied: list[tuple[str, str]] = []
@@ -119,8 +124,31 @@ def read_licences(files: Mapping[str, str]) -> Licences:
         elif _TEXT.match(place.name) and not _NOT_CODE.search(place.name) and text.strip():
             texts.setdefault(folder, []).append((path, text))
     package = _judge([*_texts(texts.pop("", [])), *_declared(metadata)])
-    folders = [(folder, _judge(_texts(found))) for folder, found in texts.items()]
-    return Licences(package, tuple(sorted(folders, key=lambda item: (-len(item[0]), item[0]))), tuple(denied))
+    folders = {folder: _judge(_texts(found)) for folder, found in texts.items()}
+    return Licences(package, _deepest_first(folders), tuple(denied))
+
+
+def _side_by_side(files: Mapping[str, str], installed: Sequence[str]) -> Licences:
+    """Of packages that were installed into one folder: each speaks for what its RECORD lists, and for no more."""
+    rest = read_licences({path: text for path, text in files.items() if path.partition("/")[0] not in installed})
+    folders, denied = dict(rest.folders), list(rest.denied)
+    for info in installed:
+        own = read_licences({path: text for path, text in files.items() if path.startswith(f"{info}/")})
+        denied += own.denied
+        for root in _roots(files.get(f"{info}/RECORD", "")) - {f"{info}/"}:
+            if not isinstance(folders.get(root), Objection):
+                folders[root] = own.package
+    return Licences(rest.package, _deepest_first(folders), tuple(denied))
+
+
+def _roots(record: str) -> set[str]:
+    """The folders and files at the top of what a RECORD lists; folders end with "/"."""
+    paths = [PurePosixPath(line[0]) for line in csv.reader(record.splitlines()) if line]
+    return {f"{path.parts[0]}/" if len(path.parts) > 1 else path.name for path in paths if ".." not in path.parts}
+
+
+def _deepest_first(folders: Mapping[str, Licence | Objection]) -> tuple[tuple[str, Licence | Objection], ...]:
+    return tuple(sorted(folders.items(), key=lambda item: (-len(item[0]), item[0])))
 
 
 @lru_cache(maxsize=4096)
@@ -137,7 +165,8 @@ def read_claims(claims: tuple[tuple[str, str], ...]) -> Licence | Objection:
 def is_statement(path: str) -> bool:
     """Whether a file may say something about licences: metadata, licence texts, notices."""
     name = PurePosixPath(path).name
-    return not name.endswith(".py") and bool(_METADATA.fullmatch(path) or _TEXT.match(name) or _NOTICE.match(name))
+    told = _METADATA.fullmatch(path) or _RECORD.fullmatch(path) or _TEXT.match(name) or _NOTICE.match(name)
+    return not name.endswith(".py") and bool(told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,3 +278,18 @@ def test_columns_of_a_table() -> None:
     assert claim("MIT", "LicenseRef-scancode-proprietary-license").startswith("licenses says LicenseRef")
     assert claim("MIT", "whatever you like") == "licenses is not recognised"
     assert claim() == "no licence was found"
+
+
+def test_packages_side_by_side_speak_for_their_own_files() -> None:
+    def installed(name: str, licence: str, *paths: str) -> dict[str, str]:
+        info, lines = f"{name}-1.0.dist-info", "".join(f"{path},sha256=x,1\n" for path in paths)
+        return {f"{info}/METADATA": f"License-Expression: {licence}\n", f"{info}/RECORD": f"{lines}{info}/RECORD,,\n"}
+
+    files = installed("free", "MIT", "free/net.py", "shared/a.py", "../../bin/free")
+    files |= installed("unfree", "GPL-3.0-only", "unfree/net.py", "shared/b.py", "module.py")
+    assert all(map(is_statement, files))
+    found = read_licences(files)
+    assert licence_of(found, "free/net.py") == "MIT"
+    assert [licence_of(found, path) for path in ("unfree/net.py", "shared/a.py", "module.py", "loose.py")] == [""] * 4
+    assert licence_of(read_licences(files | {"free/part/LICENSE": GPL}), "free/part/net.py") == ""
+    assert licence_of(read_licences(files | {"LICENSE": MIT}), "loose.py") == "MIT"
