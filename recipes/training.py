@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from .folder import claim, finished, last_checkpoint, save_model
 from .models import load_model, load_tokenizer, resolve
 
 _logger = logging.getLogger(__name__)
+_ENDS_AFTER = 5  # logged steps with gradients that are no numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def train_stage(name: str, ask: Ask, section: OptimiserSection, make: Callable[[
         if section.compile:
             compile_layers(model)
         trainer = make(model, tokenizer, stage)
-        for callback in (_clock(), *ask.callbacks):
+        for callback in (_clock(), skips_what_is_no_number(name), *ask.callbacks):
             trainer.add_callback(callback)
         if ask.minutes:
             trainer.add_callback(_deadline(begun + 60 * ask.minutes))
@@ -182,6 +184,35 @@ def _clock() -> Any:
             state.log_history[-1]["seconds"] = time.monotonic() - self.began if self.began else 0.0
 
     return Clock()
+
+
+def skips_what_is_no_number(stage: str) -> Any:
+    """A callback of the trainer: a step whose gradients hold NaN or infinity takes none of them.
+
+    One such step would leave no number in the model. Many in a row are no accident, and end the training.
+    """
+    import torch
+    from torch.distributed.tensor import DTensor
+    from transformers import TrainerCallback
+
+    class Skips(TrainerCallback):
+        in_a_row = 0
+
+        def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+            norm = torch.nn.utils.get_total_norm(gradients)
+            broken = ~torch.isfinite(norm.full_tensor() if isinstance(norm, DTensor) else norm)
+            for gradient in gradients:  # nobody waits for the GPU to know whether
+                (gradient.to_local() if isinstance(gradient, DTensor) else gradient).masked_fill_(broken, 0.0)
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if logs and "grad_norm" in logs:
+                self.in_a_row = 0 if math.isfinite(logs["grad_norm"]) else self.in_a_row + 1
+            if self.in_a_row == _ENDS_AFTER:
+                told = f"no gradients of the {_ENDS_AFTER} steps up to {state.global_step} are numbers"
+                raise UserError(f"{told}: lower {stage}.learning_rate; the same command goes on from its checkpoint")
+
+    return Skips()
 
 
 def _deadline(end: float) -> Any:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from transformers import AutoModelForCausalLM, TrainerCallback
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.schema.errors import UserError
@@ -15,7 +19,7 @@ from kernelquarry.recipes.curves import series
 from kernelquarry.recipes.data import sft_rows
 from kernelquarry.recipes.folder import last_checkpoint
 from kernelquarry.recipes.sft import train
-from kernelquarry.recipes.training import Ask
+from kernelquarry.recipes.training import Ask, skips_what_is_no_number
 
 
 def history(stage: Path) -> list[dict[str, float]]:
@@ -96,6 +100,28 @@ def test_another_recipe_does_not_go_on(dataset: Path, recipe_file: str, tmp_path
     train(Ask(load_recipe(recipe_file, ("sft.steps=1",)), str(dataset), tmp_path / "out"))
     with pytest.raises(UserError, match=r"recipe\.sft\.steps \(1, not 6\)"):
         train(Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out"))
+
+
+def test_a_step_whose_gradients_are_no_numbers_is_left_out(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    class Breaks(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            weight = next(model.parameters())
+            weight.register_hook(lambda gradient: gradient * (math.nan if state.global_step == 1 else 1.0))
+
+    trained = train(Ask(load_recipe(recipe_file), str(dataset), tmp_path, callbacks=(Breaks(),)))
+    steps = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
+    norms = [step["grad_norm"] for step in steps if "grad_norm" in step]
+    assert sum(map(math.isnan, norms)) == 1 < len(norms)
+    weights = AutoModelForCausalLM.from_pretrained(trained.model).parameters()
+    assert all(weight.isfinite().all() for weight in weights)
+
+
+def test_gradients_that_stay_no_numbers_end_a_training() -> None:
+    skips, state = skips_what_is_no_number("grpo"), SimpleNamespace(global_step=9)
+    for norm in (math.nan, math.nan, math.nan, math.nan, 1.0, math.inf, math.inf, math.inf, math.inf):
+        skips.on_log(None, state, None, {"grad_norm": norm})
+    with pytest.raises(UserError, match=r"steps up to 9 are numbers: lower grpo\.learning_rate"):
+        skips.on_log(None, state, None, {"grad_norm": math.nan})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Sums of blocks of rows are added to the output by its descriptor, which leaves out what is beyond its end."""
+"""Sums of blocks of rows are added to the output by its descriptor, which leaves out what is beyond its end.
+
+The end is that of sixteen bytes: a GPU adds its zeros to whatever else lies in the last of them.
+"""
 
 import torch.nn as nn
 import triton
@@ -17,7 +20,7 @@ def column_sums(x_ptr, out, rows, columns, BM: tl.constexpr, BN: tl.constexpr):
 class ModelNew(nn.Module):
     def forward(self, x):
         rows, columns = x.shape
-        out = x.new_zeros(columns)
-        described = TensorDescriptor(out, [columns], [1], [32])
+        out = x.new_zeros(triton.cdiv(columns, 4) * 4)
+        described = TensorDescriptor(out, [len(out)], [1], [32])
         column_sums[(triton.cdiv(rows, 16), triton.cdiv(columns, 32))](x, described, rows, columns, BM=16, BN=32)
-        return out
+        return out[:columns]
