@@ -120,9 +120,19 @@ class BlockPointer:
     def at(self, offsets: list[TensorHandle]) -> BlockPointer:
         return BlockPointer(self.base, self.shape, self.strides, offsets, self.block, self.padding)
 
+    def written(self) -> BlockPointer:
+        """What a GPU writes through a descriptor of this shape: rows end where their last sixteen bytes do."""
+        unit = max(1, _ALIGNED // self.size)
+        end = TensorHandle(-(-self.shape[-1].data // unit) * unit, self.shape[-1].dtype)
+        return BlockPointer(self.base, [*self.shape[:-1], end], self.strides, self.offsets, self.block, self.padding)
+
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return max(1, self.base.get_element_ty().primitive_bitwidth // 8)
+
     def materialize(self, checked: list[int]) -> tuple[TensorHandle, Array]:
-        rank = len(self.block)
-        size = max(1, self.base.get_element_ty().primitive_bitwidth // 8)
+        rank, size = len(self.block), self.size
         column = (slice(None),) + (None,) * rank
         addresses, inside = self.base.data[column], np.ones((1,) * (rank + 1), dtype=bool)
         for axis, length in enumerate(self.block):
@@ -340,11 +350,11 @@ class BatchedBuilder(InterpreterBuilder):
     def create_make_tensor_descriptor(
         self, base: TensorHandle, shape: Any, strides: Any, block: Any, is_signed: bool, padding: Any = None
     ) -> BlockPointer:
-        size = base.get_element_ty().primitive_bitwidth // 8
-        starts = [base.data, *(stride.data * size for stride in strides[:-1])]
+        made = BlockPointer(base, shape, strides, [], block, padding)
+        starts = [base.data, *(stride.data * made.size for stride in strides[:-1])]
         if any((start.astype(np.int64) % _ALIGNED).any() for start in starts):
             raise ValueError(f"a tensor descriptor's base and rows must be at multiples of {_ALIGNED} bytes")
-        return BlockPointer(base, shape, strides, [], block, padding)
+        return made
 
     def create_descriptor_load(
         self, desc: BlockPointer, indices: list[TensorHandle], cache: Any, eviction: Any
@@ -354,7 +364,8 @@ class BatchedBuilder(InterpreterBuilder):
         )
 
     def create_descriptor_store(self, desc: BlockPointer, value: TensorHandle, indices: list[TensorHandle]) -> None:
-        self.create_tensor_pointer_store(desc.at(indices), value, list(range(len(desc.block))), None, None)
+        written = desc.at(indices).written()
+        self.create_tensor_pointer_store(written, value, list(range(len(desc.block))), None, None)
 
     # -- atomics: done once for each program, also where all programs hold the same address ---------
     def begin(self) -> None:
@@ -389,7 +400,7 @@ class BatchedBuilder(InterpreterBuilder):
         of_numbers = "F" if kind.name == "ADD" and dtype.is_floating() else ""
         unsigned = "U" if kind.name in ("MIN", "MAX") and dtype.is_int_unsigned() else ""
         operation = getattr(ir.ATOMIC_OP, of_numbers + unsigned + kind.name)
-        ptrs, inside = desc.at(indices).materialize(list(range(len(desc.block))))
+        ptrs, inside = desc.at(indices).written().materialize(list(range(len(desc.block))))
         mask = TensorHandle(inside, tl.int1)
         self.create_atomic_rmw(operation, ptrs, value, mask, ir.MEM_SEMANTIC.RELAXED, ir.MEM_SYNC_SCOPE.GPU)
 
