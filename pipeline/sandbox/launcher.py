@@ -30,6 +30,7 @@ _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",  # sets have one order, in every run
     "PYTHONUNBUFFERED": "1",  # what was printed before a crash is seen
     "OMP_NUM_THREADS": "1",
+    "OMP_THREAD_LIMIT": "1",  # also of what asks for two, to see what is done where there are some
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -49,7 +49,10 @@ class Once:
 def call_once(
     calls: Sequence[Once], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
-    """What the guest `mutants` says of each call, nothing of any if it has no proper reply, and the tensors."""
+    """What the guest `mutants` says of each call, nothing of any if that took too long or too much, and the tensors.
+
+    Raises: Rejected: the candidate ends its guest.
+    """
     request = describe(reference.task, reference.trials)
     request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
     asked = any("keywords" in call.elsewhere for call in calls)
@@ -58,6 +61,8 @@ def call_once(
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
     report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
+    if report.status is Status.CRASHED:
+        raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
     runs = (report.reply or {}).get("runs")
     if not isinstance(runs, list) or len(runs) != len(calls) or not all(isinstance(run, dict) for run in runs):
         return [{} for _ in calls], {}

@@ -58,8 +58,12 @@ def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> No
 
 
 def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
-    check("evil", "exits", sandbox)
     check("evil", "does_not_import", sandbox)
+
+
+def test_who_ends_the_guest_is_rejected(sandbox: Sandbox) -> None:
+    with pytest.raises(Rejected, match="called once more"):
+        check("evil", "exits", sandbox)
 
 
 @pytest.mark.parametrize("name", ["lock_around_a_sum", "gelu_pruned_configurations", "two_outputs_in_one_buffer"])
