@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from .observation import Observation
+from .protocol import octets
 
 torch.set_num_threads(1)  # of the host: records are judged side by side, and their tensors are small
 
@@ -106,11 +107,7 @@ def same_bytes(left: Observation, right: Observation) -> bool:
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:
-    return left.dtype == right.dtype and left.shape == right.shape and torch.equal(_bits(left), _bits(right))
-
-
-def _bits(value: Tensor) -> Tensor:
-    return value.contiguous().reshape(-1).view(torch.uint8)
+    return left.dtype == right.dtype and left.shape == right.shape and torch.equal(octets(left), octets(right))
 
 
 class Yardstick:

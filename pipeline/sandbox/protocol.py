@@ -155,8 +155,13 @@ def _flat(name: str, tensor: torch.Tensor) -> torch.Tensor:
         raise ProtocolError(f"{name} has no plain memory: {tensor.layout}, {tensor.dtype}, {tensor.device}")
     if tensor.dim() > MAX_DIMENSIONS:
         raise ProtocolError(f"{name} has {tensor.dim()} dimensions, over the limit of {MAX_DIMENSIONS}")
-    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    return plain.reshape(-1).view(torch.uint8) if plain.numel() else torch.empty(0, dtype=torch.uint8)
+    return octets(tensor.detach().cpu().resolve_conj().resolve_neg())
+
+
+def octets(value: torch.Tensor) -> torch.Tensor:
+    """The values of a tensor as a vector of bytes, in C order; its own memory, where that is contiguous."""
+    flat = value.contiguous().as_strided((value.numel(),), (1,))  # a single element is contiguous with any stride
+    return flat.view(torch.uint8) if value.numel() else torch.empty(0, dtype=torch.uint8)
 
 
 def read(fd: int, nonce: bytes) -> tuple[dict[str, Any], Tensors]:

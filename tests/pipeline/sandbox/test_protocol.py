@@ -60,6 +60,7 @@ def test_tensors_that_are_views_are_sent_by_value(fd: int) -> None:
     given = {
         "transposed": base.t(),
         "strided": base[:, ::2],
+        "one element": torch.empty_like(base[:1, 0]).copy_(base[:1, 0]),
         "expanded": base[0].expand(5, 4),
         "grad": base.clone().requires_grad_(),
         "conjugate": torch.tensor([1 + 2j]).conj(),

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from ...protocol import octets
 from ..load import load_source
 from ..trees import fill, flatten
 from .gpu import is_marked, is_on_host
@@ -80,8 +81,7 @@ def _digest(value: Tensor) -> dict[str, Any]:
 
 def sha256(value: Tensor) -> str:
     """Of the values, wherever they are: a constructor may have put itself on a GPU."""
-    flat = value.detach().cpu().contiguous().reshape(-1)
-    return hashlib.sha256(flat.view(torch.uint8).numpy().tobytes() if value.numel() else b"").hexdigest()
+    return hashlib.sha256(octets(value.detach().cpu()).numpy().tobytes()).hexdigest()
 
 
 def _name(dtype: torch.dtype) -> str:
