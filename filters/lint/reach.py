@@ -115,6 +115,7 @@ _DEFINED = frozenset(
 # Of a kernel under whatever name: set, they have another one interpreted than compiled.
 _OF_KERNELS = frozenset("arg_names configs constexprs fn kernel params pre_run_hooks raw_src run signature src".split())
 _TILING = "block_shape"  # of a tensor descriptor, which hooks of a tuner's configurations set
+# Names that kernels have and little else, so that naming one is enough wherever it stands in a look-up.
 _OF_KERNELS_ALONE = frozenset(
     "arg_names cache_key create_binder device_caches is_gluon noinline pre_run_hooks preload raw_src rewrite "
     "starting_line_number used_global_vals".split()

@@ -86,9 +86,11 @@ class Source:
         target = node.targets[0]
         if len(node.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(node.value, ast.Attribute):
             return ""
-        names = [each for each in self.nodes if isinstance(each, ast.Name) and each.id == target.id]
         path = _path(node.value, paths)
-        return path if is_module(path) and sum(not isinstance(each.ctx, ast.Load) for each in names) == 1 else ""
+        if not is_module(path):
+            return ""
+        names = [each for each in self.nodes if isinstance(each, ast.Name) and each.id == target.id]
+        return path if sum(not isinstance(each.ctx, ast.Load) for each in names) == 1 else ""
 
     @cached_property
     def _unbound(self) -> set[str]:

@@ -43,6 +43,8 @@ _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most m
 # What forward raises where the constructor was not given something, and where it was given a class for a layer.
 _LEFT_OUT = r"NoneType|'Model' object has no attribute|(should|must) be (defined|given|set|specified|provided)"
 _CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
+# Where it calls the items of a list that it was given, and where it calls what it was given as another layer than the
+# one that it was given.
 _LAYERS = r"'(int|str|list)' object is not callable"
 _PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object is not (iterable|subscriptable)"
 _Found: TypeAlias = tuple[Construction, Caller, Guess]

@@ -85,10 +85,10 @@ INSTANCE_STYLES = (Style(instances=True), Style(32, 32, 32, 32, instances=True))
 _PART = "type('Part', (nn.Module,), {'forward': lambda self, *args, **named: %s})()"
 _CHANGED = "nn.functional.gelu([*args, *named.values()][0])"
 PART_STYLES = (Style(part=_PART % _CHANGED), Style(32, 32, 32, 32, part=_PART % _CHANGED))
-# For modules that call the items of a list as layers.
-LAYERS_STYLES = (Style(items="nn.Linear(<dim>, <dim>)"), Style(items="nn.GELU()"))
 _PAIR = _PART % f"({_CHANGED}, None)"
 PAIR_STYLES = (Style(part=_PAIR), Style(32, 32, 32, 32, part=_PAIR))
+# For modules that call the items of a list as layers.
+LAYERS_STYLES = (Style(items="nn.Linear(<dim>, <dim>)"), Style(items="nn.GELU()"))
 # For modules that are too big in other styles: one layer of each, and narrow ones.
 LEAN_STYLES = (
     Style(depth=1, large=16),
