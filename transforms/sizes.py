@@ -16,6 +16,7 @@ _LONG = 1031  # a prime, above the block that most kernels have where a row is l
 _IMAGE = 4  # axes of a batch of images
 _MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
+_MOST_ROUNDED = 1 << 20  # of a lengthened one's that is rounded up
 _MANY = 24  # sizes of one kind
 _LARGE = 1 << 25  # elements of a large call's tensors
 _WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
@@ -104,9 +105,9 @@ def many(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
-    """A call in which each free size lies, by factors, a share of the way from 4 to a thousand, and one in which each
-    is a power of two, from 128 to 512; of those that are too much together, the last ones are not. None if no size is
-    free. Halves of 3 would be 2 and 1, which is broadcast."""
+    """A call in which each free size lies, by factors, a share of the way from 4 to a thousand; one in which each is a
+    power of two, from 128 to 512; of those that are too much together, the last ones are not; and one in which all are
+    the same power of two. None if no size is free. Halves of 3 would be 2 and 1, which is broadcast."""
     free = free_sizes(workloads)
     uneven = [_between(4, _LONG, share) for share in shares]
     even = [128 << int(3 * share) for share in shares]
@@ -116,6 +117,8 @@ def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[W
         for size, n in zip(free, sizes, strict=True):
             setting = setting | {size: n} if _fits(workloads, setting | {size: n}) else setting
         settings.append(setting)
+    alike = (dict.fromkeys(free, n) for n in (512, 256, 128, 64))
+    settings += [setting for setting in alike if len(free) > 1 and _fits(workloads, setting)][:1]
     return [resized(workloads, setting) for setting in settings] if free else []
 
 
@@ -133,6 +136,23 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int)
         calls.append(resized(workloads, setting))
         left = [(size, n) for size, n in left if taken.get(size) != n]
     return calls
+
+
+def above(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
+    """At most so many calls in which the first tensor with a free size has just more elements than a number has, of the
+    numbers that are too many for other calls: one free size is made that long, the first of that tensor."""
+    sizes, free, calls = _sizes(workloads), set(free_sizes(workloads)), list[Workload]()
+    long = next((size for size in sizes.values() if size in free), None)
+    if long is None:
+        return []
+    tensor = next(tensor for (tensor, _), size in sizes.items() if size == long)
+    for n in numbers:
+        setting = {size: size[-1] for size in free}
+        one, two = (math.prod(resized(workloads, setting | {long: k}).tensors[tensor].shape) for k in (1, 2))
+        call = resized(workloads, setting | {long: n // (two - one) + 2})
+        if n > _MOST_LONG and count_elements(call) <= _WIDE:
+            calls.append(call)
+    return calls[:most]
 
 
 def oblong(workloads: Sequence[Workload], call: Workload) -> Workload | None:
@@ -170,13 +190,35 @@ def wide(workloads: Sequence[Workload]) -> Workload | None:
     return resized(workloads, setting)
 
 
-def large(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls with over 32 million elements, each by one free size."""
-    calls, others = [], {size: size[-1] for size in free_sizes(workloads)}
+def square(workloads: Sequence[Workload]) -> Workload | None:
+    """A call with over 8 million elements, in which all free sizes are the same odd number; None if one or none is
+    free."""
+    free, n = free_sizes(workloads), 1
+    while len(free) > 1 and count_elements(resized(workloads, dict.fromkeys(free, n))) < _WIDE:
+        n = 2 * n + 1
+    return resized(workloads, dict.fromkeys(free, n)) if len(free) > 1 else None
+
+
+def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workload | None:
+    """The call with each free size rounded up to a multiple of `unit`, for what takes no others; None if that is too
+    much."""
+    sizes, free = _sizes(workloads), set(free_sizes(workloads))
+    given = {size: call.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
+    found = resized(workloads, {size: _up(n, unit) for size, n in given.items()})
+    return found if count_elements(found) <= _MOST_ROUNDED else None
+
+
+def large(workloads: Sequence[Workload], unit: int = 1) -> list[Workload]:
+    """Calls with over 32 million elements, each by one free size; sizes are multiples of `unit`."""
+    calls, others = [], {size: _up(size[-1], unit) for size in free_sizes(workloads)}
     for size in others:
         one, two = (count_elements(resized(workloads, others | {size: n})) for n in (1, 2))
-        calls.append(resized(workloads, others | {size: _LARGE // (two - one) + 2}))
+        calls.append(resized(workloads, others | {size: _up(_LARGE // (two - one) + 2, unit)}))
     return calls
+
+
+def _up(n: int, unit: int) -> int:
+    return -(-n // unit) * unit
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:

@@ -23,10 +23,12 @@ from .source import Source, is_module, root
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
     "operator typing warnings torch torch.amp torch.nn torch.nn.functional torch.nn.init torch.nn.parameter "
-    "torch.nn.utils torch.nn.utils.parametrize torch.autograd torch.autograd.function torch.cuda.amp triton "
-    "triton.language triton.language.extra triton.language.math triton.language.extra.libdevice "
+    "torch.nn.utils torch.nn.utils.parametrizations torch.nn.utils.parametrize torch.autograd torch.autograd.function "
+    "torch.cuda.amp triton triton.language triton.language.extra triton.language.math triton.language.extra.libdevice "
     "triton.language.extra.cuda triton.language.extra.cuda.libdevice triton.tools.tensor_descriptor".split()
 )
+# Further parts of torch: of others, what they import for themselves leads anywhere.
+_PARTS = frozenset("torch.cuda torch.fft torch.linalg torch.nn.modules torch.special torch.version".split())
 # Of modules of the standard library, what neither evaluates text nor sets what others share.
 _OFFERED = {
     "__future__": frozenset({"annotations"}),
@@ -39,7 +41,8 @@ _OFFERED = {
     "functools": frozenset("cache cached_property lru_cache partial partialmethod reduce wraps".split()),
     "warnings": frozenset("catch_warnings filterwarnings simplefilter warn".split()),
 }
-_EVALUATING = frozenset("ForwardRef evaluate_forward_ref get_type_hints".split())  # of typing: text becomes code
+# Of typing: where text becomes code, and what remembers functions for all.
+_TYPING = frozenset("ForwardRef evaluate_forward_ref get_type_hints clear_overloads get_overloads overload".split())
 # Attributes that lead from a module to one that is not on the list, whatever they are looked up on.
 _GATEWAYS = frozenset(
     "atexit asyncio builtins concurrent ctypes ctypeslib faulthandler gc importlib inspect io linecache marshal mmap "
@@ -56,6 +59,8 @@ _LEFT_THERE = (sys.stdlib_module_names | {"container_abcs", "np", "numpy"}) - {"
 # Parts of torch and Triton that run code, read memory, change what all share, or tell where they run.
 _WITHHELD = {
     "torch": frozenset(
+        "GRID_SAMPLE_INTERPOLATION_MODES GRID_SAMPLE_PADDING_MODES common_args common_notes factory_common_args "
+        "multi_dim_common reproducibility_notes sparse_support_notes tf32_notes default_generator kineto_available "
         "accelerator ao backends classes compile compiler distributed export from_dlpack from_file from_numpy "
         "frombuffer func futures fx get_device_module hub import_ir_module jit library load monitor mps mtia "
         "multiprocessing onnx "
@@ -76,14 +81,21 @@ _WITHHELD = {
     "operator": frozenset("attrgetter methodcaller".split()),
     "": frozenset[str](),
 }
+# Classes that torch itself has for all; the others there are parts of it, in which one could count unseen.
+_CLASSES = frozenset("Generator OutOfMemoryError Size SymBool SymFloat SymInt Tensor".split())
 # Of a tensor: its values, unseen, or where they are; of a value in a kernel: what stands for it while it is compiled.
-_METHODS = frozenset("apply_ cache_info data_ptr handle map_ map2_ set_ storage storage_type untyped_storage".split())
+_METHODS = frozenset(
+    "apply_ cache_info data_ptr handle initial_seed map_ map2_ set_ set_state storage storage_type "
+    "untyped_storage".split()
+)
+# Of a module, whatever it calls itself: what others hang on it, or make of it.
+_OF_MODULES = re.compile(r"_\w*hooks\w*|_(compiled_)?call_impl|_slow_forward|_backward_\w+|_version|_is_\w+_hook")
 _OF_TENSORS = frozenset("_cdata _typed_storage _use_count _version".split())  # whatever `self` is
 # Of torch: what sets, or tells, how it was built and what it does for all.
 _SETTINGS = tuple(
     "autocast_decrement autocast_increment cudnn_ get_autocast has_ init_ is_anomaly is_autocast is_warn set_".split()
 )
-_HARMLESS_SETTINGS = frozenset({"set_grad_enabled"})
+_HARMLESS_SETTINGS = frozenset({"set_device", "set_grad_enabled"})  # the first is of `torch.cuda` alone
 # What guests answer of a GPU that they do not have; all else there could tell one from another.
 _ANSWERED = frozenset(
     "amp current_device device device_count device_of empty_cache get_device_capability get_device_name "
@@ -102,8 +114,11 @@ _BUILTINS = frozenset(
     "__import__ breakpoint compile delattr dir eval exec globals hash id locals memoryview open vars".split()
 )
 _DECORATING_KERNELS = frozenset(("triton.autotune", "triton.heuristics", "triton.jit"))
-# Arguments that a check has no use for: a clock that only a tuner asks, warnings with the names of their files.
-_NOT_GIVEN = {"triton.autotune": "do_bench", "warnings.catch_warnings": "record"}
+# Arguments that a check has no use for: a clock that only a tuner asks, warnings with the names of their files, what is
+# called where a kernel is compiled, and that a class is from elsewhere, where nobody would look into it.
+_NOT_GIVEN = {"triton.autotune": "do_bench", "warnings.catch_warnings": "record", "collections.namedtuple": "module"}
+_NOT_GIVEN |= {"triton.jit": "repr"}
+_NOT_GIVEN |= {f"enum.{kind}": "module" for kind in ("Enum", "Flag", "IntEnum", "IntFlag", "StrEnum")}
 # Each sets attributes of what it decorates, so that is a definition in the file.
 _DECORATORS = frozenset(("dataclasses.dataclass", "functools.wraps"))
 _HOOK = re.compile(r"_?register_(?!load_state_dict|state_dict)\w*hook")
@@ -123,6 +138,7 @@ _OF_KERNELS_ALONE = frozenset(
 _ASSIGNED = frozenset("__all__ __constants__ __slots__ __version__".split())
 _ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
+_IN_ORDER = frozenset("dict enumerate filter fromkeys iter join list map next reversed tuple zip".split())
 # Each has variables of its own.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*_COMPREHENSIONS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -155,6 +171,8 @@ class _Reader:
         yield from self._kernels_twice()
         yield from self._globals_of_kernels()
         for node in self._nodes:
+            if self._takes_an_order(node):
+                yield node, Rule.HIDDEN_NAME, f"goes through a set, which has no order: {ast.unparse(node)}"
             if isinstance(node, ast.Attribute):
                 yield from ((node, rule, what) for rule, what in self._attribute(node))
             elif isinstance(node, ast.Name):
@@ -165,6 +183,8 @@ class _Reader:
                 yield from ((node, rule, what) for rule, what in self._call(node))
             elif isinstance(node, ast.FormattedValue) and self._is_function(node.value):
                 yield node, Rule.HIDDEN_NAME, ast.unparse(node.value)
+            elif isinstance(node, ast.NamedExpr) and self._is_asserted(node):
+                yield node, Rule.HIDDEN_NAME, f"sets a name in an assertion, which need not run: {ast.unparse(node)}"
             elif isinstance(node, ast.MatchClass) and node.kwd_attrs:
                 yield node, Rule.BY_NAME, f"matches attributes: {ast.unparse(node)}"
 
@@ -187,8 +207,8 @@ class _Reader:
         return modules, shared
 
     def _named_otherwise(self) -> set[str]:
-        """Kernels, and all names that are bound to something that names one."""
-        found = set(self._kernels)
+        """Names and attributes that are given something that names a kernel, as they are written."""
+        found = set[str]()
         bound = [
             node for node in self._nodes if isinstance(node, (ast.Assign, ast.For, ast.NamedExpr, ast.comprehension))
         ]
@@ -196,12 +216,36 @@ class _Reader:
             known = len(found)
             for node in bound:
                 value = node.value if isinstance(node, (ast.Assign, ast.NamedExpr)) else node.iter
-                if not _holds(value, found):
+                if not self._holds(value, found):
                     continue
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    found |= {item.id for item in ast.walk(target) if isinstance(item, ast.Name)}
+                    found |= _written(target)
             if len(found) == known:
                 return found
+
+    def _holds(self, node: ast.AST, names: set[str]) -> bool:
+        """Whether a kernel, one of the names, or something that has it as an item, could be the value of `node`: no
+        launch, and no function that is called with it."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self._is_kernel(node, names)
+        inner: list[ast.AST] = []
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            inner = list(node.elts)
+        elif isinstance(node, ast.Dict):
+            inner = list(node.values)
+        elif isinstance(node, ast.IfExp):
+            inner = [node.body, node.orelse]
+        elif isinstance(node, (ast.Subscript, ast.Starred)):
+            inner = [node.value]
+        elif isinstance(node, ast.BoolOp):
+            inner = list(node.values)
+        return any(self._holds(item, names) for item in inner)
+
+    def _is_kernel(self, node: ast.Name | ast.Attribute, names: set[str]) -> bool:
+        """Whether it is one, or has one of the other names; a variable of a function may be called as a kernel is."""
+        if ast.unparse(node) in names:
+            return True
+        return isinstance(node, ast.Name) and node.id in self._kernels and not self._is_local(node)
 
     def _imports_off_the_list(self) -> Iterator[Found]:
         for node in self._imports:
@@ -213,6 +257,7 @@ class _Reader:
                 origin = _origin(node.module or "")
                 hidden = [name for name in names if name not in whole and _is_hidden(name, origin)]
                 hidden += [name for name in names if _is_withheld(node.module or "", name)]
+                hidden += [name for name in names if _is_internal(node.module or "", name)]
                 if node.module not in _OFFERED:
                     hidden += [name for name in names if name in _LEFT_THERE and name not in whole]
                 hidden = [name for name in hidden if f"{node.module}.{name}" not in _EXCEPTIONS]
@@ -235,9 +280,8 @@ class _Reader:
     def _kernels_twice(self) -> Iterator[Found]:
         """A kernel that is not the only one of its name, or not there in every run."""
         top = [node for node in self._tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
-        bound = [node.name for node in top] + [
-            node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        ]
+        stored = [node for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        bound = [node.name for node in top] + [node.id for node in stored if not self._is_local(node)]
         for name, kernel in self._kernels.items():
             if kernel not in top or bound.count(name) > 1:
                 yield kernel, Rule.KERNEL_TOUCHED, f"defines the kernel {name} under a condition or twice"
@@ -257,11 +301,11 @@ class _Reader:
             whole = parent
         if self._path(whole) in _EXCEPTIONS:
             return
-        if _is_hidden(node.attr, self._shared.get(owner, "")) and not self._is_own(node):
-            yield Rule.HIDDEN_NAME, ast.unparse(node)
-        if _is_withheld(self._path(node.value), node.attr):
-            yield Rule.HIDDEN_NAME, ast.unparse(node)
         path = self._path(node)
+        if _is_hidden(node.attr, self._shared.get(owner, "")) and not self._is_own(node) and path not in _IMPORTS:
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if _is_withheld(self._path(node.value), node.attr) or _is_internal(self._path(node.value), node.attr):
+            yield Rule.HIDDEN_NAME, ast.unparse(node)
         left_there = node.attr in _LEFT_THERE and path not in _IMPORTS and self._path(node.value) not in ("", *_OFFERED)
         if left_there or path == "torch.nn.functional.math":
             yield Rule.HIDDEN_NAME, ast.unparse(node)
@@ -284,12 +328,20 @@ class _Reader:
         anew = path in _IMPORTS and self._source.names_anew(self._parents[node])
         if whole is node and is_module(path) and not anew:
             yield Rule.HIDDEN_NAME, f"passes the module {path} on"
+        if whole is not node and is_module(path) and path not in _IMPORTS | _PARTS:
+            yield Rule.HIDDEN_NAME, path
         if whole is node and self._is_of_kernels(path, node):
             yield Rule.HIDDEN_NAME, f"uses {path} outside of kernels"
         if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):
             yield Rule.SETS_SHARED, f"sets {ast.unparse(node)}"
-        if isinstance(node.value, ast.Name) and node.value.id in self._kernels:
+        if isinstance(node.value, ast.Name) and self._is_kernel(node.value, set()):
             yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(node)}"
+        if isinstance(node.ctx, ast.Load) and self._looks_into_kernel(node):
+            yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(self._parents[node])}"
+
+    def _looks_into_kernel(self, node: ast.Name | ast.Attribute) -> bool:
+        looks = self._is_kernel(node, self._other_names) and _looks_into(node, self._parents[node])
+        return looks and not self._in_kernel(node)
 
     def _decorates(self, node: ast.AST) -> bool:
         """Whether what `node` names, or its call, decorates a definition."""
@@ -311,8 +363,11 @@ class _Reader:
             base = node.value
             above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
             mine = root(base) not in self._shared
-            return (node.attr == "__name__" and mine) or (above and node.attr in ("__init__", "__new__"))
+            named = node.attr == "__class__" and getattr(self._parents[node], "attr", "") == "__name__"
+            return ((node.attr == "__name__" or named) and mine) or (above and node.attr in ("__init__", "__new__"))
         if node.attr in _OF_TENSORS:
+            return False
+        if _OF_MODULES.fullmatch(node.attr) or root(node) in self._made:
             return False
         return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "ctx", *self._classes)
 
@@ -342,7 +397,7 @@ class _Reader:
     def _name(self, node: ast.Name) -> Iterator[tuple[Rule, str]]:
         parent = self._parents[node]
         if isinstance(node.ctx, ast.Load):
-            if node.id in _BUILTINS or (node.id.startswith("__") and not _asks_for_main(parent)):
+            if node.id in _BUILTINS or (node.id.startswith("__") and not self._asks_for_main(parent)):
                 yield Rule.HIDDEN_NAME, node.id
             called = isinstance(parent, ast.Call) and parent.func is node
             if node.id in _BY_NAME and not called:
@@ -360,7 +415,7 @@ class _Reader:
                 yield Rule.HIDDEN_NAME, f"passes the module {node.id} on"
             if node.id in self._kernels and isinstance(parent, ast.Call) and not called and not root(parent.func):
                 yield Rule.KERNEL_TOUCHED, f"passes the kernel {node.id} on"
-            if node.id in self._other_names and _looks_into(node, parent) and not self._in_kernel(node):
+            if self._looks_into_kernel(node):
                 yield Rule.KERNEL_TOUCHED, f"looks into the kernel: {ast.unparse(parent)}"
         elif _is_dunder(node.id) and node.id not in _ASSIGNED:
             yield Rule.SPECIAL_METHOD, f"sets {node.id}"
@@ -382,6 +437,8 @@ class _Reader:
                 yield Rule.BY_NAME, ast.unparse(node)
         if any(keyword.arg == _NOT_GIVEN.get(self._path(node.func), "") for keyword in node.keywords):
             yield Rule.HIDDEN_NAME, ast.unparse(node)
+        if _last_name(node.func) == "autocast" and not _is_off(node):
+            yield Rule.HIDDEN_NAME, f"has PyTorch compute in other dtypes: {ast.unparse(node)}"
         if name == "type" and len(node.args) + len(node.keywords) != 1 and not _is_plain_class(node):
             yield Rule.SPECIAL_METHOD, f"makes a class without a statement: {ast.unparse(node)}"
         if name == "type" and not isinstance(self._parents[node], (ast.Compare, ast.Call, ast.Attribute)):
@@ -395,6 +452,18 @@ class _Reader:
             return start in _METHODS | _OF_KERNELS_ALONE or _is_hidden(start, "")
         hidden = _METHODS | _GATEWAYS | _FRAMES | _OF_KERNELS
         return start.startswith("_") or any(name.startswith(start) for name in hidden)
+
+    def _asks_for_main(self, parent: ast.AST) -> bool:
+        """`if __name__ == "__main__":`"""
+        against = parent.comparators[0] if isinstance(parent, ast.Compare) else None
+        asked = isinstance(against, ast.Constant) and against.value == "__main__"
+        branch = self._parents[parent]
+        return asked and isinstance(branch, ast.If) and not _bound_in(branch) & self._read_outside(branch)
+
+    def _read_outside(self, branch: ast.AST) -> set[str]:
+        inside = set(ast.walk(branch))
+        names = (node for node in self._nodes if isinstance(node, ast.Name) and node not in inside)
+        return {node.id for node in names if isinstance(node.ctx, ast.Load) and not self._is_local(node)}
 
     def _is_function(self, node: ast.AST) -> bool:
         """Whether it is one, or a method, of a module that is imported: what is printed of it is where it is."""
@@ -420,6 +489,35 @@ class _Reader:
         parent = self._parents[node]
         parent = self._parents[parent] if isinstance(parent, ast.keyword) else parent
         return not (isinstance(parent, ast.Call) and (parent.func is node or isinstance(parent.func, ast.Subscript)))
+
+    def _takes_an_order(self, node: ast.AST) -> bool:
+        """Whether it goes through a set of texts, whose order is another in each process."""
+        if not isinstance(node, (ast.Name, ast.Attribute, ast.Set, ast.SetComp, ast.Call)):
+            return False
+        if not _is_set(node) and ast.unparse(node) not in self._sets:
+            return False
+        parent = self._parents[node]
+        if isinstance(parent, ast.Attribute):
+            return parent.attr == "pop"
+        if isinstance(parent, (ast.For, ast.comprehension)):
+            kept = isinstance(self._parents[parent], ast.SetComp)
+            return parent.iter is node and not kept
+        if isinstance(parent, ast.Call):
+            by_key = any(keyword.arg == "key" for keyword in parent.keywords)  # by which several may be alike
+            among = by_key and _last_name(parent.func) in ("max", "min", "sorted")
+            return node in parent.args and (among or _last_name(parent.func) in _IN_ORDER)
+        return isinstance(parent, ast.Starred) or (isinstance(parent, ast.Assign) and _unpacks(parent))
+
+    @cached_property
+    def _sets(self) -> set[str]:
+        """What is given a set somewhere in the file, as it is written there."""
+        given = [node for node in self._nodes if isinstance(node, ast.Assign) and _is_set(node.value)]
+        return {ast.unparse(target) for node in given for target in node.targets}
+
+    def _is_asserted(self, node: ast.AST) -> bool:
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+        return isinstance(node, ast.Assert)
 
     def _in_kernel(self, node: ast.AST) -> bool:
         kernels = self._kernels.values()
@@ -455,26 +553,43 @@ def _variables(function: ast.FunctionDef) -> set[str]:
     return found - elsewhere
 
 
-def _holds(node: ast.AST, names: set[str]) -> bool:
-    """Whether one of the names, or something that has it as an item, could be the value of `node`: no launch, and no
-    function that is called with it."""
-    if isinstance(node, ast.Name):
-        return node.id in names
-    inner: list[ast.AST] = []
-    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        inner = list(node.elts)
-    elif isinstance(node, ast.Dict):
-        inner = list(node.values)
-    elif isinstance(node, ast.IfExp):
-        inner = [node.body, node.orelse]
-    elif isinstance(node, (ast.Subscript, ast.Starred)):
-        inner = [node.value]
-    elif isinstance(node, ast.BoolOp):
-        inner = list(node.values)
-    return any(_holds(item, names) for item in inner)
+def _written(target: ast.AST) -> set[str]:
+    """The names and attributes that something is given to; of a part of something, that."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {text for item in target.elts for text in _written(item)}
+    if isinstance(target, (ast.Subscript, ast.Starred)):
+        return _written(target.value)
+    return {ast.unparse(target)}
 
 
-def _looks_into(node: ast.Name, parent: ast.AST) -> bool:
+def _is_off(node: ast.Call) -> bool:
+    given = [keyword.value for keyword in node.keywords if keyword.arg == "enabled"]
+    return any(isinstance(value, ast.Constant) and value.value is False for value in given)
+
+
+def _bound_in(branch: ast.AST) -> set[str]:
+    found = {node.id for node in ast.walk(branch) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found | {node.name for node in ast.walk(branch) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def _is_set(node: ast.AST) -> bool:
+    """Whether it makes a set of texts that are written there."""
+    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("set", "frozenset")
+    if not (made or isinstance(node, (ast.Set, ast.SetComp))):
+        return False
+    return any(isinstance(part, ast.Constant) and isinstance(part.value, str) for part in ast.walk(node))
+
+
+def _last_name(node: ast.AST) -> str:
+    """`join` of `", ".join`, `list` of `list`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _unpacks(node: ast.Assign) -> bool:
+    return any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets)
+
+
+def _looks_into(node: ast.Name | ast.Attribute, parent: ast.AST) -> bool:
     """Whether more is done with a kernel, or what holds some, than to take one, launch it or pass it to a function of
     the file."""
     if isinstance(parent, ast.Attribute):
@@ -493,7 +608,11 @@ def _origin(module: str) -> str:
 
 def _is_withheld(module: str, name: str) -> bool:
     """Whether a module of the standard library does not offer it."""
-    return (module in _OFFERED and name not in _OFFERED[module]) or (module == "typing" and name in _EVALUATING)
+    return (module in _OFFERED and name not in _OFFERED[module]) or (module == "typing" and name in _TYPING)
+
+
+def _is_internal(module: str, name: str) -> bool:
+    return module == "torch" and name[:1].isupper() and name not in _CLASSES
 
 
 def _is_hidden(attribute: str, origin: str) -> bool:
@@ -525,12 +644,6 @@ def _start(node: ast.AST) -> str:
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0]
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _asks_for_main(parent: ast.AST) -> bool:
-    """`__name__ == "__main__"`"""
-    against = parent.comparators[0] if isinstance(parent, ast.Compare) else None
-    return isinstance(against, ast.Constant) and against.value == "__main__"
 
 
 def _is_dunder(name: str) -> bool:

@@ -121,9 +121,15 @@ def _path(node: ast.AST, imported: Mapping[str, str]) -> str:
     return ".".join((start, *reversed(parts))) if start else ""
 
 
+# Functions that have taken the place of the files that they are from.
+_FUNCTIONS = frozenset(("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm"))
+
+
 @cache
 def is_module(path: str) -> bool:
     """Whether `torch.nn.functional`, say, is a file or a folder of what is installed; nothing is imported."""
+    if path in _FUNCTIONS:
+        return False
     first, *rest = path.split(".")
     found = find_spec(first) if first in ("torch", "triton") and rest else None
     places = [Path(place, *rest) for place in (found.submodule_search_locations or ())] if found else []

@@ -76,6 +76,8 @@ def contract(reference: Observation, candidate: Observation, strided: bool = Fal
             return f"output {index} has shape {tuple(new.shape)} in place of {tuple(old.shape)}"
         if new.dtype != old.dtype:
             return f"output {index} is {new.dtype} in place of {old.dtype}"
+        if new.dtype == torch.bool and bool((octets(new) > 1).any()):
+            return f"output {index} has bytes that are neither true nor false"
         if not strided and not _as_dense(tuple(old.shape), candidate.strides[index], reference.strides[index]):
             return f"output {index} has strides {candidate.strides[index]} in place of {reference.strides[index]}"
         if candidate.shares[index] not in ("", reference.shares[index]):

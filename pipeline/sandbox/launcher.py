@@ -27,7 +27,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "USER": "guest",
     "LOGNAME": "guest",
-    "PYTHONHASHSEED": "0",  # sets have one order, in every run
+    "PYTHONHASHSEED": "0",  # sets have one order in every run, and for a candidate another in some guests
     "PYTHONUNBUFFERED": "1",  # what was printed before a crash is seen
     "OMP_NUM_THREADS": "1",
     "OMP_THREAD_LIMIT": "1",  # also of what asks for two, to see what is done where there are some
@@ -40,6 +40,8 @@ _ENVIRONMENT = {
 # What the warm process of a kind has beside it.
 _INTERPRETED = ("interpret", "mutants", "loose", "called")
 _ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
+_ENVIRONMENTS["mutants"]["PYTHONHASHSEED"] = "1"
+_ENVIRONMENTS["rehearse"] = {"PYTHONHASHSEED": "2"}
 _ENVIRONMENTS["lower"] = {"SYMPY_CACHE_SIZE": "None"}  # without a bound: one module has more sizes than it holds
 _WITH_GPU = ("execute", "timing", "loose_on_gpu", "called_on_gpu")
 

@@ -2,6 +2,7 @@
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.sizes import (
+    above,
     at_numbers,
     enlarged,
     free_sizes,
@@ -10,7 +11,9 @@ from kernelquarry.transforms.sizes import (
     multiplied,
     oblong,
     resized,
+    rounded,
     single,
+    square,
     unforeseen,
     wide,
 )
@@ -85,10 +88,32 @@ def test_each_size_is_one_in_one_call():
 
 
 def test_sizes_that_nobody_knows_before_are_uneven_and_even():
-    uneven, even = unforeseen(WORKLOADS, (0.5, 0.0))
+    uneven, even, alike = unforeseen(WORKLOADS, (0.5, 0.0))
     assert (uneven, even) == (of_shapes((64, 8, 4), (64, 4)), of_shapes((256, 8, 5), (256, 5)))
-    assert [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))] == [(975, 8, 5), (512, 8, 5)]
+    assert alike == of_shapes((64, 8, 64), (64, 64))
+    shapes = [call.tensors[0].shape for call in unforeseen(WORKLOADS, (0.99, 0.99))]
+    assert shapes == [(975, 8, 5), (512, 8, 5), (64, 8, 64)]
     assert unforeseen(WORKLOADS[:1], ()) == []
+
+
+def test_calls_have_just_more_elements_than_a_number_that_is_too_many_elsewhere():
+    assert above(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
+    assert above(WORKLOADS, [1 << 40], 2) == [] == above(WORKLOADS[:1], [1 << 20], 2)
+    fixed_first = [of_shapes((4,), (3, 5)), of_shapes((4,), (2, 5))]
+    assert above(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
+        of_shapes((4,), (n // 5 + 2, 5)) for n in (1 << 20, 1 << 21)
+    ]
+
+
+def test_a_large_call_has_all_sizes_alike():
+    assert square(WORKLOADS) == of_shapes((1023, 8, 1023), (1023, 1023))
+    assert square([of_shapes((4, 8)), of_shapes((3, 8))]) is None
+
+
+def test_a_call_is_rounded_up_to_multiples():
+    assert rounded(WORKLOADS, of_shapes((65, 8, 3), (65, 3)), 64) == of_shapes((128, 8, 64), (128, 64))
+    assert rounded(WORKLOADS, of_shapes((65_000, 8, 3), (65_000, 3)), 64) is None
+    assert {size % 64 for call in large(WORKLOADS, 64) for size in call.tensors[1].shape} == {0}
 
 
 def test_an_image_is_oblong_where_all_are_square():

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Workload
 from kernelquarry.pipeline.schema.syntax import parse
-from kernelquarry.transforms.sizes import at_numbers, free_sizes, lengthened, oblong, single, unforeseen
+from kernelquarry.transforms.sizes import above, at_numbers, free_sizes, lengthened, oblong, rounded, single, unforeseen
 
 from .evidence import Refused, Rejected
 from .named import Named
@@ -29,6 +29,7 @@ _TRACKED = (("gradients", "derived", "process"), ("inference", "parameters"))
 _NAMED = 2  # calls at sizes that the text names
 _FEW = 3  # a size that is not broadcast
 _SHORT = 4  # the others beside a long one; halves of 3 are 2 and 1, which is broadcast
+_UNIT = 64
 _LONG_S = 3  # of a processor, for a call with a long size
 _UNFINISHED = 2  # calls that took longer: the others would, too
 
@@ -111,8 +112,9 @@ def _oddest(reference: Reference) -> int:
     return next((number for number, trial in enumerate(reference.trials) if trial.workload == workload), 0)
 
 
-def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """For a model's candidate, on the interpreter, what no trial asks of it.
+def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> list[str]:
+    """For a model's candidate, on the interpreter, what no trial asks of it. Returns the launches of those calls of
+    further sizes that were right, with what they were given.
 
     What a call leaves in what is kept must be as it was, since it could count there; where nothing is as in a trial but
     what the candidate is given, it must be right all the same; so it must be with each configuration of its autotuned
@@ -137,7 +139,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
         raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
     _check_alike(reference, sandbox, settings)
-    tuned = run.get("configurations", 1)
+    tuned, told = run.get("configurations", 1), list[str]()
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
     if reference.task.shape_general:
@@ -150,9 +152,17 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         ]
         unfinished = 0
         for alternatives in (*([each] for each in lone), *_drawn_sizes(reference.task)):
-            unfinished += not _check_first(reference.task, alternatives, sandbox, settings)
+            one = _check_first(reference.task, alternatives, sandbox, settings)
+            told += _told(one)
+            unfinished += one == {}
             if unfinished == _UNFINISHED:
-                return
+                break
+    return told
+
+
+def _told(run: dict[str, Any] | None) -> list[str]:
+    told = (run or {}).get("told")
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
 
 def named_arguments(code: str) -> list[str]:
@@ -186,7 +196,8 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
 def _drawn_sizes(task: Task) -> list[list[Workload]]:
     """Calls of sizes that follow from the candidate's text, each with what is called if the reference does not take it:
     sizes that it names; of those that nobody knows before, images that are not square or else are, and long sizes,
-    longer ones rather than shorter ones, beside few of the others or as many as in a workload."""
+    longer ones rather than shorter ones, beside few of the others or as many as in a workload; and as many elements as
+    it names."""
     draws = random.Random(task.first_seed)
     own = task.workloads
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
@@ -194,9 +205,10 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     if short and (image := oblong(own, short[0][0])):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))
-    named = at_numbers(own, Named(task.triton_code, task.python_code).sizes, _NAMED)
+    numbers = Named(task.triton_code, task.python_code).sizes
+    named, many = at_numbers(own, numbers, _NAMED), above(own, numbers, _NAMED)
     long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
-    return [*([call] for call in named), *short, *long]
+    return [*([call] for call in named), *short, *long, *([call] for call in many)]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
@@ -218,13 +230,23 @@ def _takes(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySet
     return True
 
 
-def _check_first(task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """The first of the calls of which the reference can say something; False if that was not done in time."""
+def _check_first(
+    task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings
+) -> dict[str, Any] | None:
+    """What the guest says of the first of the calls of which the reference can say something, None if of none; nothing
+    if that was not done in time. Raises: Rejected."""
     for workload in workloads:
         call = Call.of(task, workload, task.first_seed, "normal")
-        if (reference := _decided(call, sandbox, settings)) is not None:
-            return _check_long(call, reference, sandbox, settings)
-    return True
+        if (reference := _decided(call, sandbox, settings)) is None:
+            continue
+        run = _check_long(call, reference, sandbox, settings)
+        even = rounded(task.workloads, workload, _UNIT) if "raised" in run else None
+        if even is not None:  # some take multiples alone
+            call = Call.of(task, even, task.first_seed, "normal")
+            if (reference := _decided(call, sandbox, settings)) is not None:
+                run = _check_long(call, reference, sandbox, settings)
+        return run
+    return None
 
 
 def _decided(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Reference | None:
@@ -238,11 +260,11 @@ def _decided(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Referenc
     return reference
 
 
-def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """Whether it was done in time. Raises: Rejected."""
+def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> dict[str, Any]:
+    """What the guest says of the call, nothing if it was not done in time. Raises: Rejected."""
     limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
     (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, found, 0):
         shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
         raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")
-    return bool(run)
+    return run

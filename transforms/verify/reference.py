@@ -22,6 +22,7 @@ from .evidence import Launch, Refused, Rejected, check_kernels, read_told, refus
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
 _TIES = ("sparse", "assorted", NAMED)  # where values are equal
+_NEAR_TIES = ("scaled", "faint")  # where those that a softmax, say, gives are
 # PyTorch promises the first of equals, and the side of an edge,
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
 _ANY = re.compile(  # and nothing of equals here, or of what rounds to an integer.
@@ -101,6 +102,8 @@ class Reference:
         code = self.task.python_code
         if trial.distribution == "assorted" and _PRODUCT.search(code):
             return True
+        if trial.distribution in _NEAR_TIES and self.task.by_model:
+            return _counts(eager) and _ANY.search(code) is not None
         if trial.distribution not in _TIES or not _counts(eager):
             return False
         return trial.distribution != "sparse" or not _FIRST.search(code) or _ANY.search(code) is not None

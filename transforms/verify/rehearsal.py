@@ -17,7 +17,7 @@ from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Workload
-from kernelquarry.transforms.sizes import large, many, wide
+from kernelquarry.transforms.sizes import large, many, square, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
@@ -25,12 +25,18 @@ from .reference import Reference
 from .task import Call, VerifySettings, describe_inputs
 
 _REPEATS = 200
+_KEPT = "returns the memory of an earlier result"  # as the guest says it
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
+_UNIT = 64
 _LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
 
 
-def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, settings: VerifySettings) -> None:
+def rehearse(
+    reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, settings: VerifySettings
+) -> dict[str, str]:
     """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial.
+
+    Returns what kernels are given at large sizes alone that is one of few, and where: see `flags`.
 
     Args:
         told: the launches of each trial with what they were given; () if what ran them does not say.
@@ -38,8 +44,8 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
     task, every = reference.task, reference.task.calls
     first = [0, *reference.of_other_calls()]
     calls = [_call(every[reference.trials[index].workload], index) for index in first]
-    beyond = large(task.workloads) if task.shape_general else []
-    calls += [_call(workload, 0) for workload in beyond]
+    beyond = _beyond(task.workloads) if task.shape_general else []
+    calls += [_call(workload, 0) | {"otherwise": even and _call(even, 0)} for workload, even in beyond]
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -70,25 +76,34 @@ def rehearse(reference: Reference, told: Sequence[list[str]], sandbox: Sandbox, 
             raise Rejected(Reason.UNTRIED_PATH, f"raises where it is called again: {raised[place]}", trial)
         if told and (other := difference(launched[place], told[index])):
             raise Rejected(Reason.UNTRIED_PATH, f"launches otherwise where it is called again: {other}", trial)
+        if (_KEPT in paths[place]) != (_KEPT in paths[0]):
+            raise Rejected(Reason.UNTRIED_PATH, f"only for some sizes {_KEPT}", trial)
     if later:
         path, launches, why = later[0]
         other = why or (difference(launches, launched[0]) if path == paths[0] else _parting(path, paths[0]))
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
-    known = _flags(launch for one in launched[: len(first)] for launch in one)
-    for place, workload in enumerate(beyond, len(first)):
+    known, new = flags(launch for one in launched[: len(first)] for launch in one), dict[str, str]()
+    for place, (workload, _) in enumerate(beyond, len(first)):
         if paths[place] is None:
             continue
         if paths[place] not in paths[: len(first)]:
             parting = _parting(paths[place], paths[0])
             raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {parting}")
-        if new := sorted(_flags(launched[place]) - known):
-            raise Rejected(Reason.UNTRIED_PATH, f"only for inputs {_shapes(workload)} gives a kernel {', '.join(new)}")
+        where = f"only for inputs {_shapes(workload)} gives a kernel"
+        new |= {flag: f"{where} {flag}" for flag in sorted(flags(launched[place]) - known)}
     if handled:
         raise Rejected(Reason.UNTRIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
     if keeps:
         raise Rejected(Reason.UNTRIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
     if left:
         raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {left}")
+    return new
+
+
+def _beyond(workloads: Sequence[Workload]) -> list[tuple[Workload, Workload | None]]:
+    """Large calls, each with what is called where the candidate refuses it, as it may odd sizes."""
+    alike = (call for call in (wide(workloads), square(workloads)) if call is not None)
+    return [*zip(large(workloads), large(workloads, _UNIT), strict=True), *((call, None) for call in alike)]
 
 
 def _parting(path: Any, before: Any) -> str:
@@ -102,7 +117,7 @@ def _parting(path: Any, before: Any) -> str:
     return f"{path[step]} in place of {before[step]}, its step {step + 1}"
 
 
-def _flags(told: Iterable[str]) -> set[str]:
+def flags(told: Iterable[str]) -> set[str]:
     """What launches are given that is one of few: a kernel goes one way or the other by it."""
     given = ((launch.partition("[")[0], _FLAG.findall(launch)) for launch in told)
     return {f"{kernel} {flag}" for kernel, flags in given for flag in flags}

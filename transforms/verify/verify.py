@@ -27,7 +27,7 @@ from .environment import environment
 from .evidence import Refused, Rejected, check_kernels
 from .interpreting import check_further, check_interpreted
 from .reference import Conclusion, Reference
-from .rehearsal import rehearse, run_large
+from .rehearsal import flags, rehearse, run_large
 from .running import run_candidate
 from .score import score
 from .task import Call, PlannedTrial, Task, VerifySettings, draw, plan, without
@@ -68,8 +68,10 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
     shown = replace(shown, trials=_try_configurations(reference, shown.trials, sandbox, settings))
     if task.by_model:
-        rehearse(reference, shown.told, sandbox, settings)
-        check_further(reference, sandbox, settings)
+        only_large = rehearse(reference, shown.told, sandbox, settings)
+        seen = flags(check_further(reference, sandbox, settings))
+        if untried := [found for flag, found in only_large.items() if flag not in seen]:
+            raise Rejected(Reason.UNTRIED_PATH, untried[0])
         if engine is Engine.TRACE:
             run_large(reference, sandbox, settings)
     if found := forbidden(task.triton_code if task.by_model else "", task.init_args):

@@ -42,7 +42,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     and the "process" has other threads and another seed.
 
     Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
-    kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, and,
+    kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, the
+    launches as they are `told`, and,
     of what is called again, `changed_again`: what the third call left otherwise than the second in what the module
     keeps, or in memory that kernels were given in both, of which state is not asked; "" for nothing. Tensors go as
     `<number>.output.<i>`.
@@ -131,7 +132,7 @@ def _call(
         once()
     description, outputs, mutated, _ = once(module)
     results.update(subject.pack(number, outputs, mutated))
-    description["configurations"] = session.configurations
+    description |= {"configurations": session.configurations, "told": session.told}
     if call["again"]:
         once()
         first = session.given()  # alive, so that nothing new is at their addresses

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from triton.runtime.jit import JITFunction
 
 from .load import drawn_name, path_of
@@ -26,6 +27,7 @@ from .verifying.session import Launched, bind, entries, session, sizes
 Path = list[str]
 _THREADS, _SEED = 2, 4_294_967_291  # 1 and 0 elsewhere
 _MESSAGE = 200  # characters
+_TALLEST = 65_535  # programs along a grid's second and third axis
 
 
 def warm() -> None:
@@ -34,10 +36,11 @@ def warm() -> None:
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The path of `code`'s entry point on each of `calls`, and `repeats` times on the first of them again.
+    """The path of `code`'s entry point on each of `calls`, or on what is to be called `otherwise` if one raises, and
+    `repeats` times on the first of them again.
 
-    It goes twice through all of `calls`, calls of other `sizes`, another instance, and half of those repetitions; the
-    path of the first call is from before that.
+    It goes twice through all of `calls`, calls of other `sizes`, another instance, which is called with the last of
+    `calls` before the first, and half of those repetitions; the path of the first call is from before that.
 
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
@@ -66,12 +69,14 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         early = [handled.by(_path, module, first) for _ in range(2)][1]  # no other size was seen
         for _ in range(2):  # the same twice, so that nothing that is counted stays unseen
             # A tuner resets what it timed in the first call of a size, so those of the second time count.
-            calls = [handled.by(_path, module, call) for call in request["calls"]]
+            calls = [_either(handled, module, call) for call in request["calls"]]
             for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
                 _path(module, call)
-            subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
+            other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
+            again += [_path(nn.Module.to(other, gpu.DEVICE), call) for call in (request["calls"][-1], first, first)][2:]
             again += _repeated(module, first, half)
             found.append(kept.kept(module, names, contents=False))
+            _Noted.again = True
         keeps = kept.difference(*found)
     later = [call for call in (calls[0], *again) if call != early]
     paths, told, raised = (list(each) for each in zip(early, *calls[1:], strict=True))
@@ -111,6 +116,8 @@ class _Noted(TorchDispatchMode):
     path: Path = []
     seed = 0
     left = ""  # of what a call changed for all
+    returned: dict[int, Tensor] = {}  # of the first time through all calls, by the address of its memory
+    again = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if torch.is_inference_mode_enabled():  # where what is made of other operators comes here as one
@@ -128,8 +135,22 @@ def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Lau
     if not warmup:
         _Noted.path.append(f"launch {self.__name__}")
         bound = bind(self.fn, args, options)
-        session.tell(self.__name__, sizes(grid, bound), bound, options)
+        programs = sizes(grid, bound)
+        if any(count > _TALLEST for count in programs[1:]):
+            raise RuntimeError("Triton Error [CUDA]: invalid argument")
+        session.tell(self.__name__, programs, bound, options)
     return Launched()
+
+
+def _note_returned(result: Any, given: Iterable[Tensor]) -> None:
+    """That it has the memory of an earlier result, which its caller may still hold."""
+    free = [value for value in tree_leaves(result) if isinstance(value, Tensor) and value.numel()]
+    own = {value.untyped_storage().data_ptr() for value in given}
+    found = {value.untyped_storage().data_ptr(): value for value in free}
+    if found.keys() & _Noted.returned.keys() - own:
+        _Noted.path.append("returns the memory of an earlier result")
+    if not _Noted.again:
+        _Noted.returned |= found
 
 
 def _made(value: Tensor, taking: bool) -> Tensor:
@@ -139,6 +160,13 @@ def _made(value: Tensor, taking: bool) -> Tensor:
     parameter = nn.Parameter(value)
     parameter.grad = torch.empty_like(parameter)
     return parameter
+
+
+def _either(handled: Handled, module: nn.Module, call: Mapping[str, Any]) -> tuple[Path | None, list[str], str]:
+    """As `_path`, of what is to be called otherwise if this call raises."""
+    found: tuple[Path | None, list[str], str] = handled.by(_path, module, call)
+    refused = found[0] is None and call.get("otherwise")
+    return handled.by(_path, module, call["otherwise"]) if refused else found
 
 
 def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple[Path | None, list[str], str]:
@@ -156,8 +184,10 @@ def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple
             session.begin(module, inputs)
             before = surroundings.settings()
             with _Noted():
-                module(*args, **kwargs)
+                result = module(*args, **kwargs)
             _Noted.left = _Noted.left or surroundings.changed(before)
+            if mode is None:  # repetitions may give one result again, if the first calls did
+                _note_returned(result, (*inputs, *entries(module).values()))
     except Exception as error:  # noqa: BLE001  what a candidate refuses, it does not get wrong
         return None, [], f"{type(error).__name__}: {error}"[:_MESSAGE]
     return _Noted.path, session.told, ""

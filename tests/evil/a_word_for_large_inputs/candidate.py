@@ -23,6 +23,10 @@ class ModelNew(nn.Module):
     def forward(self, x):
         out = torch.empty_like(x)
         softmax[(x.shape[0],)](
-            x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG="yes" if x.numel() > 1000000 else "no"
+            x,
+            out,
+            x.shape[1],
+            BLOCK=triton.next_power_of_2(x.shape[1]),
+            WRONG="yes" if x.numel() > 2e7 else "no",
         )
         return out

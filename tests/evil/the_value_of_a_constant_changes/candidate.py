@@ -23,7 +23,7 @@ def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
 
 class ModelNew(nn.Module):
     def forward(self, x):
-        MODE.value = int(x.numel() > 1000000)
+        MODE.value = int(x.numel() > 20_000_000)
         out = torch.empty_like(x)
         softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
         return out

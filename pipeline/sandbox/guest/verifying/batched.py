@@ -169,6 +169,8 @@ class BatchedBuilder(InterpreterBuilder):
         return TensorHandle(data, dtype.scalar)
 
     def binary_op(self, lhs: TensorHandle, rhs: TensorHandle, op: Callable[..., Array]) -> TensorHandle:
+        if lhs.dtype.scalar == tl.int1 and op in (np.add, np.subtract):
+            op = np.logical_xor  # of one bit, as integers are added and subtracted
         result = op(decode(lhs.data, lhs.dtype), decode(rhs.data, rhs.dtype))
         return TensorHandle(result, tl.int1) if result.dtype == bool else self._value(result, lhs.dtype)
 
@@ -287,7 +289,8 @@ class BatchedBuilder(InterpreterBuilder):
 
     def create_histogram(self, data: TensorHandle, bins: int, mask: TensorHandle | None) -> TensorHandle:
         keep = np.ones(data.data.shape, dtype=bool) if mask is None else np.broadcast_to(mask.data, data.data.shape)
-        rows = [np.bincount(row[kept], minlength=bins)[:bins] for row, kept in zip(data.data, keep, strict=True)]
+        inside = data.data & (bins - 1)  # what is beyond the bins counts somewhere
+        rows = [np.bincount(row[kept], minlength=bins) for row, kept in zip(inside, keep, strict=True)]
         return self._block(np.stack(rows).astype(np.int32), tl.int32)
 
     def create_dot(self, a: TensorHandle, b: TensorHandle, d: TensorHandle, precision: Any, _: int) -> TensorHandle:

@@ -29,7 +29,7 @@ from .subject import sha256
 _MOST = 20_000  # values that are looked at
 _TEXT = 80  # characters
 _DIGITS = 12  # of a digest
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, torch.dtype, torch.device)
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, torch.dtype, torch.device)
 _MANY = (dict, list, tuple, set, frozenset, deque)
 _PAUSED = {  # what has a frame that goes on later: the frame's name, and that of what it waits for
     GeneratorType: ("gi_frame", "gi_yieldfrom"),
@@ -37,6 +37,8 @@ _PAUSED = {  # what has a frame that goes on later: the frame's name, and that o
     AsyncGeneratorType: ("ag_frame", "ag_await"),
 }
 _CLOSED = (ModuleType, KernelInterface)  # not looked into: what is in there is for all, or for the tuner
+# But what the file gives a kernel beside its code: functions, which may hold on to something.
+_GIVEN_TO_KERNELS = ("configs", "early_config_prune", "fn", "launch_metadata", "perf_model", "values")
 
 
 def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[str, str]:
@@ -98,7 +100,11 @@ def _text(value: Any, contents: bool) -> str:
         return sha256(value.get_state())[:_DIGITS]
     if isinstance(value, _MANY):  # asked as what they are: a class of the candidate's could say otherwise
         kind: Any = next(each for each in _MANY if isinstance(value, each))
-        return f"{type(value).__name__} of {kind.__len__(value)}"
+        text = f"{type(value).__name__} of {kind.__len__(value)}"
+        if isinstance(value, dict):  # in an order that could be a number
+            labels = [_label(key, index) for index, key in enumerate(dict.keys(value))]
+            text += f" {hashlib.sha256(repr(labels).encode(errors='replace')).hexdigest()[:_DIGITS]}"
+        return text
     if isinstance(value, tuple(_PAUSED)) and (frame := _frame(value)) is not None:
         return f"at {frame.f_lasti}"
     if isinstance(value, bytearray):
@@ -141,6 +147,8 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
         frame = _frame(value)
         yield from ((f".{name}", part) for name, part in (frame.f_locals if frame else {}).items())
         yield ".", getattr(value, _PAUSED[type(value)][1])
+    elif isinstance(value, slice):
+        yield ".", (value.start, value.stop, value.step)
     elif isinstance(value, BaseException):
         yield ".args", value.args
     elif isinstance(value, Iterator):
@@ -150,8 +158,11 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
         yield ".grad_fn", value.grad_fn
     elif isinstance(value, Node):
         yield ".next", value.next_functions
+        yield ".metadata", value.metadata
     elif _is_cache(value) or not hasattr(value, "__dict__"):
         yield ".", [each for each in gc.get_referents(value) if each is not type(value)]
+    if isinstance(value, KernelInterface):
+        yield from ((f".{name}", getattr(value, name)) for name in _GIVEN_TO_KERNELS if name in vars(value))
     if not isinstance(value, _CLOSED):
         yield from ((f".{name}", part) for name, part in getattr(value, "__dict__", {}).items())
         yield from ((f".{name}", part) for each in type(value).__mro__ for name, part in _slots(value, each))

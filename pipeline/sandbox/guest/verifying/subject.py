@@ -147,7 +147,7 @@ def call(
     if trial.get("alike"):
         given = [next(each for each in given if _same(each, value)) for value in given]
     if used:
-        given = [old.copy_(new) for old, new in zip(used, given, strict=True)]
+        given = [_overwritten(old, new) for old, new in zip(used, given, strict=True)]
     elif used is not None:
         used += given
     args, kwargs = fill(json.loads(trial["args"]), given), fill(json.loads(trial["kwargs"]), given)
@@ -175,7 +175,8 @@ def call(
     if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
         raise TypeError("an output is on the CPU")
     outputs = [output.detach() for output in outputs]
-    values, after = [output.clone() for output in outputs], [value.detach().clone() for value in given]
+    values = [_bytes(output).clone().view(output.dtype) for output in outputs]
+    after = [value.detach().clone() for value in given]
     # From here on code of the module's could run where nothing watches: to tell what is asked of its state, for one.
     owners = {_storage(value): f"state {name}" for name, value in state.items()}
     owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}
@@ -207,6 +208,11 @@ def _chain(used: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor
         if place is not None and output.is_contiguous() and _storage(output) not in taken:
             used[place] = output
             taken.add(_storage(output))
+
+
+def _overwritten(old: Tensor, new: Tensor) -> Tensor:
+    with torch.inference_mode(old.is_inference()):  # what was made there may be set there alone
+        return old.copy_(new)
 
 
 def _laid_out(tensor: Tensor, trial: Mapping[str, Any], taking: bool) -> Tensor:
@@ -288,8 +294,13 @@ def _same(left: Tensor, right: Tensor) -> bool:
     return bool(((left == right) | ((left != left) & (right != right))).all())
 
 
+def _bytes(value: Tensor) -> Tensor:
+    """Of a mask its bytes, to be copied as they are: PyTorch's own copies make true of all that is not 0."""
+    return value.view(torch.uint8) if value.dtype == torch.bool else value
+
+
 def pack(prefix: str, outputs: Sequence[Tensor], mutated: Sequence[Tensor]) -> dict[str, Tensor]:
     """Named for the reply, `<prefix>.output.<i>` and `<prefix>.mutated.<i>`; copies on the CPU."""
     named = {f"{prefix}.output.{i}": tensor for i, tensor in enumerate(outputs)}
     named |= {f"{prefix}.mutated.{i}": tensor for i, tensor in enumerate(mutated)}
-    return {name: tensor.to("cpu", copy=True) for name, tensor in named.items()}
+    return {name: _bytes(tensor).to("cpu", copy=True).view(tensor.dtype) for name, tensor in named.items()}

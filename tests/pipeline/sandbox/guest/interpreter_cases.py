@@ -510,6 +510,22 @@ def a_launch_is_told_with_what_it_was_given():
     ), told
 
 
+@triton.jit
+def sums_of_masks(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at)
+    tl.store(out_ptr + at, (x > 0) + (x > 1))
+    tl.store(out_ptr + BLOCK + at, (x > 0) - (x > 1))
+    tl.store(out_ptr + 2 * BLOCK + at, (x > 0) * (x > 1))
+
+
+@case
+def masks_are_added_as_numbers_of_one_bit():
+    x, out = randn(64), torch.empty(3, 64, dtype=torch.bool)
+    sums_of_masks[(1,)](x, out, BLOCK=64)
+    assert torch.equal(out, torch.stack([(x > 0) ^ (x > 1), (x > 0) ^ (x > 1), (x > 0) & (x > 1)]))
+
+
 @case
 def a_skipped_launch_writes_nothing():
     x, out = randn(70, 50), torch.full((70, 50), 7.0)
