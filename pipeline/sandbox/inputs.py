@@ -61,6 +61,29 @@ def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
     return {name: tensor for name, tensor in drawn.items() if tensor.numel()}
 
 
+def draw_far_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
+    """As `draw_state`, away from what a constructor or a training begins with: of parameters half have the other sign,
+    and some are 0, 1 or eight times as large; what is never negative is up to 64 times as small or 16 times as large;
+    other statistics are four times as large; and batches were counted."""
+    drawn = draw_state(state, seed)
+    for spec in state:
+        if spec.name in drawn:
+            drawn[spec.name] = _far(spec, drawn[spec.name], _Stream(seed, f"far {spec.name}"))
+        elif spec.name.endswith("num_batches_tracked"):
+            drawn[spec.name] = torch.full(spec.shape, 1000, dtype=getattr(torch, spec.dtype))
+    return drawn
+
+
+def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream) -> torch.Tensor:
+    values, size = drawn.double().reshape(-1).numpy(), drawn.numel()
+    if spec.kind != "parameter":
+        values = values * (2.0 ** (stream.integers(size, 11) - 6) if spec.minimum >= 0 else 4.0)
+        return _tensor(values, spec.shape, spec.dtype)
+    values, kind = values * (1 - 2 * stream.integers(size, 2)), stream.integers(size, 16)
+    values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
+    return _tensor(values, spec.shape, spec.dtype)
+
+
 def _is_free(spec: StateSpec) -> bool:
     floating = getattr(torch, spec.dtype).is_floating_point
     finite = all(math.isfinite(value) for value in (spec.mean, spec.minimum))

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
+from kernelquarry.pipeline.sandbox.inputs import draw_far_state
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -20,7 +21,7 @@ from kernelquarry.transforms.sizes import above, at_numbers, free_sizes, lengthe
 from .evidence import Refused, Rejected
 from .named import Named
 from .reference import Reference
-from .task import Call, Task, VerifySettings, describe, draw, uneven
+from .task import STATE_SETS, Call, Task, VerifySettings, describe, draw, uneven
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords")
@@ -139,6 +140,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
         raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
     _check_alike(reference, sandbox, settings)
+    _check_weights(reference, sandbox, settings)
     tuned, told = run.get("configurations", 1), list[str]()
     if isinstance(tuned, int) and tuned > 1:
         _check_configurations(reference, min(tuned, _MOST_CONFIGURATIONS), sandbox, settings)
@@ -191,6 +193,26 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
     (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
     if fails(alike, run, found, 0):
         raise Rejected(Reason.UNTRIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}")
+
+
+def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """It must be right with what its constructor makes, which no trial has, and with what is far from that, as far as
+    the reference can say what is right there. Raises: Rejected."""
+    task, trial = reference.task, reference.trials[0]
+    drawn = draw_far_state(task.state, task.first_seed)
+    if not drawn or task.training or task.dtype != "float32":
+        return
+    given = {name: value for name, value in reference.tensors.items() if name.startswith("input.0.")}
+    far = {f"state.{key}.{name}": value for key in range(STATE_SETS) for name, value in drawn.items()}
+    for told, weights in (("as its constructor makes them", {}), ("far from its constructor's", far)):
+        try:
+            other = Reference(task, (trial,), given | weights, sandbox, settings, in_order=True)
+            other.check_decided()
+        except (Refused, Rejected):
+            continue
+        (run,), found = call_once([Once(task.triton_code)], other, sandbox, settings)
+        if fails(other, run, found, 0):
+            raise Rejected(Reason.WRONG_VALUES, f"with weights {told}: {run.get('raised', 'wrong values')}")
 
 
 def _drawn_sizes(task: Task) -> list[list[Workload]]:

@@ -23,6 +23,7 @@ from .verifying.session import entries, session
 from .verifying.watch import Plain, Watch
 
 _MESSAGE = 200  # characters
+_ENDS = 2
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -120,7 +121,7 @@ def _call(
     if used is not None and "weights" not in elsewhere:
         once(module, [_other(value) for value in inputs])
     if "weights" in elsewhere:
-        subject.load_state(module, {name: value.flip(0) if value.ndim else value + 1 for name, value in drawn.items()})
+        subject.load_state(module, {name: _other(value) if value.ndim else value + 1 for name, value in drawn.items()})
         once(module, [_other(value) for value in inputs])
         held = entries(module)
         with torch.no_grad():
@@ -181,7 +182,11 @@ def _ask(module: nn.Module) -> None:
 
 
 def _other(value: Tensor) -> Tensor:
-    return value.flip(0) if value.ndim else value
+    """Other values, but for both ends of each row, by which alone one could tell that they are."""
+    other = value.flip(*range(value.ndim))
+    if value.ndim and value.shape[-1] > _ENDS:
+        other[..., 0], other[..., -1] = value[..., 0], value[..., -1]
+    return other
 
 
 def _bytes(storage: torch.UntypedStorage) -> bytes:
