@@ -36,6 +36,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from corpus import GROUPS, HERE, Case, load_case, load_cases
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), shows=False, limits=Limits(wall_s=60, cpu_s=6))
+_GONE_S = 5.0
 WATCHED = {  # folder -> which of its files; others write into the system's temporary folder too
     Path("/tmp"): "kernelquarry*",
     Path("/var/tmp"): "*",
@@ -67,6 +68,15 @@ class Host:
 def descendants() -> int:
     """How many processes there are below this one."""
     return len(usage.tree(os.getpid(), sys.maxsize)) - 1
+
+
+def still_there(wanted: int) -> int:
+    """The same, once there are no more than `wanted`, or after some seconds: what was ended takes a while to be gone,
+    an executor with a kernel that never ends above all, and what was left behind stays."""
+    deadline = time.monotonic() + _GONE_S
+    while (left := descendants()) > wanted and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
 
 
 def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
@@ -109,7 +119,7 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
             reasons[case.group][reason] += 1
             if not fits:
                 bad.append(f"{case.name}: {reason}, where it should be rejected as {case.reasons[0].value}")
-            if (left := descendants()) > processes:
+            if (left := still_there(processes)) > processes:
                 bad.append(f"{case.name}: {left} processes where there were {processes}")
                 processes = left
             if (after := Host.look()) != before:
