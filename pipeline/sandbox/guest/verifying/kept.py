@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import warnings
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from types import (
     AsyncGeneratorType,
@@ -102,7 +102,8 @@ def _text(value: Any, contents: bool) -> str:
         kind: Any = next(each for each in _MANY if isinstance(value, each))
         text = f"{type(value).__name__} of {kind.__len__(value)}"
         if isinstance(value, dict):  # in an order that could be a number
-            labels = [_label(key, index) for index, key in enumerate(dict.keys(value))]
+            ordered: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # each knows its own order
+            labels = [_label(key, index) for index, key in enumerate(ordered.keys(value))]
             text += f" {hashlib.sha256(repr(labels).encode(errors='replace')).hexdigest()[:_DIGITS]}"
         return text
     if isinstance(value, tuple(_PAUSED)) and (frame := _frame(value)) is not None:
