@@ -243,7 +243,7 @@ class _Reader:
 
     def _is_kernel(self, node: ast.Name | ast.Attribute, names: set[str]) -> bool:
         """Whether it is one, or has one of the other names; a variable of a function may be called as a kernel is."""
-        if ast.unparse(node) in names:
+        if names and ast.unparse(node) in names:
             return True
         return isinstance(node, ast.Name) and node.id in self._kernels and not self._is_local(node)
 
@@ -494,7 +494,7 @@ class _Reader:
         """Whether it goes through a set of texts, whose order is another in each process."""
         if not isinstance(node, (ast.Name, ast.Attribute, ast.Set, ast.SetComp, ast.Call)):
             return False
-        if not _is_set(node) and ast.unparse(node) not in self._sets:
+        if not (_is_set(node) or (self._sets and ast.unparse(node) in self._sets)):
             return False
         parent = self._parents[node]
         if isinstance(parent, ast.Attribute):
