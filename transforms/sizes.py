@@ -141,18 +141,15 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int)
 def above(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
     """At most so many calls in which the first tensor with a free size has just more elements than a number has, of the
     numbers that are too many for other calls: one free size is made that long, the first of that tensor."""
-    sizes, free, calls = _sizes(workloads), set(free_sizes(workloads)), list[Workload]()
+    sizes, free = _sizes(workloads), set(free_sizes(workloads))
     long = next((size for size in sizes.values() if size in free), None)
     if long is None:
         return []
     tensor = next(tensor for (tensor, _), size in sizes.items() if size == long)
-    for n in numbers:
-        setting = {size: size[-1] for size in free}
-        one, two = (math.prod(resized(workloads, setting | {long: k}).tensors[tensor].shape) for k in (1, 2))
-        call = resized(workloads, setting | {long: n // (two - one) + 2})
-        if n > _MOST_LONG and count_elements(call) <= _WIDE:
-            calls.append(call)
-    return calls[:most]
+    setting = {size: size[-1] for size in free}
+    one, two = (math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape) for n in (1, 2))
+    calls = [resized(workloads, setting | {long: n // (two - one) + 2}) for n in numbers if n > _MOST_LONG]
+    return [call for call in calls if count_elements(call) <= _WIDE][:most]
 
 
 def oblong(workloads: Sequence[Workload], call: Workload) -> Workload | None:
@@ -183,20 +180,20 @@ def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
 def wide(workloads: Sequence[Workload]) -> Workload | None:
     """A call with over 8 million elements, by all free sizes alike, each of them odd; None if none is free."""
     setting = {size: size[-1] for size in free_sizes(workloads)}
-    if not any(setting.values()):
-        return None
-    while count_elements(resized(workloads, setting)) < _WIDE:
-        setting = {size: 2 * n + 1 for size, n in setting.items()}
-    return resized(workloads, setting)
+    return _widened(workloads, setting) if any(setting.values()) else None
 
 
 def square(workloads: Sequence[Workload]) -> Workload | None:
     """A call with over 8 million elements, in which all free sizes are the same odd number; None if one or none is
     free."""
-    free, n = free_sizes(workloads), 1
-    while len(free) > 1 and count_elements(resized(workloads, dict.fromkeys(free, n))) < _WIDE:
-        n = 2 * n + 1
-    return resized(workloads, dict.fromkeys(free, n)) if len(free) > 1 else None
+    free = free_sizes(workloads)
+    return _widened(workloads, dict.fromkeys(free, 1)) if len(free) > 1 else None
+
+
+def _widened(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
+    while count_elements(resized(workloads, setting)) < _WIDE:
+        setting = {size: 2 * n + 1 for size, n in setting.items()}
+    return resized(workloads, setting)
 
 
 def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workload | None:

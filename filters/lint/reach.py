@@ -116,9 +116,13 @@ _BUILTINS = frozenset(
 _DECORATING_KERNELS = frozenset(("triton.autotune", "triton.heuristics", "triton.jit"))
 # Arguments that a check has no use for: a clock that only a tuner asks, warnings with the names of their files, what is
 # called where a kernel is compiled, and that a class is from elsewhere, where nobody would look into it.
-_NOT_GIVEN = {"triton.autotune": "do_bench", "warnings.catch_warnings": "record", "collections.namedtuple": "module"}
-_NOT_GIVEN |= {"triton.jit": "repr"}
-_NOT_GIVEN |= {f"enum.{kind}": "module" for kind in ("Enum", "Flag", "IntEnum", "IntFlag", "StrEnum")}
+_NOT_GIVEN = {
+    "triton.autotune": "do_bench",
+    "triton.jit": "repr",
+    "warnings.catch_warnings": "record",
+    "collections.namedtuple": "module",
+    **{f"enum.{kind}": "module" for kind in ("Enum", "Flag", "IntEnum", "IntFlag", "StrEnum")},
+}
 # Each sets attributes of what it decorates, so that is a definition in the file.
 _DECORATORS = frozenset(("dataclasses.dataclass", "functools.wraps"))
 _HOOK = re.compile(r"_?register_(?!load_state_dict|state_dict)\w*hook")
@@ -329,7 +333,7 @@ class _Reader:
         if whole is node and is_module(path) and not anew:
             yield Rule.HIDDEN_NAME, f"passes the module {path} on"
         if whole is not node and is_module(path) and path not in _IMPORTS | _PARTS:
-            yield Rule.HIDDEN_NAME, path
+            yield Rule.HIDDEN_NAME, self._path(whole)
         if whole is node and self._is_of_kernels(path, node):
             yield Rule.HIDDEN_NAME, f"uses {path} outside of kernels"
         if isinstance(node.ctx, (ast.Store, ast.Del)) and not self._may_set(node):

@@ -185,10 +185,7 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
         return
     tensors = {name: value for name, value in reference.tensors.items() if name.startswith(("state.", "gradient.0"))}
     tensors |= {f"input.0.{i}": reference.tensors[f"input.0.{specs.index(spec)}"] for i, spec in enumerate(specs)}
-    try:
-        alike = Reference(task, (trial,), tensors, sandbox, settings)
-        alike.check_decided()
-    except (Refused, Rejected):
+    if (alike := _decided(Call(task, trial), tensors, sandbox, settings, in_order=False)) is None:
         return
     (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
     if fails(alike, run, found, 0):
@@ -199,16 +196,12 @@ def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySetti
     """It must be right with what its constructor makes, which no trial has, and with what is far from that, as far as
     the reference can say what is right there. Raises: Rejected."""
     task, trial = reference.task, reference.trials[0]
-    drawn = draw_far_state(task.state, task.first_seed)
-    if not drawn or task.training or task.dtype != "float32":
+    if task.training or task.dtype != "float32" or not (drawn := draw_far_state(task.state, task.first_seed)):
         return
     given = {name: value for name, value in reference.tensors.items() if name.startswith("input.0.")}
     far = {f"state.{key}.{name}": value for key in range(STATE_SETS) for name, value in drawn.items()}
     for told, weights in (("as its constructor makes them", {}), ("far from its constructor's", far)):
-        try:
-            other = Reference(task, (trial,), given | weights, sandbox, settings, in_order=True)
-            other.check_decided()
-        except (Refused, Rejected):
+        if (other := _decided(Call(task, trial), given | weights, sandbox, settings)) is None:
             continue
         (run,), found = call_once([Once(task.triton_code)], other, sandbox, settings)
         if fails(other, run, found, 0):
@@ -259,27 +252,32 @@ def _check_first(
     if that was not done in time. Raises: Rejected."""
     for workload in workloads:
         call = Call.of(task, workload, task.first_seed, "normal")
-        if (reference := _decided(call, sandbox, settings)) is None:
+        if (reference := _drawn(call, sandbox, settings)) is None:
             continue
         run = _check_long(call, reference, sandbox, settings)
         even = rounded(task.workloads, workload, _UNIT) if "raised" in run else None
         if even is not None:  # some take multiples alone
             call = Call.of(task, even, task.first_seed, "normal")
-            if (reference := _decided(call, sandbox, settings)) is not None:
+            if (reference := _drawn(call, sandbox, settings)) is not None:
                 run = _check_long(call, reference, sandbox, settings)
         return run
     return None
 
 
-def _decided(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Reference | None:
+def _decided(
+    call: Call, tensors: Tensors, sandbox: Sandbox, settings: VerifySettings, in_order: bool = True
+) -> Reference | None:
     """The reference on that call, None if it cannot say."""
-    trials = (call.trial,)
     try:
-        reference = Reference(call.task, trials, draw(call.task, trials), sandbox, settings, in_order=True)
+        reference = Reference(call.task, (call.trial,), tensors, sandbox, settings, in_order)
         reference.check_decided()
     except (Refused, Rejected):
         return None
     return reference
+
+
+def _drawn(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Reference | None:
+    return _decided(call, draw(call.task, (call.trial,)), sandbox, settings)
 
 
 def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> dict[str, Any]:

@@ -73,8 +73,10 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             for call in (*request["sizes"], first):  # the last leaves what it keeps as the first left it
                 _path(module, call)
             other = subject.instance(names, request["entry_point"], request["init_args"], request["dtype"])
-            again += [_path(nn.Module.to(other, gpu.DEVICE), call) for call in (request["calls"][-1], first, first)][2:]
-            again += _repeated(module, first, half)
+            nn.Module.to(other, gpu.DEVICE)
+            for call in (request["calls"][-1], first):  # of which the second makes what only that size needs
+                _path(other, call)
+            again += [_path(other, first), *_repeated(module, first, half)]
             found.append(kept.kept(module, names, contents=False))
             _Noted.again = True
         keeps = kept.difference(*found)
