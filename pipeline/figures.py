@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -109,8 +110,12 @@ def machine(gpu: str = "no GPU") -> str:
 
 
 def installed() -> dict[str, str]:
-    """Versions of what measurements depend on."""
-    return {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in _PACKAGES}}
+    """Versions of what measurements depend on, of what there is: a machine for verifying alone has no Beam."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    return versions
 
 
 def _commit(checkout: Path) -> str:

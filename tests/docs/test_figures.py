@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from kernelquarry.pipeline.figures import goals, measured
+import importlib.metadata
+
+import pytest
+
+from kernelquarry.pipeline.figures import goals, installed, measured
 from kernelquarry.pipeline.pages import render_results
 
 
@@ -13,3 +17,16 @@ def test_a_figure_that_misses_its_goal_says_why() -> None:
     page = render_results()
     told = {id for id in missed if goals()[id].missed and f"- `{id}`: {goals()[id].missed}" in page}
     assert told == missed
+
+
+def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def without_beam(package: str) -> str:
+        if package == "apache-beam":
+            raise importlib.metadata.PackageNotFoundError(package)
+        return version(package)
+
+    before = installed()
+    monkeypatch.setattr(importlib.metadata, "version", without_beam)
+    assert installed() == {name: value for name, value in before.items() if name != "apache-beam"} != before

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .verifying import formulas, subject, watch
-from .verifying.formulas import Decomposed
+from .verifying.formulas import decomposed, textbook
 from .verifying.gpu import Here
 from .verifying.watch import Watch
 from .widen import InFloat64, wide, widened
@@ -65,7 +65,7 @@ def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str,
         for nudge, units in enumerate(request["nudges"]):
             moved = {name: _nudged(_single(value, is_half), units, generator) for name, value in state.items()}
             near = [_nudged(_single(value, is_half), units, generator) for value in inputs]
-            mode = None if finite or nudge else Decomposed()
+            mode = None if nudge else textbook() if finite else decomposed()
             name = f"nudged{nudge}"
             runs[name] = _call(single, moved, trial, near, gradient, f"{index}.{name}", results, mode)
         reply["trials"].append(runs)
