@@ -18,8 +18,7 @@ _MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
 _MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
 _MOST_ROUNDED = 1 << 20  # of a lengthened one's that is rounded up
 _MANY = 24  # sizes of one kind
-_LARGE = 1 << 25  # elements of a large call's tensors
-_WIDE = 1 << 23  # of a wide call's: blocks of a thousand are too many to be on a GPU at once
+_WIDE = 1 << 23  # elements: blocks of a thousand are too many to be on a GPU at once
 
 
 def count_elements(workload: Workload) -> int:
@@ -34,13 +33,15 @@ def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
 
 
 def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
-    """The first workload with the sizes in `setting` set anew."""
+    """The first workload with the sizes in `setting` set anew. Integers that are below a size, as indices are, stay so:
+    all values of the longer axis are drawn."""
     first, sizes = workloads[0], _sizes(workloads)
-    tensors = tuple(
-        replace(spec, shape=tuple(setting.get(sizes[i, axis], n) for axis, n in enumerate(spec.shape)))
-        for i, spec in enumerate(first.tensors)
-    )
-    return replace(first, tensors=tensors)
+    tensors = []
+    for i, spec in enumerate(first.tensors):
+        shape = tuple(setting.get(sizes[i, axis], n) for axis, n in enumerate(spec.shape))
+        bounds = tuple(workload.tensors[i].high for workload in workloads if i < len(workload.tensors))
+        tensors.append(replace(spec, shape=shape, high=setting.get(bounds, spec.high)))
+    return replace(first, tensors=tuple(tensors))
 
 
 def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
@@ -122,14 +123,19 @@ def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[W
     return [resized(workloads, setting) for setting in settings] if free else []
 
 
-def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
+def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int, few: int) -> list[Workload]:
     """At most so many calls in which free sizes are the numbers that no workload has for them, each size each number,
-    as far as that is not too much, as many at once as possible, and the first numbers first."""
+    as far as that is not too much, as many at once as possible, and the first numbers first. The others are their
+    least, or `few` beside a number that is too much with those."""
     free, calls = free_sizes(workloads), list[Workload]()
+    least = _least(free)
+    shortest = {size: min(n, few) for size, n in least.items()}
     left = [(size, n) for n in numbers for size in free if n not in size]
-    left = [(size, n) for size, n in left if _fits(workloads, _least(free) | {size: n})]
+    left = [(size, n) for size, n in left if _fits(workloads, shortest | {size: n})]
     while left and len(calls) < most:
-        setting, taken = _least(free), dict[Size, int]()
+        first, n = left[0]
+        setting = (least if _fits(workloads, least | {first: n}) else shortest) | {first: n}
+        taken = {first: n}
         for size, n in left:
             if size not in taken and _fits(workloads, setting | {size: n}):
                 setting, taken = setting | {size: n}, taken | {size: n}
@@ -152,15 +158,19 @@ def above(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> l
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 
 
-def oblong(workloads: Sequence[Workload], call: Workload) -> Workload | None:
-    """The call with the last axis of images and volumes made longer than the one before, where these are free and alike
-    in all workloads: what takes one for the other is right for those. None if there are no such."""
+def oblong(workloads: Sequence[Workload], call: Workload, upright: bool) -> Workload | None:
+    """The call with the last axes of images and volumes each longer than the one before, or shorter if they are to be
+    `upright`, where these are free and alike in all workloads: what takes one for the other is right for those. None
+    if there are no such."""
     sizes, free, tensors = _sizes(workloads), set(free_sizes(workloads)), list(call.tensors)
     for tensor, spec in enumerate(call.tensors):
-        rank = len(spec.shape)
-        if rank >= _IMAGE and sizes[tensor, rank - 1] == sizes[tensor, rank - 2] in free:
-            longer = spec.shape[-1] + max(2, spec.shape[-1] // 3)
-            tensors[tensor] = replace(spec, shape=(*spec.shape[:-1], longer))
+        last = len(spec.shape) - 1
+        alike = [axis for axis in range(_IMAGE - 2, last + 1) if sizes[tensor, axis] == sizes[tensor, last] in free]
+        if len(alike) > 1:
+            shape, step = list(spec.shape), max(2, spec.shape[-1] // 3)
+            for place, axis in enumerate(reversed(alike) if upright else alike):
+                shape[axis] += place * step
+            tensors[tensor] = replace(spec, shape=tuple(shape))
     return replace(call, tensors=tuple(tensors)) if tensors != list(call.tensors) else None
 
 
@@ -177,21 +187,21 @@ def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
     return count_elements(resized(workloads, setting)) <= _MOST_LONG
 
 
-def wide(workloads: Sequence[Workload]) -> Workload | None:
-    """A call with over 8 million elements, by all free sizes alike, each of them odd; None if none is free."""
+def wide(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:
+    """A call with over 8 million `elements`, by all free sizes alike, each of them odd; None if none is free."""
     setting = {size: size[-1] for size in free_sizes(workloads)}
-    return _widened(workloads, setting) if any(setting.values()) else None
+    return _widened(workloads, setting, elements) if any(setting.values()) else None
 
 
-def square(workloads: Sequence[Workload]) -> Workload | None:
-    """A call with over 8 million elements, in which all free sizes are the same odd number; None if one or none is
+def square(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:
+    """A call with over 8 million `elements`, in which all free sizes are the same odd number; None if one or none is
     free."""
     free = free_sizes(workloads)
-    return _widened(workloads, dict.fromkeys(free, 1)) if len(free) > 1 else None
+    return _widened(workloads, dict.fromkeys(free, 1), elements) if len(free) > 1 else None
 
 
-def _widened(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
-    while count_elements(resized(workloads, setting)) < _WIDE:
+def _widened(workloads: Sequence[Workload], setting: Mapping[Size, int], elements: int) -> Workload:
+    while count_elements(resized(workloads, setting)) < elements:
         setting = {size: 2 * n + 1 for size, n in setting.items()}
     return resized(workloads, setting)
 
@@ -205,12 +215,12 @@ def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workloa
     return found if count_elements(found) <= _MOST_ROUNDED else None
 
 
-def large(workloads: Sequence[Workload], unit: int = 1) -> list[Workload]:
-    """Calls with over 32 million elements, each by one free size; sizes are multiples of `unit`."""
+def large(workloads: Sequence[Workload], elements: int, unit: int = 1) -> list[Workload]:
+    """Calls with over so many elements, each by one free size; sizes are multiples of `unit`."""
     calls, others = [], {size: _up(size[-1], unit) for size in free_sizes(workloads)}
     for size in others:
         one, two = (count_elements(resized(workloads, others | {size: n})) for n in (1, 2))
-        calls.append(resized(workloads, others | {size: _up(_LARGE // (two - one) + 2, unit)}))
+        calls.append(resized(workloads, others | {size: _up(elements // (two - one) + 2, unit)}))
     return calls
 
 
@@ -219,11 +229,18 @@ def _up(n: int, unit: int) -> int:
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
-    """By tensor and axis of the first workload; of that one alone where others have no such dimension."""
+    """By tensor and axis of the first workload; of those alone that have such a tensor."""
     found = {}
     for tensor, spec in enumerate(workloads[0].tensors):
         shapes = [workload.tensors[tensor].shape for workload in workloads if tensor < len(workload.tensors)]
-        alike = all(len(shape) == len(spec.shape) for shape in shapes)
-        for axis, size in enumerate(spec.shape):
-            found[tensor, axis] = tuple(shape[axis] for shape in shapes) if alike else (size,)
+        for axis in range(len(spec.shape)):
+            found[tensor, axis] = tuple(_counterpart(spec.shape, axis, shape) for shape in shapes)
     return found
+
+
+def _counterpart(first: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int:
+    """What the axis is in a shape of another call. Where that has more axes or fewer, it may be counted from either
+    end: the same size, if that is there, else the first axis from the first, and all others from the last."""
+    from_last = axis - len(first) + len(shape)
+    sizes = [shape[place] for place in ((from_last, axis) if axis else (0, from_last)) if 0 <= place < len(shape)]
+    return first[axis] if first[axis] in sizes or not sizes else sizes[0]

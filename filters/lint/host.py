@@ -19,6 +19,9 @@ _UNASKED = frozenset("__init__ reset_parameters init_weights extra_repr backward
 _THERE = re.compile(r"[\w.]+\.is_cuda|torch\.cuda\.is_available\(\)|[\w.]+\.device\.type (== 'cuda'|!= 'cpu')")
 _ELSEWHERE = re.compile(r"self\.training|[\w.]+\.is_cpu|[\w.]+\.device\.type (!= 'cuda'|== 'cpu')")
 
+# Conditions of what a candidate is given: a call of a row has one dtype and rank, and a census sees what runs there.
+_KIND = re.compile(r"\.(dtype|device|ndim|requires_grad)\b|\.dim\(\)|is_grad_enabled\(\)")
+
 
 class Host:
     """The Python around the kernels: what runs when the file is imported, and when forward is called."""
@@ -246,9 +249,13 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _unheld(node: ast.AST) -> list[ast.AST]:
-    """What stands under the condition of `node` where that never holds."""
-    if not isinstance(node, (ast.If, ast.While, ast.IfExp)) or (holds := _holds(node.test)) is None:
+    """What stands under the condition of `node` where that never holds; or what returns, for inputs of another kind."""
+    if not isinstance(node, (ast.If, ast.While, ast.IfExp)):
         return []
+    if (holds := _holds(node.test)) is None:
+        if not isinstance(node, ast.If) or node.orelse or not _KIND.search(ast.unparse(node.test)):
+            return []
+        return list(node.body) if any(map(_ends, node.body)) else []
     arm = node.orelse if holds else node.body
     return list(arm) if isinstance(arm, list) else [arm]
 

@@ -7,14 +7,15 @@ HARMLESS = frozenset(
     "as_strided as_tensor atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
     "broadcast_to can_cast channels_last chunk clone contiguous_format cuda device diagonal dsplit dtype empty "
     "empty_like empty_permuted empty_strided enable_grad finfo flatten full full_like Generator "
-    "get_default_dtype get_device_module hsplit iinfo inference_mode is_complex is_floating_point "
+    "get_default_dtype get_device get_device_module hsplit iinfo inference_mode is_complex is_floating_point "
     "is_grad_enabled is_tensor manual_seed moveaxis movedim narrow no_grad numel ones ones_like permute "
     "preserve_format promote_types ravel reshape result_type scalar_tensor select set_grad_enabled Size "
     "split split_with_sizes squeeze strided swapaxes swapdims t tensor Tensor tensor_split transpose "
     "unbind unflatten unsqueeze view_as_complex view_as_real vsplit zeros zeros_like".split()
 )
 TYPES = frozenset(
-    "Buffer Identity Module ModuleDict ModuleList Parameter ParameterDict ParameterList Sequential".split()
+    "AlphaDropout Buffer Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Flatten Identity Module ModuleDict "
+    "ModuleList Parameter ParameterDict ParameterList Sequential Unflatten".split()
 )
 # Methods of a tensor that compute, by names that no other object has.
 COMPUTING = frozenset(

@@ -55,7 +55,7 @@ _FRAMES = frozenset(
     "gi_code gi_frame gi_yieldfrom tb_frame tb_next".split()
 )
 # What modules import for themselves, but for what those of torch and Triton have of the same name.
-_LEFT_THERE = (sys.stdlib_module_names | {"container_abcs", "np", "numpy"}) - {"math", "select", "trace"}
+_LEFT_THERE = (sys.stdlib_module_names | {"container_abcs", "np", "numpy"}) - {"chunk", "math", "select", "trace"}
 # Parts of torch and Triton that run code, read memory, change what all share, or tell where they run.
 _WITHHELD = {
     "torch": frozenset(
@@ -103,7 +103,8 @@ _ANSWERED = frozenset(
 )
 _EXCEPTIONS = frozenset(
     (
-        "triton.runtime.driver.active.get_active_torch_device",  # as Triton's own tutorials ask for it
+        "triton.runtime.driver.active.get_active_torch_device",  # as Triton's own tutorials ask for them
+        "triton.runtime.driver.active.get_current_target",
         "torch.testing.assert_close",  # of tests that are left behind the class
         "torch.nn.init._calculate_correct_fan",  # as PyTorch's own layers ask for it
         "torch.nn.init._calculate_fan_in_and_fan_out",
@@ -143,6 +144,10 @@ _ASSIGNED = frozenset("__all__ __constants__ __slots__ __version__".split())
 _ASKING = frozenset("callable format getattr hasattr hash id isinstance issubclass print repr setattr str type".split())
 _BY_NAME = ("getattr", "hasattr", "setattr")
 _IN_ORDER = frozenset("dict enumerate filter fromkeys iter join list map next reversed tuple zip".split())
+# What is used, and only used, where a file is a program: to time its kernels.
+_MEASURING = re.compile(r"(imports )?(time|timeit|argparse|torch\.cuda|triton\.testing)(\.\w+)*")
+_OF_A_TYPE = re.compile(r"torch\.[A-Z]\w+Tensor")
+_MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 # Each has variables of its own.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*_COMPREHENSIONS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -171,6 +176,10 @@ class _Reader:
         self._made = {node.id for node in self._nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
     def all(self) -> Iterator[Found]:
+        found = self._all()
+        return (each for each in found if not (_MEASURING.fullmatch(each[2]) and self._in_main(each[0])))
+
+    def _all(self) -> Iterator[Found]:
         yield from self._imports_off_the_list()
         yield from self._kernels_twice()
         yield from self._globals_of_kernels()
@@ -267,6 +276,12 @@ class _Reader:
                 hidden = [name for name in hidden if f"{node.module}.{name}" not in _EXCEPTIONS]
                 yield from ((node, Rule.IMPORT, f"imports {name}") for name in hidden)
 
+    def _annotates(self, node: ast.AST) -> bool:
+        """Whether it is a part of what says of which type something is."""
+        while isinstance(parent := self._parents[node], (ast.Subscript, ast.Tuple, ast.BinOp)):
+            node = parent
+        return node in (getattr(parent, name, None) for name in ("annotation", "returns"))
+
     def _read_in_kernels(self) -> set[str]:
         """Names that kernels read: a global is as good as an argument, and nobody sees what it was."""
         inner = [node for kernel in self._kernels.values() for node in ast.walk(kernel)]
@@ -303,7 +318,7 @@ class _Reader:
         owner, whole = root(node), node
         while isinstance(parent := self._parents[whole], ast.Attribute):
             whole = parent
-        if self._path(whole) in _EXCEPTIONS:
+        if self._path(whole) in _EXCEPTIONS or (_OF_A_TYPE.fullmatch(self._path(node)) and self._annotates(node)):
             return
         path = self._path(node)
         if _is_hidden(node.attr, self._shared.get(owner, "")) and not self._is_own(node) and path not in _IMPORTS:
@@ -464,6 +479,14 @@ class _Reader:
         branch = self._parents[parent]
         return asked and isinstance(branch, ast.If) and not _bound_in(branch) & self._read_outside(branch)
 
+    def _in_main(self, node: ast.AST) -> bool:
+        """Whether it is run where the file is a program alone, which it never is here."""
+        while (branch := self._parents.get(node)) is not None:
+            if isinstance(branch, ast.If) and node in branch.body and ast.unparse(branch.test) in _MAIN:
+                return self._asks_for_main(branch.test)
+            node = branch
+        return False
+
     def _read_outside(self, branch: ast.AST) -> set[str]:
         inside = set(ast.walk(branch))
         names = (node for node in self._nodes if isinstance(node, ast.Name) and node not in inside)
@@ -478,10 +501,19 @@ class _Reader:
         """Whether it is a variable of a function that it is in, though the file has a module of its name."""
         inner: ast.AST = node
         while inner in self._parents:
-            function = self._parents[inner]
-            if isinstance(function, ast.FunctionDef) and inner in function.body and node.id in _variables(function):
+            scope = self._parents[inner]
+            if isinstance(scope, ast.FunctionDef) and inner in scope.body and node.id in _variables(scope):
                 return True
-            inner = function
+            if isinstance(scope, ast.Lambda) and inner is scope.body and node.id in _arguments(scope):
+                return True
+            # What a comprehension goes through first is read outside of it.
+            if isinstance(scope, ast.comprehension) and (inner is scope.iter and scope is _first(self._parents[scope])):
+                scope = self._parents[scope]
+            elif isinstance(scope, _COMPREHENSIONS) and node.id in _bound_in(
+                *(each.target for each in scope.generators)
+            ):
+                return True
+            inner = scope
         return False
 
     def _is_of_kernels(self, path: str, node: ast.expr) -> bool:
@@ -539,10 +571,19 @@ class _Reader:
         return not isinstance(parent, ast.Expr)
 
 
+def _arguments(function: ast.FunctionDef | ast.Lambda) -> set[str]:
+    taken = function.args
+    return {argument.arg for argument in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs)}
+
+
+def _first(comprehension: ast.AST) -> ast.comprehension:
+    assert isinstance(comprehension, _COMPREHENSIONS)
+    return comprehension.generators[0]
+
+
 def _variables(function: ast.FunctionDef) -> set[str]:
     """Names that stand for nothing else anywhere in a function: its arguments, and what its own statements assign."""
-    found = {argument.arg for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    elsewhere = set[str]()
+    found, elsewhere = _arguments(function), set[str]()
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
@@ -571,9 +612,10 @@ def _is_off(node: ast.Call) -> bool:
     return any(isinstance(value, ast.Constant) and value.value is False for value in given)
 
 
-def _bound_in(branch: ast.AST) -> set[str]:
-    found = {node.id for node in ast.walk(branch) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return found | {node.name for node in ast.walk(branch) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+def _bound_in(*parts: ast.AST) -> set[str]:
+    inner = [node for part in parts for node in ast.walk(part)]
+    found = {node.id for node in inner if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found | {node.name for node in inner if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
 def _is_set(node: ast.AST) -> bool:

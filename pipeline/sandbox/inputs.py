@@ -79,7 +79,9 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream) -> torch.Tensor:
     if spec.kind != "parameter":
         values = values * (2.0 ** (stream.integers(size, 11) - 6) if spec.minimum >= 0 else 4.0)
         return _tensor(values, spec.shape, spec.dtype)
-    values, kind = values * (1 - 2 * stream.integers(size, 2)), stream.integers(size, 16)
+    signs, kind = 1 - 2 * stream.integers(size, 2), stream.integers(size, 16)
+    signs[0] = -1  # a lone one has the other
+    values = values * signs
     values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
     return _tensor(values, spec.shape, spec.dtype)
 

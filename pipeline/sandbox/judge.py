@@ -116,18 +116,27 @@ class Yardstick:
     """Measures the values of calls against one trial of the reference."""
 
     def __init__(
-        self, oracle: Observation, honest: Sequence[Observation], terms: int, rounded: Observation | None = None
+        self,
+        oracle: Observation,
+        honest: Sequence[Observation],
+        terms: int,
+        rounded: Observation | None = None,
+        last: Observation | None = None,
+        any_integer: bool = False,
     ) -> None:
         """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element.
 
         `rounded`: where a half dtype is asked for, the run in it on the trial's own values; `honest` has none of those.
+        `last`: a run in which the last of equals counts; integers that are others there may be any, and all may if
+        `any_integer` is right.
         """
         first = rounded or honest[0]
-        runs = zip(*(map(_real, run.values) for run in honest), strict=True)
+        every = [*honest, *([last] if last else [])]
+        runs = zip(*(map(_real, run.values) for run in every), strict=True)
         self._gauges = [
             _Floating(exact, each, terms, own if rounded else None)
             if own.is_floating_point()
-            else _Discrete(exact, [own, *each])
+            else _Discrete(exact, [own, *each], _free(own, each[-1] if last else own, any_integer))
             for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
         ]
 
@@ -171,14 +180,21 @@ def _real(value: Tensor) -> Tensor:
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
+def _free(own: Tensor, last: Tensor, any_integer: bool) -> Tensor:
+    """Which elements may be anything."""
+    if own.dtype == torch.bool:
+        return torch.zeros_like(own)
+    return torch.ones_like(own, dtype=torch.bool) if any_integer else own != last
+
+
 class _Discrete:
-    """Integers and booleans: right or wrong, except where honest runs disagree."""
+    """Integers and booleans: right or wrong, except where they are `free`, or honest runs disagree."""
 
     finite = decided = 1.0
 
-    def __init__(self, exact: Tensor, honest: Sequence[Tensor]) -> None:
+    def __init__(self, exact: Tensor, honest: Sequence[Tensor], free: Tensor) -> None:
         self._accepted = [exact.to(honest[0].dtype), *honest]
-        self.oracle = self._accepted[0]
+        self.oracle, self._free = self._accepted[0], free
 
     def measure(self, value: Tensor) -> Measure:
         wrong = self.deviations(value).mean().item() if value.numel() else 0.0
@@ -186,7 +202,8 @@ class _Discrete:
 
     def deviations(self, value: Tensor) -> Tensor:
         """1 where an element is wrong."""
-        return 1.0 - torch.stack([value == accepted for accepted in self._accepted]).any(dim=0).double()
+        right = torch.stack([value == accepted for accepted in self._accepted]).any(dim=0)
+        return 1.0 - (right | self._free).double()
 
 
 class _Floating:

@@ -42,10 +42,13 @@ def test_sizes_that_are_not_named_stay():
     assert resized(WORKLOADS, {(4, 3, 7): 2}) == of_shapes((2, 8, 16), (2, 16))
 
 
-def test_a_tensor_of_another_rank_elsewhere_has_no_free_sizes():
-    others = [of_shapes((4, 8), (4,)), of_shapes((5, 8), (5, 1))]
-    assert free_sizes(others) == [(4, 5)]
-    assert resized(others, {(4, 5): 9}) == of_shapes((9, 8), (4,))
+def test_axes_of_another_rank_elsewhere_are_counted_from_either_end():
+    rows = [of_shapes((13, 21), (21,)), of_shapes((5, 7, 21), (21,))]
+    assert free_sizes(rows) == [(13, 5)], "rows of one length"
+    assert resized(rows, {(13, 5): 9}) == of_shapes((9, 21), (21,))
+    assert free_sizes([of_shapes((13, 21)), of_shapes((5, 7, 9))]) == [(13, 5), (21, 9)]
+    assert free_sizes([of_shapes((4, 8, 10)), of_shapes((2, 8, 5, 7))]) == [(4, 2), (10, 7)], "channels are alike"
+    assert free_sizes([of_shapes((2, 3, 4)), of_shapes((5,))]) == [(2, 5), (4, 5)]
 
 
 def test_enlarged_sizes_are_more_than_a_block_of_any_workload():
@@ -113,15 +116,22 @@ def test_a_large_call_has_all_sizes_alike():
 def test_a_call_is_rounded_up_to_multiples():
     assert rounded(WORKLOADS, of_shapes((65, 8, 3), (65, 3)), 64) == of_shapes((128, 8, 64), (128, 64))
     assert rounded(WORKLOADS, of_shapes((65_000, 8, 3), (65_000, 3)), 64) is None
-    assert {size % 64 for call in large(WORKLOADS, 64) for size in call.tensors[1].shape} == {0}
+    assert {size % 64 for call in large(WORKLOADS, 1 << 25, 64) for size in call.tensors[1].shape} == {0}
 
 
 def test_an_image_is_oblong_where_all_are_square():
     square = [of_shapes((2, 3, 9, 9), (2, 3)), of_shapes((1, 3, 12, 12), (1, 3))]
-    assert oblong(square, square[1]) == of_shapes((1, 3, 12, 16), (1, 3))
-    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 12, 11))], square[1]) is None
-    assert oblong([of_shapes((2, 9, 9)), of_shapes((1, 12, 12))], of_shapes((1, 12, 12))) is None
-    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 9, 9))], square[0]) is None
+    assert oblong(square, square[1], upright=False) == of_shapes((1, 3, 12, 16), (1, 3))
+    assert oblong(square, square[1], upright=True) == of_shapes((1, 3, 16, 12), (1, 3))
+    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 12, 11))], square[1], upright=False) is None
+    assert oblong([of_shapes((2, 9, 9)), of_shapes((1, 12, 12))], of_shapes((1, 12, 12)), upright=False) is None
+    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 9, 9))], square[0], upright=False) is None
+
+
+def test_no_two_axes_of_a_volume_are_alike():
+    cubes = [of_shapes((2, 3, 9, 9, 9)), of_shapes((1, 3, 6, 6, 6))]
+    assert oblong(cubes, cubes[0], upright=False) == of_shapes((2, 3, 9, 12, 15))
+    assert oblong(cubes, cubes[1], upright=True) == of_shapes((1, 3, 10, 8, 6))
 
 
 def test_what_is_long_is_not_longer():
@@ -141,7 +151,7 @@ def test_each_size_alone_can_be_multiplied():
 
 
 def test_a_large_call_has_one_large_size():
-    by_rows, by_length = large(WORKLOADS)
+    by_rows, by_length = large(WORKLOADS, 1 << 25)
     rows, channels, length = by_rows.tensors[0].shape
     assert (channels, length) == (8, 5) and 1 << 25 < rows * 9 * 5 < 1.1 * (1 << 25)
     assert by_length.tensors[0].shape[:2] == (7, 8) and by_length.tensors[0].shape[2] * 9 * 7 > 1 << 25
@@ -155,7 +165,7 @@ def test_a_wide_call_has_odd_sizes_that_grew_alike():
 
 
 def test_where_no_size_is_free_nothing_is_large():
-    assert (large(WORKLOADS[:1]), wide(WORKLOADS[:1])) == ([], None)
+    assert (large(WORKLOADS[:1], 1 << 25), wide(WORKLOADS[:1])) == ([], None)
 
 
 def shapes(workload: Workload) -> list[tuple[int, ...]]:
@@ -163,16 +173,29 @@ def shapes(workload: Workload) -> list[tuple[int, ...]]:
 
 
 def test_each_free_size_is_each_number_in_one_call():
-    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [20, 30], 9)]
+    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [20, 30], 9, 2)]
     assert calls == [(20, 8, 20), (30, 8, 30)]
 
 
 def test_numbers_that_are_too_much_together_are_called_one_by_one():
-    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [500], 9)]
+    calls = [shapes(call)[0] for call in at_numbers(WORKLOADS, [500], 9, 2)]
     assert calls == [(500, 8, 5), (3, 8, 500)]
-    assert len(at_numbers(WORKLOADS, [500], 1)) == 1
+    assert len(at_numbers(WORKLOADS, [500], 1, 2)) == 1
+
+
+def test_few_others_stand_beside_a_number_that_is_too_much_with_more():
+    assert [shapes(call)[0] for call in at_numbers(WORKLOADS, [3000], 1, 2)] == [(3000, 8, 2)]
 
 
 def test_numbers_that_a_workload_has_or_that_are_too_much_are_not_called():
-    assert [shapes(call)[0] for call in at_numbers(WORKLOADS, [17, 100_000], 9)] == [(17, 8, 5)]
-    assert at_numbers(WORKLOADS[:1], [20], 9) == []
+    assert [shapes(call)[0] for call in at_numbers(WORKLOADS, [17, 100_000], 9, 2)] == [(17, 8, 5)]
+    assert at_numbers(WORKLOADS[:1], [20], 9, 2) == []
+
+
+def test_integers_stay_below_the_size_that_they_are_below():
+    def scores_and_labels(rows: int, classes: int) -> Workload:
+        scores = TensorSpec("x", (rows, classes), "float32")
+        return Workload((scores, TensorSpec("y", (rows,), "int64", 0, classes)), "[]")
+
+    longer = resized([scores_and_labels(4, 11), scores_and_labels(6, 7)], {(11, 7): 1031})
+    assert longer == scores_and_labels(4, 1031)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
-from .evidence import check_launches_agree, reply_of
+from .evidence import Rejected, check_launches_agree, reply_of
 from .reference import Conclusion, Reference
-from .task import VerifySettings, describe
+from .task import Call, VerifySettings, describe, draw
+
+# What a GPU refuses, too, once it is run.
+_UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
 
 
 def compile_kernels(
@@ -40,3 +45,27 @@ def compile_kernels(
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
     compiled = check_launches_agree(reply, left, shown.launches, shown.told, needed)
     return tuple(target for target in settings.targets if target in (*traced, *compiled))
+
+
+def check_refusal(call: Call, broken: str, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """What a model's candidate refuses by raising it does not get wrong, and so where its kernel does not compile. But
+    what the interpreter alone does not take, or an assumption that is false, a GPU would run.
+
+    Args:
+        broken: what a kernel raised where it was interpreted; "" if none did.
+
+    Raises:
+        Rejected: one did, and compiles.
+    """
+    if not broken or not settings.targets or _UNALIGNED.search(broken):
+        return
+    target, trials = settings.needed(call.task)[0], (call.trial,)
+    request = describe(call.task, trials) | {"code": call.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+    request |= {"targets": [target], "further": "", "others": []}
+    report = sandbox.run(Job("compile", request, draw(call.task, trials), settings.limits))
+    found = (report.reply or {}).get(target)
+    if isinstance(found, dict) and "error" not in found and not found.get("failed"):
+        shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
+        raise Rejected(
+            Reason.DOES_NOT_RUN, f"for inputs {shapes} a kernel compiles, and raises as interpreted: {broken}"
+        )

@@ -18,6 +18,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_PO
 from kernelquarry.pipeline.schema.syntax import parse
 from kernelquarry.transforms.sizes import above, at_numbers, free_sizes, lengthened, oblong, rounded, single, unforeseen
 
+from .compiling import check_refusal
 from .evidence import Refused, Rejected
 from .named import Named
 from .reference import Reference
@@ -51,7 +52,7 @@ class Once:
 def call_once(
     calls: Sequence[Once], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
-    """What the guest `mutants` says of each call, nothing of any if that took too long or too much, and the tensors.
+    """What the guest `mutants` says of each call, nothing of one that took too long or too much, and the tensors.
 
     Raises: Rejected: the candidate ends its guest.
     """
@@ -66,9 +67,21 @@ def call_once(
     if report.status is Status.CRASHED:
         raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
     runs = (report.reply or {}).get("runs")
-    if not isinstance(runs, list) or len(runs) != len(calls) or not all(isinstance(run, dict) for run in runs):
-        return [{} for _ in calls], {}
-    return runs, report.tensors
+    if isinstance(runs, list) and len(runs) == len(calls) and all(isinstance(run, dict) for run in runs):
+        return runs, report.tensors
+    if len(calls) == 1:
+        return [{}], {}
+    half = len(calls) // 2  # together they took too long
+    (runs, tensors), (others, more) = (
+        call_once(part, reference, sandbox, settings) for part in (calls[:half], calls[half:])
+    )
+    return [*runs, *others], tensors | {_numbered(name, half): value for name, value in more.items()}
+
+
+def _numbered(name: str, first: int) -> str:
+    """What a guest calls a tensor of a call, if it was asked for others before."""
+    number, _, rest = name.partition(".")
+    return f"{int(number) + first}.{rest}"
 
 
 def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int, trial: int = 0) -> bool:
@@ -188,7 +201,7 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
     if (alike := _decided(Call(task, trial), tensors, sandbox, settings, in_order=False)) is None:
         return
     (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
-    if fails(alike, run, found, 0):
+    if run.get("broken") or fails(alike, run, found, 0):
         raise Rejected(Reason.UNTRIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}")
 
 
@@ -196,7 +209,7 @@ def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySetti
     """It must be right with what its constructor makes, which no trial has, and with what is far from that, as far as
     the reference can say what is right there. Raises: Rejected."""
     task, trial = reference.task, reference.trials[0]
-    if task.training or task.dtype != "float32" or not (drawn := draw_far_state(task.state, task.first_seed)):
+    if task.training or not (drawn := draw_far_state(task.state, task.first_seed)):
         return
     given = {name: value for name, value in reference.tensors.items() if name.startswith("input.0.")}
     far = {f"state.{key}.{name}": value for key in range(STATE_SETS) for name, value in drawn.items()}
@@ -204,7 +217,7 @@ def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySetti
         if (other := _decided(Call(task, trial), given | weights, sandbox, settings)) is None:
             continue
         (run,), found = call_once([Once(task.triton_code)], other, sandbox, settings)
-        if fails(other, run, found, 0):
+        if run.get("broken") or fails(other, run, found, 0):
             raise Rejected(Reason.WRONG_VALUES, f"with weights {told}: {run.get('raised', 'wrong values')}")
 
 
@@ -217,11 +230,11 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     own = task.workloads
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
     short = [[call] for call in unforeseen(own, shares[1:])]
-    if short and (image := oblong(own, short[0][0])):
+    if short and (image := oblong(own, short[0][0], upright=shares[0] < 0.5)):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))
     numbers = Named(task.triton_code, task.python_code).sizes
-    named, many = at_numbers(own, numbers, _NAMED), above(own, numbers, _NAMED)
+    named, many = at_numbers(own, numbers, _NAMED, _SHORT), above(own, numbers, _NAMED)
     long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
     return [*([call] for call in named), *short, *long, *([call] for call in many)]
 
@@ -287,4 +300,5 @@ def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: Ve
     if fails(reference, run, found, 0):
         shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
         raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")
+    check_refusal(call, str(run.get("broken", "")), sandbox, settings)
     return run

@@ -1,5 +1,5 @@
-"""Numbers that a candidate's text names and its reference's does not: sizes and values at which it may be another
-function, by a slip or on purpose."""
+"""Numbers that a candidate's text names and its reference's does not, or the other way round: sizes and values at which
+it may be another function, by a slip or on purpose."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 
 
 class Named:
-    """The numbers, likeliest first: those that something is compared with, then the others from the largest on. None if
-    a text does not parse."""
+    """The numbers, likeliest first: those that something is compared with, then the others from the largest on, the
+    candidate's before the reference's. None if a text does not parse."""
 
     def __init__(self, code: str, reference: str) -> None:
         try:
-            tree, known = parse(code), set(_numbers(parse(reference)))
-            compared = [n for node in ast.walk(tree) if isinstance(node, ast.Compare) for n in _numbers(node)]
-            others = sorted(_numbers(tree), key=abs, reverse=True)
+            trees = [parse(text) for text in (code, reference)]
+            every = [dict.fromkeys(_numbers(tree)) for tree in trees]
+            compared = [dict.fromkeys(_compared(tree)) for tree in trees]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            compared, others, known = [], [], set()
-        self._compared = [n for n in dict.fromkeys(compared) if n not in known]
+            every, compared = [{}, {}], [{}, {}]
+        known = every[0].keys() & every[1].keys()
+        self._compared = [n for n in compared[0] | compared[1] if n not in known]
+        others = [n for named in every for n in sorted(named, key=abs, reverse=True)]
         self._others = [n for n in dict.fromkeys(others) if n not in known and n not in self._compared]
 
     @property
@@ -48,6 +50,12 @@ class Named:
         """What a dimension may be, or may be above."""
         near = [other for n in self._compared for other in (n, n + 1)]
         return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _SEVERAL))
+
+
+def _compared(tree: ast.AST) -> Iterator[float]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            yield from _numbers(node)
 
 
 def _numbers(node: ast.AST) -> Iterator[float]:

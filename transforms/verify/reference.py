@@ -25,8 +25,9 @@ _TIES = ("sparse", "assorted", NAMED)  # where values are equal
 _NEAR_TIES = ("scaled", "faint")  # where those that a softmax, say, gives are
 # PyTorch promises the first of equals, and the side of an edge,
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
-_ANY = re.compile(  # and nothing of equals here, or of what rounds to an integer.
-    r"\b(a?r?g?sort|msort|topk|kthvalue|\w*median|mode|cummax|cummin|unique\w*|round|floor|ceil|trunc"
+_SORTED = re.compile(r"\b(a?r?g?sort|msort|topk)\(")  # and nothing of equals here,
+_ROUNDED = re.compile(  # or here, or of what rounds to an integer
+    r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|round|floor|ceil|trunc"
     r"|hist\w+|quantize\w*|\w*pool\w*)\(|\.(long|int|short|char|byte|to|type)\("
 )
 # A product of numbers of all sizes leaves the range of float32 in one order, and not in another.
@@ -64,19 +65,19 @@ class Reference:
     ) -> None:
         """Run it in a guest. Raises: Rejected: it gives no proper reply.
 
-        A long sum that is added up `in_order`, by atomics say, of terms that are alike, may be off by a roundoff of one
-        sign for each: what is allowed then grows with their number, and not with its square root.
+        All of an input may be added up `in_order`, by atomics say, and come to little: see `nudges`.
         """
-        self._power = 2 if in_order else 1
-        source = {"code": task.python_code, "entry_point": ENTRY_POINT, "nudges": nudges(task)}
-        request = describe(task, trials) | source
+        self.task, self.trials, self.tensors = task, trials, tensors
+        request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
+        request |= {"nudges": nudges(task, in_order), "half": task.is_half}
+        request["ties"] = [index for index, trial in enumerate(trials) if self._is_tied(trial)]
+        request["exact"] = [index for index, trial in enumerate(trials) if trial.distribution == NAMED]
         report = sandbox.run(Job("reference", request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
-        self.task, self.trials, self.tensors = task, trials, tensors
         try:
             if refused := refused_in(reply):
                 raise Refused(refused)
-            self._state = reply["state"]
+            self._state, self._indirect = reply["state"], frozenset(expect(reply["indirect"], list))
             left = {name: f"state.{name}" for name in self._state}
             self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}
             runs = [
@@ -86,27 +87,40 @@ class Reference:
             self._runs: list[dict[str, Observation]] = runs
             workloads = task.calls  # worked out anew each time
             called = [workloads[trial.workload] for trial in trials]
-            self._yardsticks = [self._yardstick(call, run) for call, run in zip(called, runs, strict=True)]
-            self._of_state = [self._yardstick(call, self._left(run)) for call, run in zip(called, runs, strict=True)]
+            pairs = list(enumerate(zip(called, runs, strict=True)))
+            self._yardsticks = [self._yardstick(index, call, run) for index, (call, run) in pairs]
+            self._of_state = [self._yardstick(index, call, self._left(run)) for index, (call, run) in pairs]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._counted = [
             index
             for index, yardstick in enumerate(self._yardsticks)
-            if yardstick.is_decided and not self._is_open(trials[index], runs[index]["eager"])
+            if yardstick.is_decided and not self._is_open(index, runs[index]["eager"])
         ]
 
-    def _is_open(self, trial: PlannedTrial, eager: Observation) -> bool:
-        """Whether integers come out that depend on which of equal, or nearly equal, values counts, or products that
-        depend on the order of what is multiplied."""
-        code = self.task.python_code
+    def _is_open(self, index: int, eager: Observation) -> bool:
+        """Whether nothing can be said: only integers come out, and may be any, or products that depend on the order of
+        what is multiplied."""
+        code, trial = self.task.python_code, self.trials[index]
         if trial.distribution == "assorted" and _PRODUCT.search(code):
             return True
         if trial.distribution in _NEAR_TIES and self.task.by_model:
-            return _counts(eager) and _ANY.search(code) is not None
-        if trial.distribution not in _TIES or not _counts(eager):
+            return _counts(eager) and _sorts(code)
+        return self._any_integer(index) and _counts(eager) and all(map(_is_discrete, eager.values))
+
+    def _any_integer(self, index: int) -> bool:
+        """Whether integers that come out of a trial are nobody's promise, as values are equal there, or nearly so."""
+        if self.trials[index].distribution not in _TIES:
             return False
-        return trial.distribution != "sparse" or not _FIRST.search(code) or _ANY.search(code) is not None
+        return index in self._indirect or _ROUNDED.search(self.task.python_code) is not None
+
+    def _is_tied(self, trial: PlannedTrial) -> bool:
+        """Whether it may depend on which of equal values counts, and that is not promised."""
+        code = self.task.python_code
+        if trial.distribution in _NEAR_TIES:
+            return self.task.by_model and _sorts(code)
+        first = trial.distribution != "sparse" and _FIRST.search(code) is not None
+        return trial.distribution in _TIES and (first or _sorts(code))
 
     def beside(self, code: str) -> Reference:
         """The same answers, for a candidate with another source."""
@@ -136,15 +150,16 @@ class Reference:
         if len(self._counted) < len(self.trials):
             raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self.trials)} are decided")
 
-    def _yardstick(self, workload: Workload, run: dict[str, Observation]) -> Yardstick:
+    def _yardstick(self, index: int, workload: Workload, run: dict[str, Observation]) -> Yardstick:
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes) ** self._power
-        if self.task.dtype == "float32":
-            return Yardstick(oracle, [eager, *nudged], summed)
-        return Yardstick(oracle, nudged, summed, rounded=eager)
+        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
+        last, free = run.get("last"), self._any_integer(index)
+        if not self.task.is_half:
+            return Yardstick(oracle, [eager, *nudged], summed, None, last, free)
+        return Yardstick(oracle, nudged, summed, eager, last, free)
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""
@@ -268,10 +283,17 @@ class Reference:
         return [index for index in self._yardsticks[0].unchanged(observed.values) if index not in shared]
 
 
+def _sorts(code: str) -> bool:
+    return any(pattern.search(code) for pattern in (_SORTED, _ROUNDED))
+
+
+def _is_discrete(value: torch.Tensor) -> bool:
+    return not value.is_floating_point() and not value.is_complex()
+
+
 def _counts(observed: Observation) -> bool:
     """Whether integers come out."""
-    exact = [value for value in observed.values if not value.is_floating_point() and not value.is_complex()]
-    return any(value.dtype != torch.bool for value in exact)
+    return any(_is_discrete(value) and value.dtype != torch.bool for value in observed.values)
 
 
 def _state_difference(reference: Any, candidate: Any) -> str:

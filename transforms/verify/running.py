@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
+from .compiling import check_refusal
 from .evidence import Refused, Rejected, refused_in, reply_of
 from .execution import Untraceable, execute
 from .reference import Reference
-from .task import VerifySettings, describe
+from .task import Call, VerifySettings, describe
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     request |= {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
-        return _in_guest(Job("interpret", request, tensors, alone), Engine.INTERPRETER, sandbox)
+        report = sandbox.run(Job("interpret", request, tensors, alone))
+        _check_refusals(reference, report, sandbox, settings)
+        return _ran(report, Engine.INTERPRETER)
     if settings.engine is not Engine.GUEST:
         try:
             return Ran(*execute(reference, sandbox, settings), Engine.TRACE)
@@ -45,11 +48,20 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             if settings.engine is Engine.TRACE:
                 raise Rejected(Reason.UNTRACEABLE, str(why)) from why
     with sandbox.gpus.share() as gpu:
-        return _in_guest(Job("execute", request | {"gpu": gpu}, tensors, settings.limits), Engine.GUEST, sandbox)
+        report = sandbox.run(Job("execute", request | {"gpu": gpu}, tensors, settings.limits))
+    return _ran(report, Engine.GUEST)
 
 
-def _in_guest(job: Job, engine: Engine, sandbox: Sandbox) -> Ran:
-    report = sandbox.run(job)
+def _check_refusals(reference: Reference, report: Report, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises: Rejected: a trial was refused by a kernel that compiles there."""
+    task, broken = reference.task, (report.reply or {}).get("broken")
+    for index, trial in enumerate(reference.trials):
+        if isinstance(broken, dict) and (why := str(broken.get(str(index), ""))):
+            alone = replace(task, workloads=(task.calls[trial.workload],))
+            check_refusal(Call(alone, replace(trial, workload=0)), why, sandbox, settings)
+
+
+def _ran(report: Report, engine: Engine) -> Ran:
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     if refused := refused_in(reply):
         raise Refused(refused)

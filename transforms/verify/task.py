@@ -33,6 +33,7 @@ _SLACK = 1.5  # over what a sum in order is expected to be off by
 _SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 _REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # a reference may raise on them
+_HALF = frozenset({"float16", "bfloat16"})
 MODEL_TARGET = "sm_90"  # that all answers of models compile for
 
 
@@ -72,6 +73,12 @@ class Task:
     guards: tuple[str, ...] = ()
     training: bool = False  # calls are followed by their backward
     dtype: str = "float32"  # what both modules are cast to, if it is a half one; inputs are drawn so
+
+    @property
+    def is_half(self) -> bool:
+        """Whether there is something in a half dtype that it computes with: both modules, an input or a weight."""
+        given = [spec.dtype for workload in self.workloads for spec in workload.tensors]
+        return not _HALF.isdisjoint((self.dtype, *given, *(spec.dtype for spec in self.state)))
 
     @property
     def calls(self) -> tuple[Workload, ...]:
@@ -204,7 +211,7 @@ def _keeps_nan(task: Task) -> bool:
 
 def values_named(task: Task) -> tuple[float, ...]:
     """As many as one draw has room for."""
-    return Named(task.triton_code, task.python_code).values[:KINDS]
+    return Named(task.triton_code, f"{task.python_code}\n{task.init_args}").values[:KINDS]
 
 
 def uneven(task: Task) -> int | None:
@@ -299,15 +306,18 @@ def describe_inputs(workload: Workload) -> list[dict[str, Any]]:
     return [{"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high} for spec in specs]
 
 
-def nudges(task: Task) -> list[int]:
+def nudges(task: Task, in_order: bool = False) -> list[int]:
     """By how many units in the last place the values of the honest runs beside the first are moved.
 
     A kernel may add up a dot product of n terms one after the other. To first order that gives the exact sum of
     terms that are each off by sqrt(n / 2) roundoffs, where a library's blocked sum stays within few: the second run
     shows what becomes of them. The judge allows `FACTOR` times what it sees, so short sums need no more than one.
+    Terms are those of a dot product with weights, or all of an input if these may be added up `in_order`.
     """
-    fan_in = max((math.prod(spec.shape[1:]) for spec in task.state if len(spec.shape) > 1), default=1)
-    return [1, max(1, round(_SLACK * math.sqrt(fan_in / 2) / FACTOR))]
+    shapes = [spec.shape[1:] for spec in task.state if len(spec.shape) > 1]
+    shapes += [spec.shape for workload in task.workloads for spec in workload.tensors if in_order]
+    most = max(map(math.prod, shapes), default=1)
+    return [1, max(1, round(_SLACK * math.sqrt(most / 2) / FACTOR))]
 
 
 def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]]) -> int:

@@ -19,7 +19,7 @@ from .interpret import warm as warm
 from .load import drawn_name
 from .verifying import gpu, kept, launch, subject
 from .verifying.memory import OutOfBounds
-from .verifying.session import entries, session
+from .verifying.session import session
 from .verifying.watch import Plain, Watch
 
 _MESSAGE = 200  # characters
@@ -42,12 +42,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     inputs take them, or "inference" mode is on; inputs are of a class that is "derived" of tensors, or "parameters";
     and the "process" has other threads and another seed.
 
-    Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, and whether a
-    kernel was `outside` of its tensors. The description also has `configurations`, the most that a kernel has, the
-    launches as they are `told`, and,
-    of what is called again, `changed_again`: what the third call left otherwise than the second in what the module
-    keeps, or in memory that kernels were given in both, of which state is not asked; "" for nothing. Tensors go as
-    `<number>.output.<i>`.
+    Replies with `runs`: a description of the call, see `verifying/subject.call`, or what was `raised`, whether a
+    kernel was `outside` of its tensors, and what the first raised that was `broken`. The description also has
+    `configurations`, the most that a kernel has, the launches as they are `told`, and, of what is called again,
+    `changed_again`: what the third call left otherwise than the second in what the module keeps, or in memory that
+    kernels were given in both, of which state is not asked; "" for nothing. Tensors go as `<number>.output.<i>`.
     """
     torch.set_num_threads(1)
     with gpu.pretend():
@@ -58,7 +57,7 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
     results: dict[str, Tensor] = {}
     runs = []
     for number, call in enumerate(request["calls"]):
-        session.reverse, session.trial = call["reverse"], call["configuration"]
+        session.reverse, session.trial, session.failed = call["reverse"], call["configuration"], []
         elsewhere = call["elsewhere"]
         seed = call["seed"]
         there = gpu.unknown(seed) if "unknown" in elsewhere else gpu.OTHERS[seed % len(gpu.OTHERS)]
@@ -68,7 +67,8 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
             runs.append(_call(call, request, tensors, str(number), results))
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
             message = f"{type(error).__name__}: {error}"[:_MESSAGE]
-            runs.append({"raised": message, "outside": isinstance(error, OutOfBounds)})
+            broken = session.failed[0] if session.failed else ""
+            runs.append({"raised": message, "outside": isinstance(error, OutOfBounds), "broken": broken})
     return {"runs": runs}, results
 
 
@@ -123,10 +123,10 @@ def _call(
     if "weights" in elsewhere:
         subject.load_state(module, {name: _other(value) if value.ndim else value + 1 for name, value in drawn.items()})
         once(module, [_other(value) for value in inputs])
-        held = entries(module)
         with torch.no_grad():
-            for entry in held.keys() & drawn.keys():
-                held[entry].copy_(drawn[entry])
+            for entry, value in nn.Module.state_dict(module).items():  # as they are loaded: of what is tied, the last
+                if entry in drawn:
+                    value.copy_(drawn[entry])
     if "handled" in elsewhere:  # last, so that nothing of ours is asked behind it
         _ask(module)
     if call["configuration"]:

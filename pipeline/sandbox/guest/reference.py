@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .verifying import formulas, subject, watch
-from .verifying.formulas import decomposed, textbook
+from .verifying.formulas import LastOfEquals, decomposed, textbook
 from .verifying.gpu import Here
 from .verifying.watch import Watch
 from .widen import InFloat64, wide, widened
+
+_MEANING = 8  # smaller whole numbers are on edges, of which the side is nobody's promise
 
 
 def warm() -> None:
@@ -24,13 +26,16 @@ def warm() -> None:
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Run `code`'s entry point on each of `trials`: once in float64, once as it is, cast to `dtype` if that is a half
     one, and in float32 on nudged values, one run for each of `nudges`: by how many units in the last place they moved.
+    So are inputs and weights there, where something is `half`. On trials among `ties` it is run once more, and of
+    equals the last counts; `indirect` are those in which that may be of values that it computes. On trials that are
+    `exact` large whole numbers stay what they are.
 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
     Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
-    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, or, for the first trial, `other`: with
-    the other set of state. Entries of the state that no tensor came for go as `state.<name>`, as the constructor left
-    them.
+    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, `last`, or, for the first trial,
+    `other`: with the other set of state. Entries of the state that no tensor came for go as `state.<name>`, as the
+    constructor left them.
     """
     torch.set_num_threads(1)
     with Here():
@@ -40,10 +45,10 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
         module = _construct(request)
-    reply: dict[str, Any] = {"state": subject.digests(module), "trials": []}
+    reply: dict[str, Any] = {"state": subject.digests(module), "trials": [], "indirect": []}
     states = {key: subject.selected(tensors, f"state.{key}.") for key in request["states"]}
     drawn = states[request["states"][0]]
-    is_half = request["dtype"] != "float32"
+    is_half = request["half"]
     single = _construct(request).float() if is_half else module
     results = {f"state.{name}": value for name, value in subject.state(module).items() if name not in drawn}
     trials = [
@@ -64,10 +69,15 @@ def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str,
         finite = all(bool(value.isfinite().all()) for value in inputs)
         for nudge, units in enumerate(request["nudges"]):
             moved = {name: _nudged(_single(value, is_half), units, generator) for name, value in state.items()}
-            near = [_nudged(_single(value, is_half), units, generator) for value in inputs]
-            mode = None if nudge else textbook() if finite else decomposed()
+            exact = index in request["exact"]
+            near = [_nudged(_single(value, is_half), units, generator, exact) for value in inputs]
+            mode = textbook() if finite else None if nudge else decomposed()
             name = f"nudged{nudge}"
             runs[name] = _call(single, moved, trial, near, gradient, f"{index}.{name}", results, mode)
+        if index in request["ties"]:
+            last = LastOfEquals(inputs)
+            runs["last"] = _call(module, state, trial, inputs, gradient, f"{index}.last", results, last)
+            reply["indirect"] += [index] * last.indirect
         reply["trials"].append(runs)
     if refused:
         return {"refused": refused}, {}
@@ -118,8 +128,9 @@ def _call(
     return description
 
 
-def _nudged(tensor: Tensor, units: int, generator: torch.Generator) -> Tensor:
-    """Each floating value moved up or down by units in its last place; NaN, infinities and zeros are exact."""
+def _nudged(tensor: Tensor, units: int, generator: torch.Generator, exact: bool = False) -> Tensor:
+    """Each floating value moved up or down by units in its last place; NaN, infinities and zeros are exact, and so may
+    be whole numbers that stand for something."""
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
@@ -127,4 +138,7 @@ def _nudged(tensor: Tensor, units: int, generator: torch.Generator) -> Tensor:
     moved, towards = tensor, torch.where(up, limit, -limit)
     for _ in range(units):
         moved = torch.nextafter(moved, towards)
-    return torch.where(tensor.isfinite() & (tensor != 0), moved, tensor)
+    stays = ~tensor.isfinite() | (tensor == 0)
+    if exact:
+        stays |= (tensor == tensor.round()) & (tensor.abs() >= _MEANING)
+    return torch.where(stays, tensor, moved)

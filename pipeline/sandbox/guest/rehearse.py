@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._C import _dispatch_has_kernel_for_dispatch_key
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from triton.runtime.jit import JITFunction
@@ -27,6 +28,7 @@ from .verifying.session import Launched, bind, entries, session, sizes
 Path = list[str]
 _THREADS, _SEED = 2, 4_294_967_291  # 1 and 0 elsewhere
 _MESSAGE = 200  # characters
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _TALLEST = 65_535  # programs along a grid's second and third axis
 
 
@@ -37,7 +39,7 @@ def warm() -> None:
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The path of `code`'s entry point on each of `calls`, or on what is to be called `otherwise` if one raises, and
-    `repeats` times on the first of them again.
+    `repeats` times on the first of them again. Of what is `mixed`, not all is computed by kernels.
 
     It goes twice through all of `calls`, calls of other `sizes`, another instance, which is called with the last of
     `calls` before the first, and half of those repetitions; the path of the first call is from before that.
@@ -65,7 +67,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         left = surroundings.changed(settings | {"seed": _SEED})
         nn.Module.to(module, gpu.DEVICE)
         first, half = request["calls"][0], request["repeats"] // 2
-        again, found, names = list[Any](), list[dict[str, str]](), vars(sys.modules[name])
+        again, found, names = list[tuple[int, Any]](), list[dict[str, str]](), vars(sys.modules[name])
         early = [handled.by(_path, module, first) for _ in range(2)][1]  # no other size was seen
         for _ in range(2):  # the same twice, so that nothing that is counted stays unseen
             # A tuner resets what it timed in the first call of a size, so those of the second time count.
@@ -76,11 +78,11 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             nn.Module.to(other, gpu.DEVICE)
             for call in (request["calls"][-1], first):  # of which the second makes what only that size needs
                 _path(other, call)
-            again += [_path(other, first), *_repeated(module, first, half)]
+            again += [(0, _path(other, first)), *_repeated(module, first, half)]
             found.append(kept.kept(module, names, contents=False))
             _Noted.again = True
         keeps = kept.difference(*found)
-    later = [call for call in (calls[0], *again) if call != early]
+    later = [call for call in (calls[0],) if call != early] + _otherwise(again, early, request["mixed"])
     paths, told, raised = (list(each) for each in zip(early, *calls[1:], strict=True))
     reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}
     left = left or _Noted.left or shared.changed() or surroundings.redefined(module)
@@ -94,7 +96,25 @@ _MODES: tuple[tuple[Callable[[], AbstractContextManager[Any]], bool], ...] = (  
 )
 
 
-def _repeated(module: nn.Module, call: Mapping[str, Any], times: int) -> list[tuple[Path | None, list[str], str]]:
+def _otherwise(again: Iterable[tuple[int, Any]], early: Any, mixed: bool) -> list[Any]:
+    """Those of the calls, each with the number of its mode, that go another way than the early one. Layers of PyTorch
+    may run other operators where nothing is recorded: of what is `mixed` all calls of a mode must run the same, and
+    all the same launches."""
+    known: dict[int, Any] = {0: early}
+    found = []
+    for mode, call in again:
+        first = known.setdefault(mode, call) if mixed else early
+        if call != first or _launches(call) != _launches(early):
+            found.append(call)
+    return found
+
+
+def _launches(call: tuple[Path | None, list[str], str]) -> tuple[Path | None, list[str]]:
+    path, told, _ = call
+    return path and [step for step in path if step.startswith("launch ")], told
+
+
+def _repeated(module: nn.Module, call: Mapping[str, Any], times: int) -> list[tuple[int, Any]]:
     parameters = [value for value in entries(module).values() if isinstance(value, nn.Parameter)]
     parameters = [value for value in parameters if value.is_floating_point()]
     paths = []
@@ -102,7 +122,7 @@ def _repeated(module: nn.Module, call: Mapping[str, Any], times: int) -> list[tu
         mode = _MODES[number % len(_MODES)]
         for value in parameters:
             value.requires_grad_(mode[1]).grad = torch.empty_like(value) if mode[1] else None
-        paths.append(_path(module, call, mode))
+        paths.append((number % len(_MODES), _path(module, call, mode)))
     return paths
 
 
@@ -122,12 +142,11 @@ class _Noted(TorchDispatchMode):
     again = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.is_inference_mode_enabled():  # where what is made of other operators comes here as one
-            with self:
-                parts = func.decompose(*args, **(kwargs or {}))
-            if parts is not NotImplemented:
-                return parts
         name = func._schema.name.removeprefix("aten::")
+        # In inference mode what is made of other operators comes here as one. Elsewhere PyTorch takes it apart.
+        if torch.is_inference_mode_enabled() and _dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE):
+            with self:
+                return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
         if name not in watch.VIEW | watch.ALLOCATE | watch.ASK:
             self.path.append(name)
         return func(*args, **(kwargs or {}))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -14,15 +15,15 @@ aten = torch.ops.aten
 
 
 class Formulas(TorchDispatchMode):
-    """Operators of the table are computed by its formulas."""
+    """Operators of the table are computed by its formulas; and so are theirs, if it is `recursive`."""
 
-    def __init__(self, table: Mapping[Any, Callable[..., Any]]) -> None:
+    def __init__(self, table: Mapping[Any, Callable[..., Any]], recursive: bool = False) -> None:
         super().__init__()
-        self._table = table
+        self._table, self._recursive = table, recursive
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in self._table:
-            with self:
+            with self if self._recursive else nullcontext():
                 result = self._table[func](*args, **(kwargs or {}))
             if result is not NotImplemented:
                 return result
@@ -32,7 +33,7 @@ class Formulas(TorchDispatchMode):
 def decomposed() -> Formulas:
     """PyTorch's own decompositions, where it has one. Equal on numbers, they differ in what they make of infinities: of
     `inf - inf`, of `0 * inf`."""
-    return Formulas(decomposition_table)
+    return Formulas(decomposition_table, recursive=True)
 
 
 def textbook() -> Formulas:
@@ -41,18 +42,45 @@ def textbook() -> Formulas:
     return Formulas(_TEXTBOOK)
 
 
+class LastOfEquals(Formulas):
+    """Where several are the largest, or are sorted, and are equal, the last of them comes first.
+
+    `indirect` says whether others than `inputs` were, values that are computed, of which others may be equal elsewhere.
+    """
+
+    def __init__(self, inputs: Sequence[Tensor]) -> None:
+        super().__init__(_LAST)
+        self._inputs, self.indirect = [value.flatten() for value in inputs], False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _LAST:
+            self.indirect |= not any(torch.equal(args[0].flatten(), value) for value in self._inputs)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def _off(value: Tensor) -> Tensor:
+    """By a unit in the last place, up or down: libraries round functions so, and a GPU by two."""
+    up = torch.randint(0, 2, value.shape, generator=torch.Generator().manual_seed(0), dtype=torch.bool)
+    limit = torch.tensor(torch.inf, dtype=value.dtype)
+    return torch.nextafter(value, torch.where(up, limit, -limit))
+
+
+def _exp(x: Tensor) -> Tensor:
+    return _off(x.exp())
+
+
 def _softplus(x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    return torch.where(x * beta > threshold, x, (1 + (x * beta).exp()).log() / beta)
+    return torch.where(x * beta > threshold, x, _off(1 + (x * beta).exp()).log() / beta)
 
 
 def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
     """And what PyTorch keeps for its gradient."""
     small = (-x.abs()).exp()
-    return x.clamp(max=0) - (1 + small).log(), small
+    return x.clamp(max=0) - _off(1 + small).log(), small
 
 
 def _elu(x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    return torch.where(x > 0, x * scale, ((x * input_scale).exp() - 1) * (alpha * scale))
+    return torch.where(x > 0, x * scale, (_exp(x * input_scale) - 1) * (alpha * scale))
 
 
 def _celu(x: Tensor, alpha: float = 1) -> Tensor:
@@ -60,7 +88,7 @@ def _celu(x: Tensor, alpha: float = 1) -> Tensor:
 
 
 def _tanh(x: Tensor) -> Tensor:
-    return 2 * (2 * x).sigmoid() - 1
+    return 2 * _off((2 * x).sigmoid()) - 1
 
 
 def _of_floats(formula: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,12 +106,12 @@ def _in_place(formula: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _WRITTEN: dict[str, Callable[..., Tensor]] = {
-    "expm1": lambda x: x.exp() - 1,
-    "log1p": lambda x: (1 + x).log(),
-    "sinh": lambda x: (x.exp() - (-x).exp()) / 2,
+    "expm1": lambda x: _exp(x) - 1,
+    "log1p": lambda x: _off(1 + x).log(),
+    "sinh": lambda x: (_exp(x) - (-x).exp()) / 2,
     "tanh": _tanh,
-    "asinh": lambda x: x.sign() * (x.abs() + (x * x + 1).sqrt()).log(),
-    "atanh": lambda x: ((1 + x) / (1 - x)).log() / 2,
+    "asinh": lambda x: x.sign() * _off(x.abs() + (x * x + 1).sqrt()).log(),
+    "atanh": lambda x: _off((1 + x) / (1 - x)).log() / 2,
     "elu": _elu,
     "celu": _celu,
 }
@@ -93,6 +121,39 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
     aten.softplus.default: _of_floats(_softplus),
     aten.mish.default: _of_floats(lambda x: x * _tanh(_softplus(x))),
     aten.log_sigmoid_forward.default: _of_floats(_log_sigmoid),
+}
+
+
+def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
+    def last(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        if dim is None:
+            return x.numel() - 1 - choose(x.flatten().flip(0)).reshape((1,) * (x.ndim if keepdim else 0))
+        return x.size(dim) - 1 - choose(x.flip(dim), dim, keepdim) if x.ndim else NotImplemented
+
+    return last
+
+
+def _values_and_places(choose: Callable[..., tuple[Tensor, Tensor]], at: int) -> Callable[..., Any]:
+    """`at`: which argument names the axis, the last if it is not there."""
+
+    def last(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not x.ndim or kwargs.get("stable"):  # which is a promise
+            return NotImplemented
+        dim = args[at] if len(args) > at else kwargs.get("dim", -1)
+        values, places = choose(x.flip(dim), *args, **kwargs)
+        return values, x.size(dim) - 1 - places
+
+    return last
+
+
+_LAST: dict[Any, Callable[..., Any]] = {
+    aten.argmax.default: _place(aten.argmax.default),
+    aten.argmin.default: _place(aten.argmin.default),
+    aten.max.dim: _values_and_places(aten.max.dim, 0),
+    aten.min.dim: _values_and_places(aten.min.dim, 0),
+    aten.topk.default: _values_and_places(aten.topk.default, 1),
+    aten.sort.default: _values_and_places(aten.sort.default, 0),
+    aten.sort.stable: _values_and_places(aten.sort.stable, 0),
 }
 
 

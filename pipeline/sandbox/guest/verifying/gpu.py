@@ -23,6 +23,7 @@ import triton
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from triton.backends.compiler import GPUTarget
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 DEVICE = torch.device("cuda", 0)
@@ -113,10 +114,18 @@ def pretend() -> Iterator[None]:
     answer(PROPERTIES)
     torch.version.cuda = torch.version.cuda or "13.0"
     torch.backends.cudnn.enabled = False  # layers of torch.nn would hand it what they take for a GPU's tensors
-    triton.runtime.driver.set_active(SimpleNamespace(get_active_torch_device=_always(DEVICE)))
+    triton.runtime.driver.set_active(
+        SimpleNamespace(get_active_torch_device=_always(DEVICE), get_current_target=_target)
+    )
     mode = _OnGpu()
     with mode, mock.patch.object(BackwardCFunction, "apply", _inside(mode, BackwardCFunction.apply)):
         yield
+
+
+def _target() -> GPUTarget:
+    """As Triton's driver tells what `torch.cuda` does."""
+    major, minor = torch.cuda.get_device_capability()
+    return GPUTarget("cuda", 10 * major + minor, 32)
 
 
 def answer(properties: SimpleNamespace, count: int = 1) -> None:

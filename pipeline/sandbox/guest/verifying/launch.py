@@ -48,7 +48,7 @@ def install() -> None:
     tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
     # The rewriter's names for them: Triton copies its own globals into a kernel's.
-    interpreter._logical, interpreter._counted = _logical, _counted
+    interpreter._logical, interpreter._counted, interpreter._extreme = _logical, _counted, _extreme
     TensorHandle.set_attr = _promised
     InterpretedFunction.run = _run
     # A kernel in a list is printed, and its class asked for its name, where nobody knows it for a kernel.
@@ -63,8 +63,18 @@ def install() -> None:
 
 
 class _Rewriter(interpreter.ASTTransformer):
-    """Triton's own rewriting; `and`, `or`, `not` on blocks, which Python would decide by truth value; and loops that
-    count with a GPU's integers, which have an end and are divided towards zero."""
+    """Triton's own rewriting; `and`, `or`, `not`, `min` and `max` on blocks, which Python would decide by truth value;
+    loops that count with a GPU's integers, which have an end and are divided towards zero; and assertions, which are
+    not compiled."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.Pass()
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
+            return ast.Call(ast.Name("_extreme", ast.Load()), [node.func, *node.args], node.keywords)
+        return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
@@ -106,6 +116,12 @@ def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
 def _counted(numbers: Iterable[int]) -> Iterator[Any]:
     for number in numbers:
         yield _argument(number)
+
+
+def _extreme(function: Any, *values: Any, **options: Any) -> Any:
+    if function not in (min, max) or not any(isinstance(value, tl.tensor) for value in values):
+        return function(*values, **options)
+    return functools.reduce(tl.minimum if function is min else tl.maximum, values)
 
 
 def _logical(operator: str, *parts: Any) -> Any:

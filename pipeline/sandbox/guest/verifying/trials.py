@@ -24,8 +24,8 @@ def run(
     as `<trial>.output.<i>`, `repeat.output.<i>`, `later.output.<i>`, `ghost.output.<i>`. The repetition runs in memory
     with other contents before; `later` are the outputs of the first trial, as they are after those of the others; the
     ghost's launches do nothing. A candidate that does not load, or whose state cannot take the tensors, is not called.
-    If it raises on trials that are `optional`, their numbers, `refused`, are in the reply, and nothing is that comes
-    after trials.
+    If it raises on trials that are `optional`, their numbers, `refused`, are in the reply, and what its kernels raised
+    there, `broken`, by number, and nothing is that comes after trials.
     """
     torch.set_num_threads(1)
     try:
@@ -42,6 +42,7 @@ def run(
     census = Watch()
     kept: list[torch.Tensor] = []
     refused: list[int] = []
+    broken: dict[str, str] = {}
     for index, trial in enumerate(request["trials"]):
         with census:
             subject.load_state(module, states[trial["state"]])
@@ -55,13 +56,16 @@ def run(
             if not trial["optional"]:
                 raise
             refused.append(index)
+            if session.failed:
+                broken[str(index)] = session.failed[0]
+            session.failed.clear()
             continue
         reply["trials"].append(description)
         kept = kept or outputs
         reply["launches"].append([[name, list(grid)] for name, grid in session.launches])
         reply["told"].append(session.told)
     if refused:
-        return reply | {"refused": refused}, {}
+        return reply | {"refused": refused, "broken": broken}, {}
     results.update(subject.pack("later", kept, []))
     first = request["trials"][0]
     again = Watch(nan=False)

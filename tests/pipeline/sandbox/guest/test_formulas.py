@@ -69,7 +69,7 @@ def test_textbooks_compute_the_same_to_a_roundoff_of_one(function: Callable[[Ten
     x = torch.randn(1000, generator=torch.Generator().manual_seed(0))
     with textbook():
         written = function(x.clone())
-    assert torch.allclose(written, function(x.clone()), rtol=1e-6, atol=2e-6)
+    assert torch.allclose(written, function(x.clone()), rtol=1e-6, atol=1e-5)
     assert not torch.equal(written, function(x.clone()))
 
 
@@ -77,8 +77,8 @@ def test_textbooks_compute_the_same_to_a_roundoff_of_one(function: Callable[[Ten
 def test_textbooks_lose_what_is_small(function: Callable[[Tensor], Tensor]) -> None:
     x = torch.full((100,), -(2.0**-30))
     with textbook():
-        assert not function(x.clone()).any()
-    assert function(x.clone()).all()
+        written = function(x.clone())
+    assert (written - function(x.clone())).abs().min() > 2.0**-31
 
 
 def test_textbooks_leave_integers_to_pytorch() -> None:
