@@ -17,10 +17,11 @@ from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
-from kernelquarry.transforms.sizes import large, many, square, wide
+from kernelquarry.transforms.sizes import count_elements, large, many, single, square, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
+from .paths import MORE, is_longer_loop
 from .reference import Reference
 from .task import Call, VerifySettings, describe_inputs
 
@@ -29,6 +30,8 @@ _KEPT = "returns the memory of an earlier result"  # as the guest says it
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _UNIT = 64
 _ELEMENTS, _FEWER = 1 << 25, 1 << 17
+_STEPS = 2000  # of a path, after which a call of no trial is broken off
+_MEDIUM = 499  # how often a loop may be gone through before it is
 _LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
 
 
@@ -51,7 +54,7 @@ def rehearse(
     first = [0, *reference.of_other_calls()]
     calls = [_call(every[reference.trials[index].workload], index) for index in first]
     beyond = _beyond(task.workloads, elements) if task.shape_general else []
-    calls += [_call(workload, 0) | {"otherwise": even and _call(even, 0)} for workload, even in beyond]
+    calls += [_endless(workload) | {"otherwise": even and _endless(even)} for workload, even in beyond]
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -59,9 +62,10 @@ def rehearse(
         "dtype": task.dtype,
         "calls": calls,
         "repeats": _REPEATS,
-        "sizes": [_call(workload, 0) for workload in many(task.workloads)] if task.shape_general else [],
+        "sizes": [_endless(workload) for workload in many(task.workloads)] if task.shape_general else [],
         "seed": task.first_seed >> 8,
         "mixed": task.purity is Purity.MIXED,
+        "broken_off": MORE,
     }
     try:
         reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
@@ -95,7 +99,8 @@ def rehearse(
     for place, (workload, _) in enumerate(beyond, len(first)):
         if paths[place] is None:
             continue
-        if paths[place] not in paths[: len(first)]:
+        tried = [(paths[at], every[reference.trials[index].workload]) for at, index in enumerate(first)]
+        if paths[place] not in paths[: len(first)] and not is_longer_loop(paths[place], workload, tried):
             parting = _parting(paths[place], paths[0])
             raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {parting}")
         where = f"only for inputs {_shapes(workload)} gives a kernel"
@@ -110,11 +115,13 @@ def rehearse(
 
 
 def _beyond(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
-    """Large calls, each with what is called where the candidate refuses it, as it may odd sizes."""
+    """Larger calls, each with what is called where the candidate refuses it, as it may odd sizes: up to some hundreds,
+    for the sake of loops, and large ones."""
     fewer = elements // 4
     alike = (call for call in (wide(workloads, fewer), square(workloads, fewer)) if call is not None)
     odd, even = (large(workloads, elements, unit) for unit in (1, _UNIT))
-    return [*zip(odd, even, strict=True), *((call, None) for call in alike)]
+    medium = (call for call in single(workloads, _MEDIUM) if count_elements(call) <= elements)
+    return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in alike)]
 
 
 def _parting(path: Any, before: Any) -> str:
@@ -165,3 +172,8 @@ def _shapes(workload: Workload) -> str:
 def _call(workload: Workload, trial: int) -> dict[str, Any]:
     inputs = describe_inputs(workload)
     return {"args": workload.args, "kwargs": workload.kwargs, "inputs": inputs, "trial": trial}
+
+
+def _endless(workload: Workload) -> dict[str, Any]:
+    """A call that may go through a loop for as long as an axis is."""
+    return _call(workload, 0) | {"steps": _STEPS}

@@ -44,6 +44,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     It goes twice through all of `calls`, calls of other `sizes`, another instance, which is called with the last of
     `calls` before the first, and half of those repetitions; the path of the first call is from before that.
 
+    A call may have at most so many `steps`, behind which its path is said to be `broken_off`.
     A path names the operators that forward ran, views and allocations excepted, and its launches. Replies with `paths`,
     where None stands for a call that raised; with `told`, the launches of each with all that they were given; with
     `raised`, why there is no path; with `later`, the paths of the repetitions that are no path of the first call,
@@ -59,7 +60,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     torch.set_num_threads(_THREADS)
     JITFunction.run = _note
     with gpu.pretend():
-        name, _Noted.seed = drawn_name(request["seed"]), request["seed"]
+        name, _Noted.seed, _Noted.broken_off = drawn_name(request["seed"]), request["seed"], request["broken_off"]
         handled, shared, settings = Handled(path_of(name)), surroundings.Shared(), surroundings.settings()
         with handled:
             module = subject.constructed(request, request["code"], name)
@@ -134,9 +135,15 @@ def _unseen() -> Iterator[None]:
     del _Noted.path[noted:]
 
 
+class _BrokenOff(LookupError):
+    """A path is as long as it may be; of the kind that `handled` does not count, since it is ours."""
+
+
 class _Noted(TorchDispatchMode):
     path: Path = []
+    most = sys.maxsize  # steps
     seed = 0
+    broken_off = ""
     left = ""  # of what a call changed for all
     returned: dict[int, Tensor] = {}  # of the first time through all calls, by the address of its memory
     again = False
@@ -148,13 +155,19 @@ class _Noted(TorchDispatchMode):
             with self:
                 return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
         if name not in watch.VIEW | watch.ALLOCATE | watch.ASK:
-            self.path.append(name)
+            self.step(name)
         return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def step(cls, name: str) -> None:
+        if len(cls.path) == cls.most:
+            raise _BrokenOff
+        cls.path.append(name)
 
 
 def _note(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Launched:
     if not warmup:
-        _Noted.path.append(f"launch {self.__name__}")
+        _Noted.step(f"launch {self.__name__}")
         bound = bind(self.fn, args, options)
         programs = sizes(grid, bound)
         if any(count > _TALLEST for count in programs[1:]):
@@ -193,7 +206,7 @@ def _either(handled: Handled, module: nn.Module, call: Mapping[str, Any]) -> tup
 def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple[Path | None, list[str], str]:
     """With what it was told of its launches, and why there is none; see `_MODES`."""
     tracked, taking = mode or _MODES[0]
-    _Noted.path, session.trial = [], call["trial"]
+    _Noted.path, session.trial, _Noted.most = [], call["trial"], call.get("steps", sys.maxsize)
     try:
         with tracked():
             inputs = zeros(call["inputs"], gpu.DEVICE)
@@ -209,6 +222,8 @@ def _path(module: nn.Module, call: Mapping[str, Any], mode: Any = None) -> tuple
             _Noted.left = _Noted.left or surroundings.changed(before)
             if mode is None:  # repetitions may give one result again, if the first calls did
                 _note_returned(result, (*inputs, *entries(module).values()))
+    except _BrokenOff:
+        return [*_Noted.path, _Noted.broken_off], session.told, ""
     except Exception as error:  # noqa: BLE001  what a candidate refuses, it does not get wrong
         return None, [], f"{type(error).__name__}: {error}"[:_MESSAGE]
     return _Noted.path, session.told, ""

@@ -1,0 +1,58 @@
+"""Loops in the paths of a forward."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.transforms.verify.paths import MORE, is_longer_loop
+
+
+def of(steps: int, batch: int = 2) -> Workload:
+    return Workload((TensorSpec("x", (steps, batch, 8), "float32"),), '[{"tensor":0}]')
+
+
+def path(times: int) -> list[str]:
+    return ["fill", *["add", "launch a"] * times, "stack"]
+
+
+TRIED = [(path(5), of(5)), (path(3), of(3)), (None, of(1))]
+
+
+@pytest.mark.parametrize("times", [1, 4, 400])
+def test_a_loop_is_gone_through_as_often_as_an_axis_is_long(times: int) -> None:
+    assert is_longer_loop(path(times), of(times), TRIED)
+
+
+def test_it_may_be_broken_off() -> None:
+    assert is_longer_loop([*path(400)[:-1], MORE], of(4000), TRIED)
+    assert is_longer_loop([*path(400)[:-2], MORE], of(4000), TRIED)
+
+
+def test_two_axes_may_be_gone_through_together() -> None:
+    tried = [(path(6), of(3, 2)), (path(4), of(4, 1))]
+    assert is_longer_loop(path(35), of(5, 7), tried)
+    assert not is_longer_loop(path(36), of(5, 7), tried)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        path(401),
+        [*path(400), "launch a"],
+        [*path(400), "launch b"],
+        [*path(200)[:-1], "launch b", *path(199)[1:]],
+        [*path(200)[:-1], "launch b", MORE],
+        ["launch b", *path(400)[1:-1], MORE],
+        path(400)[:-1],
+        [],
+    ],
+)
+def test_nothing_else_may_differ(other: list[str]) -> None:
+    assert not is_longer_loop(other, of(400), TRIED)
+
+
+def test_two_trials_must_show_what_it_goes_through() -> None:
+    assert not is_longer_loop(path(400), of(400), TRIED[:1])
+    assert not is_longer_loop(path(400), of(400), [(path(5), of(5)), (path(5), of(3))])
+    assert not is_longer_loop(["launch a"] * 2, of(400), [(["launch a"], of(5)), (["launch a"], of(3))])
