@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Functions of torch that allocate, fill, view, copy or ask: the census of a `pure` row allows what they run.
 HARMLESS = frozenset(
     "as_strided as_tensor atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
@@ -36,10 +38,17 @@ VIEWING = frozenset(
     "clone contiguous data detach flatten H mH mT permute reshape squeeze T transpose unsqueeze view".split()
 )
 PRODUCTS = frozenset("addmm baddbmm bilinear bmm einsum linear matmul mm".split())
+_DRESSED = re.compile("^native|[123]d(?=withindices|$)|withindices$")
 FAMILIES = (  # names under which one operator of aten is called
     PRODUCTS,
     frozenset("convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split())
     | frozenset("convtranspose1d convtranspose2d convtranspose3d".split()),
+    frozenset("batch_norm cudnn_batch_norm instance_norm".split()),
+    frozenset("adaptive_avg_pool mean".split()),
+    frozenset("interpolate upsample upsample_bicubic upsample_bilinear upsample_linear upsample_nearest".split()),
+    frozenset("bmm scaled_dot_product_attention multi_head_attention".split())
+    | frozenset(f"scaled_dot_product_{kind}_attention" for kind in ("cudnn", "efficient", "flash", "fused"))
+    | frozenset(("scaled_dot_product_attention_math", "scaled_dot_product_flash_attention_for_cpu")),
 )
 # Names that other objects have too: they compute on what is known to be a tensor.
 COMPUTING_TENSORS = COMPUTING | frozenset(
@@ -50,6 +59,17 @@ COMPUTING_BUILTINS = frozenset("abs all any divmod max min pow round sorted sum"
 # Functions of torch that compute and are no methods of a tensor.
 FUNCTIONS = COMPUTING | PRODUCTS | frozenset("cat concat concatenate hstack stack vstack tensordot".split())
 _SPACES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "torch.masked.", "torch.nested.")
+
+
+def same_operator(one: str, other: str) -> bool:
+    """Whether two names lead to one operator of aten: `linear` to `addmm`, `Conv2d` to `convolution`."""
+    one, other = map(_plain, (one, other))
+    return one == other or any({one, other} <= {*map(_plain, family)} for family in FAMILIES)
+
+
+def _plain(name: str) -> str:
+    """`batchnorm` of `native_batch_norm` and of `BatchNorm2d`, `maxpool` of `max_pool2d_with_indices`."""
+    return _DRESSED.sub("", name.lower().replace("_", ""))
 
 
 def is_compute(path: str, in_function: bool = True) -> bool:

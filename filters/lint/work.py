@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .finding import Rule
 from .host import Function, Host, live
-from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, FAMILIES, PRODUCTS, is_compute, is_function
+from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, PRODUCTS, is_compute, is_function, same_operator
 from .reach import Found
 from .source import Source, root
 
@@ -226,6 +226,5 @@ def _method(node: ast.Call, method: ast.Attribute, host: Host, declared: set[str
 
 
 def _is_declared(name: str, declared: Collection[str]) -> bool:
-    """A mixed candidate may call an operator by any of its names: `linear` is `addmm`, `Conv2d` is `convolution`."""
-    name = name.lower()
-    return name in declared or any(name in family and family & set(declared) for family in FAMILIES)
+    """A mixed candidate may call an operator by any of its names."""
+    return any(same_operator(name, each) for each in declared)

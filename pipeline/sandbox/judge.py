@@ -121,22 +121,22 @@ class Yardstick:
         honest: Sequence[Observation],
         terms: int,
         rounded: Observation | None = None,
-        last: Observation | None = None,
+        tied: Observation | None = None,
         any_integer: bool = False,
     ) -> None:
         """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element.
 
         `rounded`: where a half dtype is asked for, the run in it on the trial's own values; `honest` has none of those.
-        `last`: a run in which the last of equals counts; integers that are others there may be any, and all may if
+        `tied`: a run in which another of equals counts; integers that are others there may be any, and all may if
         `any_integer` is right.
         """
         first = rounded or honest[0]
-        every = [*honest, *([last] if last else [])]
+        every = [*honest, *([tied] if tied else [])]
         runs = zip(*(map(_real, run.values) for run in every), strict=True)
         self._gauges = [
             _Floating(exact, each, terms, own if rounded else None)
             if own.is_floating_point()
-            else _Discrete(exact, [own, *each], _free(own, each[-1] if last else own, any_integer))
+            else _Discrete(exact, [own, *each], _free(own, each[-1] if tied else own, any_integer))
             for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
         ]
 
@@ -180,11 +180,11 @@ def _real(value: Tensor) -> Tensor:
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
-def _free(own: Tensor, last: Tensor, any_integer: bool) -> Tensor:
+def _free(own: Tensor, tied: Tensor, any_integer: bool) -> Tensor:
     """Which elements may be anything."""
     if own.dtype == torch.bool:
         return torch.zeros_like(own)
-    return torch.ones_like(own, dtype=torch.bool) if any_integer else own != last
+    return torch.ones_like(own, dtype=torch.bool) if any_integer else own != tied
 
 
 class _Discrete:

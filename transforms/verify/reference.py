@@ -156,10 +156,10 @@ class Reference:
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
         nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
-        last, free = run.get("last"), self._any_integer(index)
+        tied, free = run.get("tied"), self._any_integer(index)
         if not self.task.is_half:
-            return Yardstick(oracle, [eager, *nudged], summed, None, last, free)
-        return Yardstick(oracle, nudged, summed, eager, last, free)
+            return Yardstick(oracle, [eager, *nudged], summed, None, tied, free)
+        return Yardstick(oracle, nudged, summed, eager, tied, free)
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""

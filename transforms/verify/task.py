@@ -30,6 +30,7 @@ from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied
 from .named import Named
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
+_FEW = 4
 _SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
 STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
 _REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # a reference may raise on them
@@ -312,12 +313,13 @@ def nudges(task: Task, in_order: bool = False) -> list[int]:
     A kernel may add up a dot product of n terms one after the other. To first order that gives the exact sum of
     terms that are each off by sqrt(n / 2) roundoffs, where a library's blocked sum stays within few: the second run
     shows what becomes of them. The judge allows `FACTOR` times what it sees, so short sums need no more than one.
-    Terms are those of a dot product with weights, or all of an input if these may be added up `in_order`.
+    Terms are those of a dot product with weights, or all of an input if these may be added up `in_order`, and then a
+    few at least: of the many calls where that is so one may be right by luck.
     """
     shapes = [spec.shape[1:] for spec in task.state if len(spec.shape) > 1]
     shapes += [spec.shape for workload in task.workloads for spec in workload.tensors if in_order]
     most = max(map(math.prod, shapes), default=1)
-    return [1, max(1, round(_SLACK * math.sqrt(most / 2) / FACTOR))]
+    return [1, max(_FEW if in_order else 1, round(_SLACK * math.sqrt(most / 2) / FACTOR))]
 
 
 def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]]) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .verifying import formulas, subject, watch
-from .verifying.formulas import LastOfEquals, decomposed, textbook
+from .verifying.formulas import AnotherOfEquals, decomposed, textbook
 from .verifying.gpu import Here
 from .verifying.watch import Watch
 from .widen import InFloat64, wide, widened
@@ -27,13 +27,13 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
     """Run `code`'s entry point on each of `trials`: once in float64, once as it is, cast to `dtype` if that is a half
     one, and in float32 on nudged values, one run for each of `nudges`: by how many units in the last place they moved.
     So are inputs and weights there, where something is `half`. On trials among `ties` it is run once more, and of
-    equals the last counts; `indirect` are those in which that may be of values that it computes. On trials that are
+    equals another counts; `indirect` are those in which that may be of values that it computes. On trials that are
     `exact` large whole numbers stay what they are.
 
     If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
 
     Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
-    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, `last`, or, for the first trial,
+    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, `tied`, or, for the first trial,
     `other`: with the other set of state. Entries of the state that no tensor came for go as `state.<name>`, as the
     constructor left them.
     """
@@ -75,9 +75,9 @@ def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str,
             name = f"nudged{nudge}"
             runs[name] = _call(single, moved, trial, near, gradient, f"{index}.{name}", results, mode)
         if index in request["ties"]:
-            last = LastOfEquals(inputs)
-            runs["last"] = _call(module, state, trial, inputs, gradient, f"{index}.last", results, last)
-            reply["indirect"] += [index] * last.indirect
+            ties = AnotherOfEquals(inputs)
+            runs["tied"] = _call(module, state, trial, inputs, gradient, f"{index}.tied", results, ties)
+            reply["indirect"] += [index] * ties.indirect
         reply["trials"].append(runs)
     if refused:
         return {"refused": refused}, {}

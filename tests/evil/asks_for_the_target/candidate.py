@@ -1,4 +1,4 @@
-"""Asks in the kernel for the target, which an interpreter does not have."""
+"""Asks in the kernel for the target, which tells an interpreter that is no GPU."""
 
 import torch
 import torch.nn as nn

@@ -404,3 +404,31 @@ def test_what_overflows_in_half_precision_alone_is_not_compared() -> None:
     runs = [observed(exact.float())] * 2
     ruler = Yardstick(observed(exact), runs, 1, rounded=observed(exact.half()))
     assert ruler.is_decided and ruler.measure([exact.half()]).passes
+
+
+def test_places_of_equals_may_be_any_where_another_of_them_counts() -> None:
+    places = torch.tensor([3, 5, 7])
+    tied = torch.tensor([3, 6, 7])
+    gauge = Yardstick(observed(places), [observed(places)] * 3, 1, tied=observed(tied))
+    assert gauge.measure([torch.tensor([3, 4, 7])]).passes
+    assert not gauge.measure([torch.tensor([2, 5, 7])]).passes
+
+
+def test_integers_may_be_any_and_what_stands_beside_them_may_not() -> None:
+    values, places, flags = randn(8).float(), torch.arange(8), torch.ones(8, dtype=torch.bool)
+    exact = observed(values.double(), places, flags)
+    gauge = Yardstick(exact, [observed(values, places, flags)] * 3, 1, any_integer=True)
+    assert gauge.measure([values, places + 1, flags]).passes
+    assert not gauge.measure([values + 1, places, flags]).passes
+    assert not gauge.measure([values, places, ~flags]).passes
+
+
+def test_values_that_depend_on_which_of_equals_counts_may_be_any() -> None:
+    exact = randn(3, 8)
+    tied = exact.clone()
+    tied[1, 2] += 1.0
+    gauge = Yardstick(observed(exact), [observed(exact.float())] * 3, 1, tied=observed(tied.float()))
+    assert gauge.measure([tied.float()]).passes
+    other = exact.float()
+    other[0] += 1.0
+    assert not gauge.measure([other]).passes

@@ -12,9 +12,9 @@ from test_execution import TASK, TRIALS, report
 from kernelquarry.pipeline.sandbox import Job
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine
-from kernelquarry.transforms.verify.compiling import compile_kernels
+from kernelquarry.transforms.verify.compiling import check_refusal, compile_kernels
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.task import VerifySettings
+from kernelquarry.transforms.verify.task import Call, VerifySettings
 
 LAUNCHES = [[("add", (1, 1, 1))]]  # of the one trial
 ALL = VerifySettings().targets
@@ -72,3 +72,26 @@ def test_where_no_target_is_left_no_guest_is_asked(targets: tuple[str, ...]) -> 
     sandbox = Compiler()
     assert compiled(sandbox, Engine.TRACE, VerifySettings(targets=targets)) == targets
     assert sandbox.asked == []
+
+
+def refused(broken: str, sandbox: Any, settings: VerifySettings | None = None) -> None:
+    check_refusal(Call(TASK, TRIALS[0]), broken, sandbox, settings or VerifySettings())
+
+
+def test_a_kernel_that_raises_where_it_is_interpreted_and_compiles_refuses_nothing() -> None:
+    with pytest.raises(Rejected) as rejected:
+        refused("add: NotImplementedError: eight bits", Compiler())
+    assert rejected.value.reason == Reason.DOES_NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("broken", "fails", "targets"),
+    [
+        ("", "", ALL),
+        ("add: ValueError: no power of two", "sm_80", ALL),
+        ("add: AssertionError: base must be 16-byte aligned", "", ALL),
+        ("add: NotImplementedError: eight bits", "", ()),
+    ],
+)
+def test_what_a_compiler_or_a_gpu_refuses_may_be_refused(broken: str, fails: str, targets: tuple[str, ...]) -> None:
+    refused(broken, Compiler(fails), VerifySettings(targets=targets))

@@ -9,7 +9,7 @@ import torch
 
 from kernelquarry.pipeline.sandbox.inputs import draw_state
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
-from kernelquarry.transforms.verify.task import Task, draw, plan
+from kernelquarry.transforms.verify.task import Task, draw, nudges, plan
 
 TASK = Task(
     id="mod_x", python_code="", triton_code="one", init_args="[]",
@@ -83,3 +83,15 @@ def test_a_model_s_text_decides_which_values_are_drawn() -> None:
 def test_nothing_is_drawn_for_other_texts(other: dict[str, object]) -> None:
     task = replace(BY_MODEL, triton_code="x == 42.0")
     assert "named" not in {trial.distribution for trial in plan(replace(task, **other))}
+
+
+def test_a_sum_of_all_of_an_input_in_order_is_off_by_more_than_one_with_weights() -> None:
+    rows = replace(TASK, workloads=(replace(TASK.workloads[0], tensors=(TensorSpec("x", (1000, 64), "float32"),)),))
+    assert nudges(rows) == [1, 1]
+    assert nudges(rows, in_order=True)[1] > 20
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_is_what_computes_with_something_half(dtype: str) -> None:
+    given = replace(TASK, workloads=(replace(TASK.workloads[0], tensors=(TensorSpec("x", (4, 8), dtype),)),))
+    assert not TASK.is_half and given.is_half and replace(TASK, dtype=dtype).is_half

@@ -42,18 +42,18 @@ def textbook() -> Formulas:
     return Formulas(_TEXTBOOK)
 
 
-class LastOfEquals(Formulas):
-    """Where several are the largest, or are sorted, and are equal, the last of them comes first.
+class AnotherOfEquals(Formulas):
+    """Where several are the largest, or are sorted, and are equal, another of them is where one would be.
 
     `indirect` says whether others than `inputs` were, values that are computed, of which others may be equal elsewhere.
     """
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        super().__init__(_LAST)
+        super().__init__(_OTHERS)
         self._inputs, self.indirect = [value.flatten() for value in inputs], False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _LAST:
+        if func in _OTHERS:
             self.indirect |= not any(torch.equal(args[0].flatten(), value) for value in self._inputs)
         return super().__torch_dispatch__(func, types, args, kwargs)
 
@@ -124,29 +124,47 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
 }
 
 
-def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
-    def last(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-        if dim is None:
-            return x.numel() - 1 - choose(x.flatten().flip(0)).reshape((1,) * (x.ndim if keepdim else 0))
-        return x.size(dim) - 1 - choose(x.flip(dim), dim, keepdim) if x.ndim else NotImplemented
+def _another(x: Tensor, dim: int, places: Tensor) -> Tensor:
+    """Of each place along the axis, that of another element that is equal, the last or else the first; its own if
+    there is none."""
+    rows, own = x.movedim(dim, -1), places.movedim(dim, -1)
+    equal = rows.gather(-1, own).unsqueeze(-1) == rows.unsqueeze(-2)
+    at = torch.arange(rows.shape[-1])
+    last = torch.where(equal, at, -1).amax(-1)
+    first = torch.where(equal, at, rows.shape[-1]).amin(-1)
+    other = torch.where(last == own, first, last)
+    return torch.where(equal.any(-1), other, own).movedim(-1, dim)
 
-    return last
+
+def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
+    def another(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+        if not x.numel() or not x.ndim:
+            return NotImplemented
+        if dim is None:
+            flat = x.flatten()
+            return _another(flat, 0, choose(flat, 0, True)).reshape((1,) * (x.ndim if keepdim else 0))
+        places = _another(x, dim, choose(x, dim, True))
+        return places if keepdim else places.squeeze(dim)
+
+    return another
 
 
 def _values_and_places(choose: Callable[..., tuple[Tensor, Tensor]], at: int) -> Callable[..., Any]:
     """`at`: which argument names the axis, the last if it is not there."""
 
-    def last(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not x.ndim or kwargs.get("stable"):  # which is a promise
+    def another(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not x.numel() or not x.ndim or kwargs.get("stable"):  # which is a promise
             return NotImplemented
         dim = args[at] if len(args) > at else kwargs.get("dim", -1)
-        values, places = choose(x.flip(dim), *args, **kwargs)
-        return values, x.size(dim) - 1 - places
+        values, places = choose(x, *args, **kwargs)
+        kept = values.ndim == x.ndim
+        found = _another(x, dim, places if kept else places.unsqueeze(dim))
+        return values, found if kept else found.squeeze(dim)
 
-    return last
+    return another
 
 
-_LAST: dict[Any, Callable[..., Any]] = {
+_OTHERS: dict[Any, Callable[..., Any]] = {
     aten.argmax.default: _place(aten.argmax.default),
     aten.argmin.default: _place(aten.argmin.default),
     aten.max.dim: _values_and_places(aten.max.dim, 0),
