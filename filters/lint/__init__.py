@@ -11,11 +11,12 @@ from collections.abc import Collection
 
 from .finding import Finding, Rule
 from .host import Host
+from .names import same_operator
 from .reach import reaches
 from .source import Source
 from .work import works
 
-__all__ = ["Finding", "Rule", "forbidden", "launched_kernels", "lint"]
+__all__ = ["Finding", "Rule", "forbidden", "launched_kernels", "lint", "same_operator"]
 
 
 def lint(code: str, extern_ops: Collection[str] = ()) -> tuple[Finding, ...]:

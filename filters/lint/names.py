@@ -45,6 +45,7 @@ FAMILIES = (  # names under which one operator of aten is called
     | frozenset("convtranspose1d convtranspose2d convtranspose3d".split()),
     frozenset("batch_norm cudnn_batch_norm instance_norm".split()),
     frozenset("adaptive_avg_pool mean".split()),
+    frozenset("cudnn_rnn gru lstm mkldnn_rnn_layer rnn rnn_relu rnn_tanh".split()),
     frozenset("interpolate upsample upsample_bicubic upsample_bilinear upsample_linear upsample_nearest".split()),
     frozenset("bmm scaled_dot_product_attention multi_head_attention".split())
     | frozenset(f"scaled_dot_product_{kind}_attention" for kind in ("cudnn", "efficient", "flash", "fused"))

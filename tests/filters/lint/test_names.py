@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelquarry.filters.lint.names import same_operator
+from kernelquarry.filters.lint import same_operator
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,8 @@ from kernelquarry.filters.lint.names import same_operator
         ("conv_transpose3d", "convolution"),
         ("BatchNorm2d", "native_batch_norm"),
         ("InstanceNorm1d", "native_batch_norm"),
+        ("cudnn_batch_norm", "native_batch_norm"),
+        ("_cudnn_rnn", "lstm"),
         ("LayerNorm", "native_layer_norm"),
         ("GroupNorm", "native_group_norm"),
         ("max_pool2d", "max_pool2d_with_indices"),
