@@ -33,6 +33,9 @@ AROUND: Mapping[str, tuple[Callable[[], AbstractContextManager[Any]], bool]] = {
 }
 
 
+_SUMS = 13
+
+
 class Derived(Tensor):
     """As what shards, traces or names tensors derives of them."""
 
@@ -71,12 +74,17 @@ def state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
-    """Shape, dtype and hash of the values of each entry of the module's state."""
+    """Shape, dtype and hash of the values of each entry of the module's state; of numbers also what `sums` they have,
+    every so many of them, and their `norm`."""
     return {name: _digest(value) for name, value in state(module).items()}
 
 
 def _digest(value: Tensor) -> dict[str, Any]:
-    return {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": sha256(value)}
+    digest = {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": sha256(value)}
+    if not value.is_floating_point():
+        return digest
+    numbers = value.detach().cpu().double().flatten()
+    return digest | {"norm": float(numbers.norm()), "sums": [float(numbers[at::_SUMS].sum()) for at in range(_SUMS)]}
 
 
 def sha256(value: Tensor) -> str:

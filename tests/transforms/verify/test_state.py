@@ -1,0 +1,59 @@
+"""When the state that two constructors leave is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from kernelquarry.pipeline.sandbox.guest.verifying.subject import digests
+from kernelquarry.transforms.verify.reference import _state_difference
+
+
+def state(value: Tensor) -> dict[str, Any]:
+    module = nn.Module()
+    module.register_buffer("value", value)
+    return digests(module)
+
+
+VALUE = torch.linspace(-1.0, 2.0, 100).reshape(4, 25)
+
+
+def test_other_last_bits_are_the_same_state() -> None:
+    near = torch.nextafter(VALUE, torch.tensor(9.0))
+    assert state(near) != state(VALUE)
+    assert _state_difference(state(VALUE), state(near)) == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        VALUE * 1.01,
+        VALUE + 0.01,
+        VALUE.flip(0),
+        VALUE.t().contiguous().reshape(4, 25),
+        torch.where(VALUE > 1.99, 1.9, VALUE),
+        VALUE.reshape(25, 4),
+        VALUE.double(),
+        VALUE.half(),
+        torch.where(VALUE > 1.99, torch.nan, VALUE),
+    ],
+)
+def test_other_values_are_not(other: Tensor) -> None:
+    assert _state_difference(state(VALUE), state(other)) == "1 entries differ: value"
+
+
+def test_integers_are_equal_or_not() -> None:
+    large = torch.arange(1_000_000, 1_000_100)
+    assert _state_difference(state(large), state(large)) == ""
+    assert _state_difference(state(large), state(large + 1)) != ""
+
+
+@pytest.mark.parametrize("claimed", [None, [], {"value": "x"}, {"value": {}}, {"value": {"sums": 3}}, {}])
+def test_what_is_no_state_differs(claimed: Any) -> None:
+    assert _state_difference(state(VALUE), claimed) != ""
+    near = state(torch.nextafter(VALUE, torch.tensor(9.0)))
+    near["value"]["sums"] = ["nothing"] * len(near["value"]["sums"])
+    assert _state_difference(state(VALUE), near) != ""
