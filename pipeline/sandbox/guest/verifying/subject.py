@@ -74,16 +74,16 @@ def state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
-    """Shape, dtype and hash of the values of each entry of the module's state; of numbers also what `sums` they have,
-    every so many of them, and their `norm`."""
+    """Shape, dtype and hash of the values of each entry of the module's state; of finite numbers also what `sums` they
+    have, every so many of them, and their `norm`."""
     return {name: _digest(value) for name, value in state(module).items()}
 
 
 def _digest(value: Tensor) -> dict[str, Any]:
     digest = {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": sha256(value)}
-    if not value.is_floating_point():
+    numbers = value.detach().cpu().double().flatten() if value.is_floating_point() else torch.tensor([torch.nan])
+    if not numbers.norm().isfinite():  # of which there is nothing to compare but the bits
         return digest
-    numbers = value.detach().cpu().double().flatten()
     return digest | {"norm": float(numbers.norm()), "sums": [float(numbers[at::_SUMS].sum()) for at in range(_SUMS)]}
 
 
