@@ -81,7 +81,7 @@ def call_once(
 def _numbered(name: str, first: int) -> str:
     """What a guest calls a tensor of a call, if it was asked for others before."""
     number, _, rest = name.partition(".")
-    return f"{int(number) + first}.{rest}"
+    return f"{int(number) + first}.{rest}" if number.isdecimal() else name
 
 
 def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int, trial: int = 0) -> bool:

@@ -31,7 +31,7 @@ def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Any, Wo
         return False
     if not whole and steps != _unrolled(longest, *loop, len(longest) + len(steps))[: len(steps)]:
         return False
-    return any(_grows(every, sizes) for sizes in zip(*(_sizes(call) for _, call in every), strict=True))
+    return any(_grows(every, sizes) for sizes in zip(*(_sizes(call) for _, call in every), strict=False))
 
 
 def _loop(path: Path) -> tuple[int, int] | None:

@@ -52,6 +52,11 @@ def test_nothing_else_may_differ(other: list[str]) -> None:
     assert not is_longer_loop(other, of(400), TRIED)
 
 
+def test_calls_may_have_other_ranks() -> None:
+    flat = Workload((TensorSpec("x", (3, 8), "float32"),), '[{"tensor":0}]')
+    assert is_longer_loop(path(400), of(400), [(path(5), of(5)), (path(3), flat)])
+
+
 def test_two_trials_must_show_what_it_goes_through() -> None:
     assert not is_longer_loop(path(400), of(400), TRIED[:1])
     assert not is_longer_loop(path(400), of(400), [(path(5), of(5)), (path(5), of(3))])

@@ -59,7 +59,10 @@ class AnotherOfEquals(Formulas):
 
 
 def _off(value: Tensor) -> Tensor:
-    """By a unit in the last place, up or down: libraries round functions so, and a GPU by two."""
+    """By a unit in the last place, up or down: libraries round functions so, and a GPU by two. What is half is rounded
+    more than that."""
+    if value.dtype in (torch.float16, torch.bfloat16):
+        return value
     up = torch.randint(0, 2, value.shape, generator=torch.Generator().manual_seed(0), dtype=torch.bool)
     limit = torch.tensor(torch.inf, dtype=value.dtype)
     return torch.nextafter(value, torch.where(up, limit, -limit))
@@ -125,15 +128,15 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
 
 
 def _another(x: Tensor, dim: int, places: Tensor) -> Tensor:
-    """Of each place along the axis, that of another element that is equal, the last or else the first; its own if
-    there is none."""
-    rows, own = x.movedim(dim, -1), places.movedim(dim, -1)
-    equal = rows.gather(-1, own).unsqueeze(-1) == rows.unsqueeze(-2)
-    at = torch.arange(rows.shape[-1])
-    last = torch.where(equal, at, -1).amax(-1)
-    first = torch.where(equal, at, rows.shape[-1]).amin(-1)
-    other = torch.where(last == own, first, last)
-    return torch.where(equal.any(-1), other, own).movedim(-1, dim)
+    """Of each place along the axis, that of another element that is equal; its own if there is none."""
+    rows = x.movedim(dim, -1)
+    order = torch.argsort(rows, dim=-1, stable=True)
+    ranked, none = rows.gather(-1, order), torch.zeros_like(rows[..., :1], dtype=torch.bool)
+    alike = ranked[..., 1:] == ranked[..., :-1]
+    before, behind = torch.cat([none, alike], -1), torch.cat([alike, none], -1)
+    beside = torch.where(behind, order.roll(-1, -1), torch.where(before, order.roll(1, -1), order))
+    others = torch.empty_like(order).scatter(-1, order, beside)
+    return others.gather(-1, places.movedim(dim, -1)).movedim(-1, dim)
 
 
 def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
