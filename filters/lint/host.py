@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from .names import TYPES, VIEWING, is_function
-from .source import Source, root
+from .source import MAIN, Source, root
 
 Function = ast.FunctionDef
 
@@ -288,7 +288,7 @@ def _holds(test: ast.expr) -> bool | None:
         decides = isinstance(test.op, ast.Or)  # one that holds decides an `or`, one that does not an `and`
         parts = {_holds(value) for value in test.values}
         return decides if decides in parts else None if None in parts else not decides
-    return False if ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__") else None
+    return False if ast.unparse(test) in MAIN else None
 
 
 def _is_empty(node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from functools import cached_property
 from string import Formatter
 
 from .finding import Rule
-from .source import Source, is_module, root
+from .source import MAIN, Source, is_module, root
 
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "
@@ -147,7 +147,6 @@ _IN_ORDER = frozenset("dict enumerate filter fromkeys iter join list map next re
 # What is used, and only used, where a file is a program: to time its kernels.
 _MEASURING = re.compile(r"(imports )?(time|timeit|argparse|torch\.cuda|triton\.testing)(\.\w+)*")
 _OF_A_TYPE = re.compile(r"torch\.[A-Z]\w+Tensor")
-_MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 # Each has variables of its own.
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*_COMPREHENSIONS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -482,7 +481,7 @@ class _Reader:
     def _in_main(self, node: ast.AST) -> bool:
         """Whether it is run where the file is a program alone, which it never is here."""
         while (branch := self._parents.get(node)) is not None:
-            if isinstance(branch, ast.If) and node in branch.body and ast.unparse(branch.test) in _MAIN:
+            if isinstance(branch, ast.If) and node in branch.body and ast.unparse(branch.test) in MAIN:
                 return self._asks_for_main(branch.test)
             node = branch
         return False
@@ -507,7 +506,7 @@ class _Reader:
             if isinstance(scope, ast.Lambda) and inner is scope.body and node.id in _arguments(scope):
                 return True
             # What a comprehension goes through first is read outside of it.
-            if isinstance(scope, ast.comprehension) and (inner is scope.iter and scope is _first(self._parents[scope])):
+            if isinstance(scope, ast.comprehension) and inner is scope.iter and scope is _first(self._parents[scope]):
                 scope = self._parents[scope]
             elif isinstance(scope, _COMPREHENSIONS) and node.id in _bound_in(
                 *(each.target for each in scope.generators)

@@ -16,6 +16,8 @@ from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 # What arguments find there, unless the source has others of the names.
 _FOR_ARGUMENTS = "import torch\nfrom torch import nn\n"
+# How a file asks whether it is run as a program.
+MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 _DEEPEST = 200  # in Python's tree; what is deeper, as a sum of so many terms is, no visitor gets through
 
 

@@ -10,7 +10,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
 from .evidence import Rejected, check_launches_agree, reply_of
 from .reference import Conclusion, Reference
-from .task import Call, VerifySettings, describe, draw
+from .task import Call, VerifySettings, describe, draw, shapes_of
 
 # What a GPU refuses, too, once it is run.
 _UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
@@ -65,7 +65,5 @@ def check_refusal(call: Call, broken: str, sandbox: Sandbox, settings: VerifySet
     report = sandbox.run(Job("compile", request, draw(call.task, trials), settings.limits))
     found = (report.reply or {}).get(target)
     if isinstance(found, dict) and "error" not in found and not found.get("failed"):
-        shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
-        raise Rejected(
-            Reason.DOES_NOT_RUN, f"for inputs {shapes} a kernel compiles, and raises as interpreted: {broken}"
-        )
+        where = f"for inputs {shapes_of(call.task.workloads[0])}"
+        raise Rejected(Reason.DOES_NOT_RUN, f"{where} a kernel compiles, and raises as interpreted: {broken}")

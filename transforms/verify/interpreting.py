@@ -22,7 +22,7 @@ from .compiling import check_refusal
 from .evidence import Refused, Rejected
 from .named import Named
 from .reference import Reference
-from .task import STATE_SETS, Call, Task, VerifySettings, describe, draw, uneven
+from .task import STATE_SETS, Call, Task, VerifySettings, describe, draw, shapes_of, uneven
 
 _MOST_CONFIGURATIONS = 64
 _ELSEWHERE = ("unknown", "plain", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords")
@@ -298,7 +298,7 @@ def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: Ve
     limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
     (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, found, 0):
-        shapes = ", ".join(str(list(spec.shape)) for spec in call.task.workloads[0].tensors)
-        raise Rejected(Reason.WRONG_VALUES, f"for inputs {shapes}: {run.get('raised', 'wrong values')}")
+        where = f"for inputs {shapes_of(call.task.workloads[0])}"
+        raise Rejected(Reason.WRONG_VALUES, f"{where}: {run.get('raised', 'wrong values')}")
     check_refusal(call, str(run.get("broken", "")), sandbox, settings)
     return run

@@ -23,7 +23,7 @@ from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
 from .paths import MORE, is_longer_loop
 from .reference import Reference
-from .task import Call, VerifySettings, describe_inputs
+from .task import Call, VerifySettings, describe_inputs, shapes_of
 
 _REPEATS = 200
 _KEPT = "returns the memory of an earlier result"  # as the guest says it
@@ -96,14 +96,14 @@ def rehearse(
         other = why or (difference(launches, launched[0]) if path == paths[0] else _parting(path, paths[0]))
         raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
     known, new = flags(launch for one in launched[: len(first)] for launch in one), dict[str, str]()
+    tried = [(paths[place], every[reference.trials[index].workload]) for place, index in enumerate(first)]
     for place, (workload, _) in enumerate(beyond, len(first)):
         if paths[place] is None:
             continue
-        tried = [(paths[at], every[reference.trials[index].workload]) for at, index in enumerate(first)]
         if paths[place] not in paths[: len(first)] and not is_longer_loop(paths[place], workload, tried):
             parting = _parting(paths[place], paths[0])
-            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {_shapes(workload)}: {parting}")
-        where = f"only for inputs {_shapes(workload)} gives a kernel"
+            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {parting}")
+        where = f"only for inputs {shapes_of(workload)} gives a kernel"
         new |= {flag: f"{where} {flag}" for flag in sorted(flags(launched[place]) - known)}
     if handled:
         raise Rejected(Reason.UNTRIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
@@ -162,11 +162,7 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
     request |= {"drawn": describe_inputs(beyond), "slopes": 0}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
     if execution.how not in (How.DONE, How.MEMORY, How.MALFORMED):  # the last: a grid that no GPU takes, for one
-        raise Rejected(FAILURES[execution.how], f"for inputs {_shapes(beyond)}: {execution.why}")
-
-
-def _shapes(workload: Workload) -> str:
-    return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
+        raise Rejected(FAILURES[execution.how], f"for inputs {shapes_of(beyond)}: {execution.why}")
 
 
 def _call(workload: Workload, trial: int) -> dict[str, Any]:

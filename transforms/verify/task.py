@@ -307,6 +307,11 @@ def describe_inputs(workload: Workload) -> list[dict[str, Any]]:
     return [{"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high} for spec in specs]
 
 
+def shapes_of(workload: Workload) -> str:
+    """As evidence has them."""
+    return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
+
+
 def nudges(task: Task, in_order: bool = False) -> list[int]:
     """By how many units in the last place the values of the honest runs beside the first are moved.
 

@@ -83,7 +83,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             found.append(kept.kept(module, names, contents=False))
             _Noted.again = True
         keeps = kept.difference(*found)
-    later = [call for call in (calls[0],) if call != early] + _otherwise(again, early, request["mixed"])
+    later = _otherwise([(0, calls[0]), *again], early, request["mixed"])
     paths, told, raised = (list(each) for each in zip(early, *calls[1:], strict=True))
     reply = {"paths": paths, "told": told, "raised": raised, "later": later[:1]}
     left = left or _Noted.left or shared.changed() or surroundings.redefined(module)

@@ -81,7 +81,9 @@ def digests(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 def _digest(value: Tensor) -> dict[str, Any]:
     digest = {"shape": list(value.shape), "dtype": _name(value.dtype), "sha256": sha256(value)}
-    numbers = value.detach().cpu().double().flatten() if value.is_floating_point() else torch.tensor([torch.nan])
+    if not value.is_floating_point():
+        return digest
+    numbers = value.detach().cpu().double().flatten()
     if not numbers.norm().isfinite():  # of which there is nothing to compare but the bits
         return digest
     return digest | {"norm": float(numbers.norm()), "sums": [float(numbers[at::_SUMS].sum()) for at in range(_SUMS)]}
