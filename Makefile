@@ -73,10 +73,10 @@ bench: $(VENV)/ready  ## measure this machine and write docs/results/figures.jso
 	@$(BIN)/python benchmarks/main_job.py
 
 figures: $(VENV)/ready  ## print every figure against its goal
-	@$(BIN)/kernelquarry figures
+	@$(BIN)/python benchmarks/figures.py
 
 docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
-	@$(BIN)/python -m kernelquarry.pipeline.pages
+	@$(BIN)/python benchmarks/pages.py
 
 lock: $(VENV)/ready  ## resolve requirements.lock and requirements-train.lock anew
 	uv pip compile pyproject.toml --extra dev --group torch --universal --python-version 3.11 \

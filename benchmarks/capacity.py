@@ -19,11 +19,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from figures import ROOT, measured, record
 from simulate import Fleet, Simulated, Task, simulate
 
-from kernelquarry.pipeline.figures import ROOT, measured, record
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.manifest import StageManifest
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 
 MEASURED = ROOT / "docs" / "results" / "capacity.json"
 PICTURE = ROOT / "docs" / "images" / "capacity.png"

@@ -42,8 +42,8 @@ from types import ModuleType
 
 import psutil
 from chaos_build import FLUSHES, WORKERS, Attempt
+from figures import ROOT, record
 
-from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.graph import STAGES
 
 COMMAND = "python benchmarks/chaos.py"

@@ -17,14 +17,15 @@ from typing import Any
 
 import fsspec
 import torch
+from figures import ROOT
 from fsspec.implementations.local import LocalFileSystem
 
-from kernelquarry.pipeline.build import Run, run_stage
-from kernelquarry.pipeline.figures import ROOT
+from kernelquarry.pipeline.cli.open_run import on_runner, open_run, sandbox_settings, with_teachers
 from kernelquarry.pipeline.graph import STAGES, named
-from kernelquarry.pipeline.manifest import Fingerprint
-from kernelquarry.pipeline.opening import on_runner, open_run, sandbox_settings, with_teachers
-from kernelquarry.pipeline.run import Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from kernelquarry.pipeline.run.build import Run, run_stage
+from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from kernelquarry.pipeline.runtime import apply as stages
+from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
 from kernelquarry.pipeline.schema.arrow import count_records
@@ -32,7 +33,6 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Candidate, Module
-from kernelquarry.transforms import stage as stages
 
 sys.path.append(str(ROOT / "tests"))
 
@@ -170,7 +170,7 @@ def _execute(run: Run, fault: str, seed: int) -> None:
     tidy = named("tidy")
     assert tidy is not None
     shards, directory = run.directory(tidy).kept, StageDirectory(run.root / "stages" / "07-execute")
-    made_by = Fingerprint.of((), ())
+    made_by = Fingerprint.of("pipeline.schema.ids", ())
     entered = sum(count_records(path, Candidate) for path in shards)
     inputs = {path.name: digest(path) for path in shards}
     if directory.finished(made_by.key, inputs) is not None:

@@ -22,20 +22,20 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
+from figures import record
 from main_job import run
 from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
 
-from kernelquarry.pipeline.benchmarks import index_benchmark
-from kernelquarry.pipeline.figures import record
-from kernelquarry.pipeline.rows import read_rows
-from kernelquarry.pipeline.runners import DEFAULT, open_pipeline, run_pipeline
+from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.run.beam_runner import DEFAULT, open_pipeline, run_pipeline
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import Module, Probed
 from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, read_index, write_index
-from kernelquarry.transforms.decontaminate.index import SUFFIX
+from kernelquarry.transforms.decontaminate.benchmark_index import SUFFIX
+from kernelquarry.transforms.decontaminate.build_index import index_benchmark
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules
 

@@ -15,12 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from kernelquarry.pipeline.build import Run, run_stage
-from kernelquarry.pipeline.figures import record
-from kernelquarry.pipeline.funnel import StageCounts
+from figures import record
+
 from kernelquarry.pipeline.graph import STAGES
+from kernelquarry.pipeline.run.build import Run, run_stage
+from kernelquarry.pipeline.runtime.apply import Workplace
+from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.sandbox import SandboxSettings
-from kernelquarry.transforms.stage import Workplace
 
 CORES = 2
 

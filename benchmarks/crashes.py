@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from kernelquarry.pipeline.figures import record
+from figures import record
+
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.transforms.mine import mine_tree
 from kernelquarry.transforms.read import Shard, open_corpus, read_shard

@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from figures import ROOT, record
+
 from kernelquarry.filters.lint import Finding, Rule, lint
-from kernelquarry.pipeline.figures import ROOT, record
 from kernelquarry.pipeline.prompts import Message, parse_answer
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.transforms.distill import Client
@@ -213,7 +214,7 @@ def findings(case: Case) -> tuple[Finding, ...]:
 
 def measure_served(tokens: int = 256) -> None:
     """A model behind our own server is asked for the kernels of the example's modules, and each answer judged."""
-    kernelquarry = [sys.executable, "-c", "from kernelquarry.pipeline.cli import main; main()"]
+    kernelquarry = [sys.executable, "-c", "from kernelquarry.pipeline.cli.app import main; main()"]
     with tempfile.TemporaryDirectory() as name:
         folder, begun = Path(name), time.monotonic()
         serving = [*kernelquarry, "serve", MODEL, "--port", "0"]

@@ -18,8 +18,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 from trl.trainer.utils import add_fused_lm_head
 
-from kernelquarry.recipes.attention import VARLEN, register
-from kernelquarry.recipes.training import compile_layers
+from kernelquarry.recipes.generate.varlen_attention import VARLEN, register
+from kernelquarry.recipes.train.trainer import compile_layers
 
 H100_FLOPS = 989e12  # dense, bfloat16; an H200 has as much
 _STEPS = 4  # the first compiles, and is not counted

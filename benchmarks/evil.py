@@ -23,8 +23,8 @@ from itertools import repeat
 from pathlib import Path
 
 import torch
+from figures import ROOT, machine, record
 
-from kernelquarry.pipeline.figures import ROOT, machine, record
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.layers import usage
 from kernelquarry.pipeline.sandbox.settings import choose_gpus

@@ -30,15 +30,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.figures import installed, machine, record
+from figures import installed, machine, record
+
+from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Execution
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.lines import add_line, read_lines
+from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Verified
-from kernelquarry.transforms.boundary import run_guarded
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 COMMAND = "python benchmarks/executed.py"

@@ -13,7 +13,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from kernelquarry.pipeline.figures import ROOT, machine, record
+from figures import ROOT, machine, record
+
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.outcome import Kept

@@ -32,13 +32,13 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from figures import installed, machine, record
 from torch import Tensor, nn
 
-from kernelquarry.pipeline.figures import installed, machine, record
-from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
-from kernelquarry.pipeline.schema.lines import add_line, read_lines
+from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Pair
 from kernelquarry.transforms.time import time as time_pair

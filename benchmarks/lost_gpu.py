@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.figures import ROOT
+from figures import ROOT
+
 from kernelquarry.pipeline.sandbox.executor import process
 
 sys.path.append(str(ROOT / "tests"))

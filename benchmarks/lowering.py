@@ -20,8 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from kernelquarry.pipeline.figures import ROOT, record
-from kernelquarry.pipeline.manifest import StageManifest
+from figures import ROOT, record
+
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.outcome import Kept

@@ -25,10 +25,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernelquarry.pipeline.figures import ROOT, record
-from kernelquarry.pipeline.manifest import StageManifest
-from kernelquarry.pipeline.rows import read_rows
-from kernelquarry.pipeline.schema.lines import read_lines
+from figures import ROOT, record
+
+from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
+from kernelquarry.pipeline.schema.jsonl_append import read_lines
 
 _MODULE = """import torch
 import torch.nn as nn

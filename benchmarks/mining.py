@@ -22,8 +22,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from figures import record
 
-from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import SourceFile
 from kernelquarry.transforms.mine import mine_tree

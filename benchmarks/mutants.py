@@ -28,21 +28,21 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from figures import installed, machine, record
 from rich.console import Console
 from rich.table import Table
+from witness import Fate, Finding, judge_mutant, search, try_mutant
 
-from kernelquarry.pipeline.figures import installed, machine, record
-from kernelquarry.pipeline.manifest import Fingerprint
-from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
-from kernelquarry.pipeline.schema.lines import add_line, read_lines
+from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
-from kernelquarry.transforms.mutate.witness import Fate, Finding, judge_mutant, search, try_mutant
 from kernelquarry.transforms.verify import VerifySettings
 
-_CODE = ("transforms.verify", "transforms.mutate", "pipeline.sandbox")
+_CODE = "transforms.verify.verify_candidate"
 _Z = 1.96  # of a two-sided interval of 95 %
 
 console = Console()

@@ -20,13 +20,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from kernelquarry.pipeline.figures import record
+from figures import record
+
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import count_records, read_records
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed
 from kernelquarry.transforms.probe import probe
-from kernelquarry.transforms.sizes import free_sizes
+from kernelquarry.transforms.workloads.resize import free_sizes
 
 T = TypeVar("T")
 SAMPLE = 300

@@ -30,17 +30,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
+from figures import ROOT, record
 from huggingface_hub import HfApi, constants
 from huggingface_hub.utils import _http
 
-from kernelquarry.pipeline.cardlint import lint_card
-from kernelquarry.pipeline.configs import CONFIGS
-from kernelquarry.pipeline.dataset import Build, published_files, write_dataset
-from kernelquarry.pipeline.figures import ROOT, record
-from kernelquarry.pipeline.gates import demand, read_contents
-from kernelquarry.pipeline.publish import Target, publish
-from kernelquarry.pipeline.rejected import Rejected
-from kernelquarry.pipeline.rows import read_config, read_rejections, read_rows
+from kernelquarry.pipeline.dataset.cardlint import lint_card
+from kernelquarry.pipeline.dataset.configs import CONFIGS
+from kernelquarry.pipeline.dataset.rejected import Rejected
+from kernelquarry.pipeline.dataset.rows import read_config, read_rejections, read_rows
+from kernelquarry.pipeline.dataset.write_dataset import Build, published_files, write_dataset
+from kernelquarry.pipeline.publish.gates import demand, read_contents
+from kernelquarry.pipeline.publish.hub import Target, publish
 from kernelquarry.pipeline.schema.errors import UserError
 
 sys.path.insert(0, str(ROOT / "tests"))

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 
-from kernelquarry.pipeline.figures import record
+from figures import record
+
 from kernelquarry.pipeline.sandbox import Job, Sandbox, SandboxSettings
 
 NOTHING = Job("script", {"code": "def main(request, tensors):\n    return {}, {}\n", "arguments": {}})

@@ -32,24 +32,24 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from figures import record
 
-from kernelquarry.pipeline.build import Run
-from kernelquarry.pipeline.figures import record
+from kernelquarry.pipeline.cli.open_run import open_run, sandbox_settings
 from kernelquarry.pipeline.graph import STAGES, Stage
-from kernelquarry.pipeline.manifest import Fingerprint, StageManifest
-from kernelquarry.pipeline.opening import open_run, sandbox_settings
-from kernelquarry.pipeline.run import Counted, StageDirectory, core_seconds, execute, read_shards, tag_as
+from kernelquarry.pipeline.run.build import Run
+from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, core_seconds, execute, read_shards, tag_as
+from kernelquarry.pipeline.runtime import apply as stages
+from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import Module
-from kernelquarry.transforms import stage as stages
 
 COMMAND = "python benchmarks/scale.py"
 PROCESSES = "--runner=FnApiRunner\n--direct_running_mode=multi_processing\n--direct_num_workers={}\n"
-KEY = Fingerprint.of((), ())
+KEY = Fingerprint.of("pipeline.schema.ids", ())
 HEAVY = ("probe", "lower", "verify")
 NOTHING = {"code": "def main(arguments, tensors):\n    return {}, {}\n", "arguments": []}
 FEW, MANY = 100, 10_000  # records

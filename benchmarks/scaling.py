@@ -16,8 +16,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from figures import record
 
-from kernelquarry.pipeline.figures import record
 from kernelquarry.pipeline.sandbox import protocol
 from kernelquarry.pipeline.sandbox.executor.service import Gpus
 

@@ -24,10 +24,10 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 from transformers import TrainerCallback
 
-from kernelquarry.recipes.commands import default_recipe
+from kernelquarry.pipeline.cli.training import default_recipe
 from kernelquarry.recipes.config import load_recipe
-from kernelquarry.recipes.sft import train
-from kernelquarry.recipes.training import Ask
+from kernelquarry.recipes.train.sft import train
+from kernelquarry.recipes.train.trainer import Ask
 
 H100_FLOPS = 989e12  # dense, bfloat16; an H200 has as much
 WARM, TIMED, LOOKED_AT = 6, 8, 3  # steps

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kernelquarry.pipeline.acceptance import Acceptance, acceptance
-from kernelquarry.pipeline.figures import record
+from figures import record
+
+from kernelquarry.pipeline.dataset.teacher_stats import Acceptance, acceptance
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.records import Verified

@@ -14,11 +14,12 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from kernelquarry.pipeline.figures import record
-from kernelquarry.pipeline.schema.lines import read_lines
-from kernelquarry.recipes.curves import series
+from figures import record
+
+from kernelquarry.pipeline.schema.jsonl_append import read_lines
 from kernelquarry.recipes.evaluate.metrics import Estimate, estimate
 from kernelquarry.recipes.evaluate.results import Results, read_results
+from kernelquarry.recipes.train.curves import series
 
 STAGES = ("base", "sft", "grpo")
 H100_FLOPS = 989e12  # dense, bfloat16

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from figures import ROOT
 from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config
 from torch._inductor.debug import DebugContext
@@ -25,10 +26,9 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.virtualized import V
 from torch._subclasses.fake_tensor import FakeTensor
 
-from kernelquarry.pipeline.figures import ROOT
-from kernelquarry.pipeline.rows import read_rows
+from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.sandbox.guest.lowering.devices import pretend_gpu
-from kernelquarry.pipeline.sandbox.guest.lowering.trace import State, Trace, placeholders, state_of, trace
+from kernelquarry.pipeline.sandbox.guest.lowering.functional_graph import State, Trace, placeholders, state_of, trace
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Pair
 
 PAGE = ROOT / "docs" / "kernels.md"

@@ -106,9 +106,7 @@ def parse_opt_out(text: str, place: str) -> OptOut:
 
 def read_opt_out(path: Path | None = None) -> OptOut:
     """The list that the project ships, with the one in `path`. Raises: UserError: it is not there, or no such list."""
-    shipped = parse_opt_out(
-        resources.files("kernelquarry.pipeline").joinpath("corpora", "opt-out.txt").read_text(), "opt-out.txt"
-    )
+    shipped = parse_opt_out(resources.files("kernelquarry.filters").joinpath("opt-out.txt").read_text(), "opt-out.txt")
     if path is None:
         return shipped
     try:

@@ -20,7 +20,6 @@ from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.screen import screen
 from kernelquarry.transforms.split import split
-from kernelquarry.transforms.stage import Where, Work
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.time import time
 from kernelquarry.transforms.variants import autotuned, bfloat16, float16
@@ -34,11 +33,10 @@ from kernelquarry.transforms.wiring import (
     TeachKernels,
 )
 
+from .runtime.apply import Where, Work
 from .schema.lessons import Lesson
 from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Variant, Verified
-
-GUEST = "pipeline.sandbox.guest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class Stage:
     takes: type | None  # record of the shards it reads; None for the first
     gives: type
     units: tuple[tuple[str, str], ...]  # (line of the funnel, its unit), the stage's own last
-    code: tuple[str, ...]  # modules and packages whose source decides the result
+    root: str  # module whose imports decide the result
     packages: tuple[str, ...] = ()  # installed packages whose version decides the result
     executes: bool = False  # it runs kernels: on GPUs, where the run has some
     compares: bool = False  # with benchmarks, whose indexes its wiring is given, and settings for a sandbox
@@ -67,28 +65,25 @@ def _each(
     gives: type,
     function: Callable[..., Outcome[Any]],
     where: Where,
-    code: tuple[str, ...] = (),
     unit: str = "module",
     guests: tuple[str, ...] = (),
     executes: bool = False,
     after: str = "",
 ) -> Stage:
-    """A stage that treats its records one by one; it is named after its function. `code` is what it has elsewhere."""
+    """A stage that treats its records one by one; it is named after its function."""
     name = function.__name__
-    code = (function.__module__.removeprefix("kernelquarry.").rpartition(".")[0], *code)
+    root = function.__module__.removeprefix("kernelquarry.")
     packages = ("torch", "triton", "numpy") if where is Where.GUESTS else ()
     work = Work(name, function, gives, where, guests)
-    return Stage(name, takes, gives, ((name, unit),), code, packages, executes, work=work, after=after)
+    return Stage(name, takes, gives, ((name, unit),), root, packages, executes, work=work, after=after)
 
-
-READING = tuple(f"filters.{module}" for module in ("licences", "objection", "optout", "spdx"))
 
 READ = Stage(
     name="read",
     takes=None,
     gives=SourceFile,
     units=(("read", "file"),),
-    code=("transforms.read", "transforms.compose", *READING),
+    root="transforms.read.read_files",
     packages=("licenseclassifier", "license-expression"),
     wiring=ReadCorpus,
 )
@@ -97,19 +92,17 @@ MINE = Stage(
     takes=SourceFile,
     gives=Module,
     units=(("scan", "file"), ("mine", "class")),
-    code=("transforms.mine",),
+    root="transforms.mine.mine_tree",
     packages=("tree-sitter", "tree-sitter-python"),
     wiring=MineTrees,
     divides_by=lambda file: f"{file.source.package}@{file.source.revision}",  # a tree is mined as a whole
 )
-PROBING = tuple(f"{GUEST}.{module}" for module in ("probe", "probing", "load", "trees", "widen"))
-ALIKE = ("transforms.deduplicate", "transforms.signature", "filters.triviality", "filters.objection")
 DEDUPLICATE = Stage(
     name="deduplicate",
     takes=Probed,
     gives=Probed,
     units=(("deduplicate", "module"),),
-    code=ALIKE,
+    root="transforms.deduplicate.compare_sources",
     packages=("rensa", "numpy"),
     wiring=DeduplicateModules,
     divides_by=None,
@@ -119,29 +112,19 @@ DECONTAMINATE = Stage(
     takes=Probed,
     gives=Probed,
     units=(("decontaminate", "module"),),
-    code=("transforms.decontaminate", *ALIKE, "transforms.probe", *PROBING),
+    root="transforms.decontaminate.ladder",
     packages=("rensa", "numpy", "torch"),
     compares=True,
     settings="decontaminate",
     wiring=DecontaminateModules,
 )
 
-LOWERING = tuple(f"{GUEST}.{module}" for module in ("lower", "lowering", "load", "trees"))
-RUNNING = tuple(
-    f"{GUEST}.{module}"
-    for module in "reference interpret execute compile trace rehearse mutants verifying load trees widen".split()
-)
-JUDGING = tuple(
-    f"pipeline.sandbox.{module}"
-    for module in ("inputs", "judge", "observation", "executor", "cuda", "tensor_map", "stand_ins")
-)
-VERIFYING = (*RUNNING, *JUDGING, "filters.lint", "transforms.guards", "transforms.sizes", "transforms.mutate")
 DISTILL = Stage(
     name="distill",
     takes=Verified,
     gives=Verified,
     units=(("teach", "module"), ("distill", "candidate")),
-    code=("transforms.distill", "pipeline.prompts", "transforms.verify", *VERIFYING, *ALIKE),
+    root="transforms.distill.distill_module",
     packages=("torch", "triton", "numpy"),
     executes=True,
     work=Work("teach", distill, Lesson, Where.ENDPOINTS),
@@ -154,39 +137,36 @@ BALANCE = Stage(
     takes=Pair,
     gives=Pair,
     units=(("balance", "pair"),),
-    code=("filters.balance",),
+    root="filters.balance",
     settings="caps",
     divides_by=None,
     wiring=BalancePairs,
 )
-TIMING = (f"{GUEST}.timing", *LOWERING, *VERIFYING, "transforms.verify")
 
-ASKED = ("reference", "interpret", "mutants", "compile")  # to verify a candidate
+ASKED = ("reference", "interpret", "perturbed", "compile")  # to verify a candidate
 
 STAGES: tuple[Stage, ...] = (
     READ,
     MINE,
-    _each(Module, Probed, probe, Where.GUESTS, PROBING),
+    _each(Module, Probed, probe, Where.GUESTS),
     DEDUPLICATE,  # copies are known from their source alone, and no kernel is made for one
     DECONTAMINATE,  # nor for what a benchmark asks
-    _each(Probed, Lowered, lower, Where.GUESTS, (*LOWERING, "transforms.guards")),
-    _each(Lowered, Candidate, tidy, Where.PROCESSES, ("transforms.guards",)),
-    _each(Candidate, Verified, verify, Where.GUESTS, VERIFYING, guests=ASKED, executes=True),
+    _each(Probed, Lowered, lower, Where.GUESTS),
+    _each(Lowered, Candidate, tidy, Where.PROCESSES),
+    _each(Candidate, Verified, verify, Where.GUESTS, guests=ASKED, executes=True),
     DISTILL,  # models add candidates, which are verified there
-    _each(Verified, Pair, screen, Where.HERE, ("filters",)),
+    _each(Verified, Pair, screen, Where.HERE),
     BALANCE,  # what is dropped needs no time on a GPU
     _each(Pair, Pair, split, Where.HERE, unit="pair"),
-    _each(Pair, Pair, time, Where.GUESTS, TIMING, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
+    _each(Pair, Pair, time, Where.GUESTS, unit="pair", executes=True),  # keeps all; needs a GPU to do anything
 )
 
 # Beside them, for runs that ask for it: stages whose steps are functions of the others.
-STEPS = tuple(f"transforms.{name}" for name in "steps probe lower tidy verify screen split guards".split())
-CHAIN = (*STEPS, *LOWERING, *VERIFYING, "filters")
 
 
 def _beside(takes: type, gives: type, function: Callable[..., Outcome[Any]], after: str) -> Stage:
     guests = ("lower", *ASKED) if takes is Probed else ASKED
-    return _each(takes, gives, function, Where.GUESTS, CHAIN, guests=guests, executes=True, after=after)
+    return _each(takes, gives, function, Where.GUESTS, guests=guests, executes=True, after=after)
 
 
 BACKWARD = _beside(Probed, TrainingPair, backward, after="decontaminate")

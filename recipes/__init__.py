@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .writer import KernelWriter
+    from .generate.writer import KernelWriter
 
 __all__ = ["KernelWriter"]
 
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
     """`KernelWriter`, when it is asked for: the package imports nothing that takes time."""
     if name != "KernelWriter":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .writer import KernelWriter
+    from .generate.writer import KernelWriter
 
     return KernelWriter

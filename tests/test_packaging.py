@@ -63,8 +63,8 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     script = (
-        "import kernelquarry.pipeline.cli as cli\n"
-        "from kernelquarry.pipeline.card import render_card\n"
+        "import kernelquarry.pipeline.cli.app as cli\n"
+        "from kernelquarry.pipeline.dataset.card import render_card\n"
         "from kernelquarry.transforms.read import open_corpus\n"
         "from pathlib import Path\n"
         "print(cli.__file__, len(open_corpus('tiny', Path('cache')).digests()))\n"

@@ -16,6 +16,8 @@ import numpy as np
 
 from kernelquarry.filters.balance import NAMES, Caps, Keys, cap, keys_of
 from kernelquarry.filters.optout import OptOut
+from kernelquarry.pipeline.runtime import events
+from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import pack, unpack
 from kernelquarry.pipeline.schema.lessons import Lesson
@@ -24,18 +26,16 @@ from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Pair, Probed, SourceFile, Verified
 
-from . import compose, progress
-from .cores import OnAllCores
 from .decontaminate import DEFAULT, Fingerprint, Hit, Ladder, Thresholds, render_hits
+from .decontaminate.benchmark_index import read_all
 from .decontaminate.controls import BENCHMARK, PREFIX, check
-from .decontaminate.fingerprint import fingerprint_all
-from .decontaminate.index import read_all
+from .decontaminate.module_fingerprint import fingerprint_all
 from .decontaminate.plant import Controls, plant
 from .deduplicate.cluster import compare, component_of, connect, same_key
-from .deduplicate.deduplicate import Fate, Member, form_all, name_cluster, one_of, outcome_of, settle
-from .deduplicate.form import COPIES, KIN, Form, Relation
+from .deduplicate.compare_sources import Fate, Member, form_all, name_cluster, one_of, outcome_of, settle
 from .mine import mine_tree
-from .read import Corpus, read_once
+from .read import Corpus, compositions, read_once
+from .similarity.form import COPIES, KIN, Form, Relation
 
 _BUCKETS = 1024  # that bands are grouped in
 _KEY = 16  # hex digits of a source's digest that tell it from others
@@ -43,7 +43,7 @@ Tagged = tuple[str, Outcome[Any]]
 
 
 def _report(stage: str, outcome: Outcome[Any]) -> Tagged:
-    progress.advance(stage, outcome.record.id if isinstance(outcome, Kept) else outcome.id, outcome)
+    events.advance(stage, outcome.record.id if isinstance(outcome, Kept) else outcome.id, outcome)
     return stage, outcome
 
 
@@ -113,7 +113,11 @@ def _mine(tree: Iterable[SourceFile]) -> Iterator[Tagged]:
 
 def _whole(outcome: Outcome[Module]) -> Outcome[Module]:
     """A class that a composition is made of is no module of its own: it was mined where it comes from."""
-    if isinstance(outcome, Kept) and compose.is_composed(outcome.record) and outcome.record.name != compose.NAME:
+    if (
+        isinstance(outcome, Kept)
+        and compositions.is_composed(outcome.record)
+        and outcome.record.name != compositions.NAME
+    ):
         return Dropped(_place(outcome.record), Reason.PART_OF_COMPOSED, outcome.record.name)
     return outcome
 

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Collection
 
 from .finding import Finding, Rule
-from .host import Host
-from .names import same_operator
+from .host_code import Host
+from .parsed_source import Source
 from .reach import reaches
-from .source import Source
+from .torch_names import same_operator
 from .work import works
 
 __all__ = ["Finding", "Rule", "forbidden", "launched_kernels", "lint", "same_operator"]

@@ -18,7 +18,7 @@ from functools import cached_property
 from string import Formatter
 
 from .finding import Rule
-from .source import MAIN, Source, is_module, root
+from .parsed_source import MAIN, Source, is_module, root
 
 _IMPORTS = frozenset(
     "__future__ abc collections collections.abc contextlib copy dataclasses enum functools itertools math numbers "

@@ -13,10 +13,18 @@ from collections.abc import Collection, Iterator
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .finding import Rule
-from .host import Function, Host, live
-from .names import COMPUTING, COMPUTING_BUILTINS, COMPUTING_TENSORS, PRODUCTS, is_compute, is_function, same_operator
+from .host_code import Function, Host, live
+from .parsed_source import Source, root
 from .reach import Found
-from .source import Source, root
+from .torch_names import (
+    COMPUTING,
+    COMPUTING_BUILTINS,
+    COMPUTING_TENSORS,
+    PRODUCTS,
+    is_compute,
+    is_function,
+    same_operator,
+)
 
 _GUARDS = frozenset("contextlib.suppress contextlib.ExitStack contextlib.AsyncExitStack".split())
 _LEAVING = frozenset("item numpy tolist".split())

@@ -22,7 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kernelquarry.pipeline.schema.ids import sha256
 
-from .answers import Answer, parse_answer
+from .extract_code import Answer, parse_answer
 
 __all__ = [
     "Answer",

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.parse_python import parse
 
 from .fences import START
 

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from kernelquarry.pipeline.schema.syntax import parse_expression
+from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 from .fences import START
 

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.random import Philox
 
-from ..schema.records import StateSpec, TensorSpec, Workload
+from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
+
 from .protocol import Tensors
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -16,7 +16,7 @@ from .job import Job, Report
 from .layers import OFF
 from .settings import SandboxSettings
 
-_BOOT = Path(__file__).resolve().parent / "guest" / "boot.py"
+_BOOT = Path(__file__).resolve().parent / "guest" / "process" / "bootstrap.py"
 _START_S = 180.0  # for importing torch from a cold disk
 _END_S = 10.0
 _MESSAGE = 1 << 16  # bytes
@@ -38,12 +38,12 @@ _ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not spoil the process for forks
 }
 # What the warm process of a kind has beside it.
-_INTERPRETED = ("interpret", "mutants", "loose", "called")
+_INTERPRETED = ("interpret", "perturbed", "score_kernelbench", "score_tritonbench")
 _ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
-_ENVIRONMENTS["mutants"]["PYTHONHASHSEED"] = "1"
-_ENVIRONMENTS["rehearse"] = {"PYTHONHASHSEED": "2"}
+_ENVIRONMENTS["perturbed"]["PYTHONHASHSEED"] = "1"
+_ENVIRONMENTS["dry_run"] = {"PYTHONHASHSEED": "2"}
 _ENVIRONMENTS["lower"] = {"SYMPY_CACHE_SIZE": "None"}  # without a bound: one module has more sizes than it holds
-_WITH_GPU = ("execute", "timing", "loose_on_gpu", "called_on_gpu")
+_WITH_GPU = ("execute", "timing", "score_kernelbench_gpu", "score_tritonbench_gpu")
 
 
 class Zygote:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..schema.ids import canonical
+from kernelquarry.pipeline.schema.ids import canonical
+
 from .protocol import Tensors
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from .job import Job, Report, Status
 from .launcher import Zygote
 from .settings import SandboxSettings
 
-_GUESTS = Path(__file__).resolve().parent / "guest"
+_GUESTS = Path(__file__).resolve().parent / "guest" / "jobs"
 _ATTEMPTS = 2  # on a warm process each
 
 

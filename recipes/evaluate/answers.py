@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 
 from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.lines import add_line, read_lines
-from kernelquarry.recipes.samplers import Sampler
+from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
+from kernelquarry.recipes.generate.samplers import Sampler
 
 T = TypeVar("T")
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings, Status
-from kernelquarry.pipeline.schema.lines import add_line
+from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.recipes.benches import Benches
-from kernelquarry.recipes.judging import Judgement, Step, judge_code, judge_settings
-from kernelquarry.recipes.samplers import Sampler
-from kernelquarry.recipes.timing import speedup
+from kernelquarry.recipes.generate.samplers import Sampler
+from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code, judge_settings
+from kernelquarry.recipes.judge.sandbox_pool import Benches
+from kernelquarry.recipes.judge.speedup import speedup
 from kernelquarry.transforms.verify import Task
 from kernelquarry.transforms.verify.execution import trace
 from kernelquarry.transforms.verify.task import Call
@@ -150,10 +150,10 @@ def loose(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[boo
         return False, []
     request = {"reference": python_code, "candidate": judgement.code, "trials": _TRIALS, "tolerances": [STRICT, NAIVE]}
     if sandbox.gpus is None:
-        report = sandbox.run(Job("loose", request, {}, _LOOSE))
+        report = sandbox.run(Job("score_kernelbench", request, {}, _LOOSE))
     else:
         with sandbox.gpus.share() as gpu:
-            report = sandbox.run(Job("loose_on_gpu", request | {"gpu": gpu}, {}, _LOOSE))
+            report = sandbox.run(Job("score_kernelbench_gpu", request | {"gpu": gpu}, {}, _LOOSE))
     reply = report.reply or {}
     within = reply.get("tolerances", [])
     return bool(reply.get("compiled", False)), [float(value) for value in within if isinstance(value, float)]

@@ -14,11 +14,11 @@ from kernelquarry.pipeline.prompts import Message, ask
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
-from kernelquarry.recipes.data import load_pairs, mined, split_of
+from kernelquarry.recipes.judge.verify_task import row_of_source
+from kernelquarry.recipes.train.data import load_pairs, mined, split_of
 
 from .kernelbench import read_kernelbench
 from .scripted import ScriptProblem
-from .task import row_of_source
 from .tritonbench import read_tritonbench
 
 _logger = logging.getLogger(__name__)

@@ -104,9 +104,9 @@ def _found(
 def _run(code: str, script: Script, sandbox: Sandbox, draws: int, timed: bool) -> Report:
     request: dict[str, Any] = {"code": code, "test": script.test, "draws": draws, "timed": timed}
     if sandbox.gpus is None:
-        return sandbox.run(Job("called", request | {"timed": False}, {}, _LIMITS))
+        return sandbox.run(Job("score_tritonbench", request | {"timed": False}, {}, _LIMITS))
     with sandbox.gpus.share() as gpu:
-        return sandbox.run(Job("called_on_gpu", request | {"gpu": gpu}, {}, _LIMITS))
+        return sandbox.run(Job("score_tritonbench_gpu", request | {"gpu": gpu}, {}, _LIMITS))
 
 
 def _close(wanted: torch.Tensor, found: torch.Tensor | None, form: bool = False) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.parse_python import parse
 
 PARTS = ("G", "T")
 _LINE = "#" * 146

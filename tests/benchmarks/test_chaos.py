@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kernelquarry.pipeline.figures import ROOT
-
-sys.path.append(str(ROOT / "benchmarks"))
 from chaos import FAULTS, drawn, redone
+from figures import ROOT
 
 
 def test_three_kills(tmp_path: Path) -> None:

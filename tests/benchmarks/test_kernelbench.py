@@ -8,15 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kernelbench
 import pytest
 from corpus import HERE
 from factories import make_pairs
 
+from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.write import write_rows
-
-sys.path.append(str(HERE.parent / "benchmarks"))
-import kernelbench
 
 SCALE = """
 import torch

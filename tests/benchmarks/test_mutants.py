@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from factories import make_pair
-
-from kernelquarry.pipeline.figures import ROOT
-from kernelquarry.pipeline.schema.lines import add_line
-from kernelquarry.transforms.mutate import Fault, Mutant
-from kernelquarry.transforms.mutate.witness import Fate
-
-sys.path.append(str(ROOT / "benchmarks"))
 import mutants
+from factories import make_pair
+from witness import Fate
+
+from kernelquarry.pipeline.schema.jsonl_append import add_line
+from kernelquarry.transforms.mutate import Fault, Mutant
 
 
 def test_what_was_sought_for_the_same_mutant_is_not_sought_again(tmp_path: Path) -> None:

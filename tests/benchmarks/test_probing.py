@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from factories import make_probed, make_workload
-
-from kernelquarry.pipeline.figures import ROOT
-
-sys.path.append(str(ROOT / "benchmarks"))
 from probing import has_three_workloads, is_simple
 
 CLASS = "class Base:\n    def __init__{make}: ...\n    def forward{call}: ...\nclass Model(Base): ...\n"

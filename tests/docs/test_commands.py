@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from kernelquarry.pipeline.cli import app
+from kernelquarry.pipeline.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-TEMPLATES = sorted((ROOT / "pipeline" / "templates").iterdir())
+TEMPLATES = sorted((ROOT / "pipeline" / "dataset" / "templates").iterdir())
 FIGURES = ROOT / "docs" / "results" / "figures.json"  # which the first `make bench` writes
 MAKEFILE = (ROOT / "Makefile").read_text()
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]

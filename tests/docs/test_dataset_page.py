@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from factories import make_pairs, make_rejection
 
-from kernelquarry.pipeline.configs import CONFIGS
-from kernelquarry.pipeline.dataset import Build, write_dataset
-from kernelquarry.pipeline.gates import GATES
-from kernelquarry.pipeline.rejected import Rejected
+from kernelquarry.pipeline.dataset.configs import CONFIGS
+from kernelquarry.pipeline.dataset.rejected import Rejected
+from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
+from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION
 
 DOCS = Path(__file__).parents[2] / "docs"

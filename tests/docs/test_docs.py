@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pages import PAGES, render_reasons
 
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.secrets import PATTERNS
-from kernelquarry.pipeline.configs import CONFIGS
-from kernelquarry.pipeline.pages import PAGES, render_reasons
+from kernelquarry.pipeline.dataset.configs import CONFIGS
 from kernelquarry.pipeline.schema.chats import Message
 from kernelquarry.pipeline.schema.loss import Loss
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef

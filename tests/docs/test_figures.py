@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 
 import pytest
-
-from kernelquarry.pipeline.figures import goals, installed, measured
-from kernelquarry.pipeline.pages import render_results
+from figures import goals, installed, measured
+from pages import render_results
 
 
 def test_a_figure_that_misses_its_goal_says_why() -> None:

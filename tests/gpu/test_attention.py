@@ -7,8 +7,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from kernelquarry.recipes.attention import attend_packed, decode
-from kernelquarry.recipes.decoder import Decoder, Sampling
+from kernelquarry.recipes.generate.decoder import Decoder, Sampling
+from kernelquarry.recipes.generate.varlen_attention import attend_packed, decode
 
 ROWS = (700, 3, 1200, 64)
 CLOSE = 2e-2  # relative, of bfloat16

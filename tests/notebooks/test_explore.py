@@ -10,8 +10,8 @@ import pytest
 from factories import make_pairs
 from nbclient import NotebookClient
 
-from kernelquarry.pipeline.dataset import Build, write_dataset
-from kernelquarry.pipeline.rejected import Rejected
+from kernelquarry.pipeline.dataset.rejected import Rejected
+from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "explore.ipynb"
 

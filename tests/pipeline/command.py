@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.manifest import StageManifest
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.records import Pair
 
 KERNELQUARRY = Path(sys.executable).with_name("kernelquarry")
@@ -75,7 +75,7 @@ class Built:
         return [manifest for manifest in found if manifest is not None]
 
     def pairs(self) -> list[Pair]:
-        from kernelquarry.pipeline.rows import read_rows
+        from kernelquarry.pipeline.dataset.rows import read_rows
 
         return list(read_rows(self.root / "dataset"))
 

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernelquarry.pipeline.cli import app
+from kernelquarry.pipeline.cli.app import app
 from tests.hub_double import TOKEN, HubDouble
 from tests.pipeline.command import Built, Ended, run
 from tests.transforms.read.wheel import MIT
@@ -111,7 +111,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     """`kernelquarry ARGUMENTS` in this process, which is faster. Leaves logging as it was."""
     loggers = [logging.getLogger(name) for name in ("", "kernelquarry", "apache_beam")]
     before = [(logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
-    monkeypatch.setattr("kernelquarry.pipeline.commands.os._exit", sys.exit)
+    monkeypatch.setattr("kernelquarry.pipeline.cli.failures.os._exit", sys.exit)
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: str | Path) -> Ended:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from factories import make_pairs
 
+from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.write import write_rows
 
 RECIPE = """
 [model]

@@ -9,7 +9,7 @@ import yaml
 
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import CONFIGS, load_recipe, names
-from kernelquarry.recipes.models import CHAT
+from kernelquarry.recipes.generate.models import CHAT
 
 
 def test_the_published_recipes_are_there_by_name() -> None:

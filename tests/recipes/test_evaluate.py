@@ -13,8 +13,9 @@ from types import SimpleNamespace
 import pytest
 from corpus import HERE, load_case
 
+from kernelquarry.pipeline.dataset.rows import read_rows
+from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.prompts import Message
-from kernelquarry.pipeline.rows import read_rows
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
@@ -23,9 +24,8 @@ from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate, raises_at_once
 from kernelquarry.recipes.evaluate.problems import Problem, read_suite, short
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
-from kernelquarry.recipes.evaluate.task import row_of_source
-from kernelquarry.recipes.samplers import EndpointModel, LocalModel, Sampled
-from kernelquarry.transforms.write import write_rows
+from kernelquarry.recipes.generate.samplers import EndpointModel, LocalModel, Sampled
+from kernelquarry.recipes.judge.verify_task import row_of_source
 
 SOFTMAX = """
 import torch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from kernelquarry.pipeline.cli import app
+from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.schema.errors import UserError
 from tests.recipes.test_evaluate import SOFTMAX
 
@@ -27,7 +27,7 @@ CUT = (
 
 @pytest.fixture(autouse=True)
 def _errors_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelquarry.pipeline.commands.os._exit", _raise)
+    monkeypatch.setattr("kernelquarry.pipeline.cli.failures.os._exit", _raise)
 
 
 def run(*arguments: str | Path) -> str:
@@ -61,7 +61,7 @@ def test_a_model_is_served_under_its_name(tiny_model: Path, monkeypatch: pytest.
     async def listen(*arguments: Any) -> None:
         asked.extend(arguments)
 
-    monkeypatch.setattr("kernelquarry.recipes.serve.serve", listen)
+    monkeypatch.setattr("kernelquarry.recipes.generate.serve.serve", listen)
     run("serve", tiny_model, "--chat", "chatml.jinja", "--port", "0")
     writer, *place = asked
     assert writer.name == str(tiny_model) and place == ["127.0.0.1", 0]
@@ -92,7 +92,7 @@ def test_what_is_wrong_is_told(
     arguments: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kernelquarry.recipes.models._CACHE", tmp_path)
+    monkeypatch.setattr("kernelquarry.recipes.generate.models._CACHE", tmp_path)
     changes = (
         ("--set", f"model.name={tiny_model}", "--set", "model.chat=chatml.jinja") if "-cpu" in str(arguments) else ()
     )

@@ -1,5 +1,5 @@
 """Backward: rows whose kernels give gradients too, by the stages that make pairs."""
 
-from .backward import backward
+from .make_backward import backward
 
 __all__ = ["backward"]

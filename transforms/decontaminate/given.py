@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Mapping
 
+from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 _LARGE, _SIZE = 16, 32  # every integer from _LARGE on becomes _SIZE
 _NAMES = re.compile(r"(channels?|features?|filters?|planes|dim|width|(input|hidden|output|embed\w*|model)_size)$")

@@ -10,9 +10,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from kernelquarry.transforms.signature import signature_of, size
+from kernelquarry.transforms.similarity.operator_signature import signature_of, size
 
-from .fingerprint import NGRAMS, Fingerprint, Problem
+from .module_fingerprint import NGRAMS, Fingerprint, Problem
 
 
 class Rung(StrEnum):

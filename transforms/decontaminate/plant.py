@@ -12,7 +12,7 @@ from kernelquarry.pipeline.schema.records import Module, Probed
 from kernelquarry.transforms.probe import probe
 
 from .controls import BENCHMARK, CONTROLS, PREFIX, PROBLEMS, Control, ControlError
-from .fingerprint import Problem, fingerprint_of
+from .module_fingerprint import Problem, fingerprint_of
 
 
 @dataclass(frozen=True, slots=True)

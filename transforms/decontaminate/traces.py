@@ -9,8 +9,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from kernelquarry.pipeline.schema.parse_python import parse_expression
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse_expression
 
 _OPERATOR, _CALL = re.compile(r"Operator: (\S+)$"), re.compile(r"cnt: \d+, (.+)$")
 _NUMBER = re.compile(r"-?\b\d[\d.e+-]*")

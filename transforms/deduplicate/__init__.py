@@ -1,5 +1,5 @@
 """Deduplicate: of modules that copy each other the best stays, the others are dropped with what they copy."""
 
-from .deduplicate import deduplicate
+from .compare_sources import deduplicate
 
 __all__ = ["deduplicate"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .form import Form, Relation
+from kernelquarry.transforms.similarity.form import Form, Relation
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,7 +2,7 @@
 
 from .batch import BatchWriter, Imported, import_batch
 from .client import Client
-from .distill import School, distill
+from .distill_module import School, distill
 from .selection import mark
 from .teachers import Teaching, load_teaching
 

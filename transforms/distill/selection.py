@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kernelquarry.pipeline.schema.records import Pair, Purity
-from kernelquarry.transforms.deduplicate.form import THRESHOLD
+from kernelquarry.transforms.similarity.form import THRESHOLD
 
 FASTEST, SHORTEST, PUREST, NEAR_LOWERED = "fastest", "shortest", "purest", "near_lowered"
 

@@ -1,5 +1,5 @@
 """Lower: a probed module becomes Inductor's Triton source for a target GPU, with no GPU needed."""
 
-from .lower import TARGET, lower
+from .lower_module import TARGET, lower
 
 __all__ = ["TARGET", "lower"]

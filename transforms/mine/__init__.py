@@ -1,5 +1,5 @@
 """Mine: nn.Module classes, each with all that it needs, from trees of Python files. No code runs."""
 
-from .mine import MineResult, mine_tree
+from .mine_tree import MineResult, mine_tree
 
 __all__ = ["MineResult", "mine_tree"]

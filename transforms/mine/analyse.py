@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from . import facts, syntax
-from .names import WRAPPERS, Chain, plain_names
-from .syntax import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
+from . import facts, tree_sitter_nodes
+from .expression_names import WRAPPERS, Chain, plain_names
+from .tree_sitter_nodes import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
 from .usage import Annotation, DefinitionUsage, Kind, Part, Reference, Usage
 
 _LOG_METHODS = frozenset(
@@ -180,8 +180,8 @@ class _Analyser:
     def attribute(self, node: Node) -> None:
         parts: list[Node] = []
         while node.type == "attribute":
-            parts.append(syntax.field(node, "attribute"))
-            node = syntax.field(node, "object")
+            parts.append(tree_sitter_nodes.field(node, "attribute"))
+            node = tree_sitter_nodes.field(node, "object")
         if node.type == "identifier":
             self._refer([node, *reversed(parts)])
         else:
@@ -193,29 +193,33 @@ class _Analyser:
             self.visit_all([child for child in node.named_children if child.type == "interpolation"])
 
     def keyword_argument(self, node: Node) -> None:
-        self.visit(syntax.field(node, "value"))
+        self.visit(tree_sitter_nodes.field(node, "value"))
 
     def named_expression(self, node: Node) -> None:
-        self.visit(syntax.field(node, "value"))
-        self._store(syntax.field(node, "name"))
+        self.visit(tree_sitter_nodes.field(node, "value"))
+        self._store(tree_sitter_nodes.field(node, "name"))
 
     def comprehension(self, node: Node) -> None:
         clauses = [child for child in node.named_children if child.type == "for_in_clause"]
-        self.visit(syntax.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
-        bound = {text(name) for clause in clauses for name in syntax.targets(syntax.field(clause, "left"))}
+        self.visit(tree_sitter_nodes.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
+        bound = {
+            text(name)
+            for clause in clauses
+            for name in tree_sitter_nodes.targets(tree_sitter_nodes.field(clause, "left"))
+        }
         self.result.locals |= bound
         self._enter("comprehension", bound)
         for child in node.named_children:
             if child.type != "for_in_clause":
                 self.visit(child)
             elif child != clauses[0]:
-                self.visit(syntax.field(child, "right"))
+                self.visit(tree_sitter_nodes.field(child, "right"))
         self._leave()
 
     def call(self, node: Node) -> None:
-        function, given = syntax.field(node, "function"), syntax.field(node, "arguments")
-        name = syntax.dotted(function) if self._may_wrap else None
-        arguments = syntax.statements(given) if name is not None else []
+        function, given = tree_sitter_nodes.field(node, "function"), tree_sitter_nodes.field(node, "arguments")
+        name = tree_sitter_nodes.dotted(function) if self._may_wrap else None
+        arguments = tree_sitter_nodes.statements(given) if name is not None else []
         if (
             name is not None
             and name[-1].encode() in WRAPPERS
@@ -230,7 +234,7 @@ class _Analyser:
         """A comparison, call or conditional whose value is certain may be replaced by it."""
         instead: Node | str | None = None
         if node.type == "conditional_expression":
-            value, condition, otherwise = syntax.statements(node)
+            value, condition, otherwise = tree_sitter_nodes.statements(node)
             decided = facts.truth(condition)
             if decided is not None:
                 instead = value if decided else otherwise
@@ -252,13 +256,13 @@ class _Analyser:
 
     def function(self, node: Node) -> None:
         if node.type == FUNCTION:
-            self._store(syntax.field(node, "name"))
-        parameters = syntax.child(node, "parameters")
+            self._store(tree_sitter_nodes.field(node, "name"))
+        parameters = tree_sitter_nodes.child(node, "parameters")
         bound = self._parameters(parameters) if parameters is not None else set()
-        returns = syntax.child(node, "return_type")
+        returns = tree_sitter_nodes.child(node, "return_type")
         if returns is not None and parameters is not None:
             self._annotate(returns, parameters.end_byte, returns.end_byte)
-        body = syntax.field(node, "body")
+        body = tree_sitter_nodes.field(node, "body")
         scope = self._enter("function", bound | _type_parameters(node))
         if node.type == FUNCTION and self._has_globals:
             scope.globals = _global(body)
@@ -275,11 +279,11 @@ class _Analyser:
             if parameter.type == "identifier":
                 bound.add(text(parameter))
                 continue
-            annotation, default = (syntax.child(parameter, name) for name in ("type", "value"))
+            annotation, default = (tree_sitter_nodes.child(parameter, name) for name in ("type", "value"))
             if default is not None:
                 self.visit(default)
             name = parameter if annotation is None and default is None else parameter.named_children[0]
-            bound |= {text(identifier) for identifier in syntax.targets(name)}
+            bound |= {text(identifier) for identifier in tree_sitter_nodes.targets(name)}
             if annotation is not None and default is not None:
                 self._annotate(annotation, name.end_byte, default.start_byte, "=")
             elif annotation is not None:
@@ -287,13 +291,13 @@ class _Analyser:
         return bound
 
     def class_(self, node: Node) -> None:
-        self._store(syntax.field(node, "name"))
-        superclasses = syntax.child(node, "superclasses")
+        self._store(tree_sitter_nodes.field(node, "name"))
+        superclasses = tree_sitter_nodes.child(node, "superclasses")
         if superclasses is not None:
             self.visit(superclasses)
         self._enter("class", _type_parameters(node))
-        for statement in syntax.statements(syntax.field(node, "body")):
-            if syntax.undecorated(statement).type == FUNCTION:
+        for statement in tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "body")):
+            if tree_sitter_nodes.undecorated(statement).type == FUNCTION:
                 self._usage.parts.append(Part(Kind.METHOD, statement, self._apart([statement])))
             else:
                 self.visit(statement)
@@ -305,12 +309,16 @@ class _Analyser:
                 part = Part(Kind.DECORATOR, decorator, self._apart(decorator.named_children))
                 self._usage.parts.append(part)
                 self._decorators.append((self._usage, part))
-        self.visit(syntax.undecorated(node))
+        self.visit(tree_sitter_nodes.undecorated(node))
 
     # statements
 
     def assignment(self, node: Node) -> None:
-        left, right, annotation = syntax.child(node, "left"), syntax.child(node, "right"), syntax.child(node, "type")
+        left, right, annotation = (
+            tree_sitter_nodes.child(node, "left"),
+            tree_sitter_nodes.child(node, "right"),
+            tree_sitter_nodes.child(node, "type"),
+        )
         if annotation is None and left is not None and right is not None and left.type == "attribute":
             if right.type == "assignment" or not self._read(left.start_byte, right.end_byte):
                 self.visit_all([left, right])
@@ -326,13 +334,13 @@ class _Analyser:
             self._target(left)
 
     def augmented_assignment(self, node: Node) -> None:
-        self.visit(syntax.field(node, "right"))
-        self.visit(syntax.field(node, "left"))
-        self._target(syntax.field(node, "left"))
+        self.visit(tree_sitter_nodes.field(node, "right"))
+        self.visit(tree_sitter_nodes.field(node, "left"))
+        self._target(tree_sitter_nodes.field(node, "left"))
 
     def for_statement(self, node: Node) -> None:
         for child in node.named_children:
-            if child == syntax.field(node, "left"):
+            if child == tree_sitter_nodes.field(node, "left"):
                 self._target(child)
             else:
                 self.visit(child)
@@ -341,11 +349,11 @@ class _Analyser:
         """Branches are parts where flags or certainties decide about them."""
         conditions: list[Node] = []
         for clause in (node, *node.children_by_field_name("alternative")):
-            condition = syntax.child(clause, "condition")
+            condition = tree_sitter_nodes.child(clause, "condition")
             if condition is not None:
                 conditions.append(condition)
             pieces = [condition] if condition is not None else []
-            pieces.append(syntax.field(clause, "body" if clause.type == "else_clause" else "consequence"))
+            pieces.append(tree_sitter_nodes.field(clause, "body" if clause.type == "else_clause" else "consequence"))
             if any(map(self._may_be_certain, conditions)):
                 self._usage.parts.append(Part(Kind.BRANCH, clause, self._apart(pieces), conditions=tuple(conditions)))
             else:
@@ -361,9 +369,9 @@ class _Analyser:
     def case_clause(self, node: Node) -> None:
         for child in node.named_children:
             if child.type == "case_pattern":
-                for identifier in syntax.captures(child):
+                for identifier in tree_sitter_nodes.captures(child):
                     self._store(identifier)
-                for inner in syntax.walk(child):
+                for inner in tree_sitter_nodes.walk(child):
                     if inner.type == "dotted_name" and (inner.named_child_count > 1 or _is_class_of(inner)):
                         self._refer(inner.named_children)
             else:
@@ -374,8 +382,8 @@ class _Analyser:
         if call.type == "assignment":
             self.assignment(call)
             return
-        function = syntax.child(call, "function") if call.type == "call" else None
-        name = syntax.dotted(function) if function is not None else None
+        function = tree_sitter_nodes.child(call, "function") if call.type == "call" else None
+        name = tree_sitter_nodes.dotted(function) if function is not None else None
         if name is not None and _is_log(name):
             self._usage.parts.append(Part(Kind.LOG, node, self._apart([call])))
         else:
@@ -383,13 +391,13 @@ class _Analyser:
 
     def import_(self, node: Node) -> None:
         self._usage.imports.append(node)
-        for identifier in syntax.imported_identifiers(node):
+        for identifier in tree_sitter_nodes.imported_identifiers(node):
             self._store(identifier)
 
     def delete_statement(self, node: Node) -> None:
         self.visit_all(node.named_children)
         if self._scope is not None and self._scope.kind == "function":
-            for identifier in syntax.targets(node.named_children[0]):
+            for identifier in tree_sitter_nodes.targets(node.named_children[0]):
                 self._store(identifier)
 
     def global_(self, node: Node) -> None:
@@ -397,7 +405,7 @@ class _Analyser:
 
     def type_alias(self, node: Node) -> None:
         self._deferred += 1
-        self.visit(syntax.field(node, "right"))
+        self.visit(tree_sitter_nodes.field(node, "right"))
         self._deferred -= 1
 
     def nothing(self, node: Node) -> None:
@@ -409,7 +417,7 @@ def _is_log(name: tuple[str, ...]) -> bool:
 
 
 def _quoted_names(node: Node) -> Iterator[str]:
-    for inner in syntax.walk(node):
+    for inner in tree_sitter_nodes.walk(node):
         if inner.type == "string_content":
             yield from _NAME.findall(text(inner))
 
@@ -428,10 +436,10 @@ def _global(body: Node) -> set[str]:
 
 
 def _type_parameters(node: Node) -> set[str]:
-    parameters = syntax.child(node, "type_parameters")
+    parameters = tree_sitter_nodes.child(node, "type_parameters")
     if parameters is None:
         return set()
-    return {text(inner) for inner in syntax.walk(parameters) if inner.type == "identifier"}
+    return {text(inner) for inner in tree_sitter_nodes.walk(parameters) if inner.type == "identifier"}
 
 
 def _is_class_of(name: Node) -> bool:

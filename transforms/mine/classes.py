@@ -8,10 +8,10 @@ from tree_sitter import Node
 
 from kernelquarry.pipeline.schema.reasons import Reason
 
-from . import syntax
-from .index import Definition
-from .syntax import FUNCTION, text
+from . import tree_sitter_nodes
+from .bindings import Definition
 from .tree import External, SourceTree, Symbol
+from .tree_sitter_nodes import FUNCTION, text
 
 # In torch.nn, but no modules.
 _NO_MODULES = frozenset({"Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"})
@@ -53,26 +53,26 @@ class Classes:
 
     def _direct_bases(self, definition: Definition) -> list[Definition | External]:
         if definition not in self._bases:
-            superclasses = syntax.child(syntax.undecorated(definition.node), "superclasses")
+            superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(definition.node), "superclasses")
             expressions = superclasses.named_children if superclasses is not None else []
-            names = [name for name in map(syntax.dotted, expressions) if name]
+            names = [name for name in map(tree_sitter_nodes.dotted, expressions) if name]
             self._bases[definition] = [base for name in names for base in self._class(definition, name)]
         return self._bases[definition]
 
     def knows_bases(self, definition: Definition) -> bool:
         """Whether all that a class derives from is in its `order`, apart from `object`, generics and metaclasses."""
-        superclasses = syntax.child(syntax.undecorated(definition.node), "superclasses")
-        for expression in syntax.statements(superclasses) if superclasses is not None else []:
+        superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(definition.node), "superclasses")
+        for expression in tree_sitter_nodes.statements(superclasses) if superclasses is not None else []:
             if expression.type == "keyword_argument":
                 if not text(expression).endswith("ABCMeta"):
                     return False
                 continue
             if expression.type == "subscript":
-                expression = syntax.field(expression, "value")
+                expression = tree_sitter_nodes.field(expression, "value")
                 if text(expression).rpartition(".")[2] in ("Generic", "Protocol"):
                     continue
                 return False
-            name = syntax.dotted(expression)
+            name = tree_sitter_nodes.dotted(expression)
             if name is None or not (name == ("object",) or self._class(definition, name)):
                 return False
         return True
@@ -91,8 +91,8 @@ class Classes:
             return []
         if others[-1].is_class:
             return [others[-1]]
-        value = syntax.assigned(others[-1].node)
-        alias = syntax.dotted(value) if value is not None else None
+        value = tree_sitter_nodes.assigned(others[-1].node)
+        alias = tree_sitter_nodes.dotted(value) if value is not None else None
         return self._class(others[-1], alias, depth + 1) if alias and depth < _LONGEST_ALIAS else []
 
     def _forward(self, definition: Definition) -> Node | None:
@@ -113,7 +113,9 @@ class Classes:
             if any(_assigns_forward(c) for c in classes) or any(name not in _WITHOUT_FORWARD for name in inherited):
                 return None
             return Reason.NO_FORWARD, "bases: " + ", ".join(inherited)
-        if syntax.undecorated(forward).type == FUNCTION and _only_raises(syntax.undecorated(forward)):
+        if tree_sitter_nodes.undecorated(forward).type == FUNCTION and _only_raises(
+            tree_sitter_nodes.undecorated(forward)
+        ):
             return Reason.ABSTRACT, "forward has no body"
         abstract = _abstract_members(classes) if any(map(_forbids_abstract, order)) else []
         return (Reason.ABSTRACT, ", ".join(abstract)) if abstract else None
@@ -128,7 +130,13 @@ def _is_torch_module(dotted: str) -> bool:
 
 def _members(definition: Definition) -> Iterator[Node]:
     """Functions and assignments in a class body, conditional ones included."""
-    stack = list(reversed(syntax.statements(syntax.field(syntax.undecorated(definition.node), "body"))))
+    stack = list(
+        reversed(
+            tree_sitter_nodes.statements(
+                tree_sitter_nodes.field(tree_sitter_nodes.undecorated(definition.node), "body")
+            )
+        )
+    )
     while stack:
         node = stack.pop()
         if node.type in ("if_statement", "try_statement", "else_clause", "elif_clause", "except_clause", "block"):
@@ -138,9 +146,9 @@ def _members(definition: Definition) -> Iterator[Node]:
 
 
 def _member_name(node: Node) -> str:
-    if syntax.undecorated(node).type == FUNCTION:
-        return text(syntax.field(syntax.undecorated(node), "name"))
-    names = list(syntax.bindings([node])) if node.type == "expression_statement" else []
+    if tree_sitter_nodes.undecorated(node).type == FUNCTION:
+        return text(tree_sitter_nodes.field(tree_sitter_nodes.undecorated(node), "name"))
+    names = list(tree_sitter_nodes.bindings([node])) if node.type == "expression_statement" else []
     return text(names[0]) if len(names) == 1 else ""
 
 
@@ -150,7 +158,7 @@ def _assigns_forward(definition: Definition) -> bool:
 
 def _only_raises(function: Node) -> bool:
     """The body is nothing, `pass`, `...` or `raise`, besides a docstring."""
-    for statement in syntax.statements(syntax.field(function, "body")):
+    for statement in tree_sitter_nodes.statements(tree_sitter_nodes.field(function, "body")):
         if statement.type == "expression_statement" and statement.named_children[0].type in ("string", "ellipsis"):
             continue
         if statement.type not in ("pass_statement", "raise_statement"):
@@ -171,7 +179,7 @@ def _forbids_abstract(base: Definition | External) -> bool:
     """Whether a class with abstract members and this base cannot be constructed; without, the mark means nothing."""
     if isinstance(base, External):
         return base.dotted == "abc.ABC"
-    superclasses = syntax.child(syntax.undecorated(base.node), "superclasses")
+    superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(base.node), "superclasses")
     return superclasses is not None and b"ABCMeta" in (superclasses.text or b"")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.reasons import Reason
 
-from .index import Definition
+from .bindings import Definition
 from .resolve import MAX_DEFINITIONS, Needs, Resolver
 from .tree import Missing, Symbol
 from .usage import Kind, Part, Usage, kept_usages

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
-from . import allowed, syntax
-from .syntax import text
+from . import allowed, tree_sitter_nodes
+from .tree_sitter_nodes import text
 
 TORCH = (2, 11)
 PYTHON = (3, 11)
@@ -42,10 +42,10 @@ def truth(node: Node, flag: Flag = lambda name: None) -> bool | None:
             return node.type == "true"
         case "identifier":
             return flag(text(node))
-        case "parenthesized_expression" if len(syntax.statements(node)) == 1:
-            return truth(syntax.statements(node)[0], flag)
+        case "parenthesized_expression" if len(tree_sitter_nodes.statements(node)) == 1:
+            return truth(tree_sitter_nodes.statements(node)[0], flag)
         case "not_operator":
-            inner = truth(syntax.field(node, "argument"), flag)
+            inner = truth(tree_sitter_nodes.field(node, "argument"), flag)
             return None if inner is None else not inner
         case "boolean_operator":
             return _combine(node, flag)
@@ -57,8 +57,10 @@ def truth(node: Node, flag: Flag = lambda name: None) -> bool | None:
 
 
 def _combine(node: Node, flag: Flag) -> bool | None:
-    left, right = (truth(syntax.field(node, side), flag) for side in ("left", "right"))
-    decisive = text(syntax.field(node, "operator")) == "or"  # `or` is true by one side, `and` is false by one
+    left, right = (truth(tree_sitter_nodes.field(node, side), flag) for side in ("left", "right"))
+    decisive = (
+        text(tree_sitter_nodes.field(node, "operator")) == "or"
+    )  # `or` is true by one side, `and` is false by one
     if decisive in (left, right):
         return decisive
     return None if None in (left, right) else not decisive
@@ -66,11 +68,14 @@ def _combine(node: Node, flag: Flag) -> bool | None:
 
 def environment_default(call: Node) -> Node | str | None:
     """What `os.environ.get(name, default)` gives where the variable is not set; None for other calls."""
-    if syntax.dotted(syntax.field(call, "function")) not in (("os", "environ", "get"), ("os", "getenv")):
+    if tree_sitter_nodes.dotted(tree_sitter_nodes.field(call, "function")) not in (
+        ("os", "environ", "get"),
+        ("os", "getenv"),
+    ):
         return None
-    arguments = syntax.statements(syntax.field(call, "arguments"))
+    arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(call, "arguments"))
     if len(arguments) == 2 and arguments[1].type == "keyword_argument":
-        return syntax.field(arguments[1], "value")
+        return tree_sitter_nodes.field(arguments[1], "value")
     return arguments[1] if len(arguments) == 2 else "None"
 
 
@@ -103,7 +108,7 @@ def _decide(compare: Callable[[int], bool], wanted: tuple[int, ...], known: tupl
 def _is_of_torch(node: Node) -> bool:
     """`torch.__version__` itself, or `parse(torch.__version__)` by whatever name."""
     while node.type == "call":
-        arguments = syntax.statements(syntax.field(node, "arguments"))
+        arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments"))
         if len(arguments) != 1:
             return False
         node = arguments[0]
@@ -113,17 +118,17 @@ def _is_of_torch(node: Node) -> bool:
 def _numbers(node: Node) -> tuple[int, ...] | None:
     """The version in `"1.2"`, `parse("1.2")` or `(1, 2)`."""
     if node.type == "tuple":
-        digits = [text(part) for part in syntax.statements(node)]
+        digits = [text(part) for part in tree_sitter_nodes.statements(node)]
         return tuple(map(int, digits)) if digits and all(map(str.isdigit, digits)) else None
-    literals = [inner for inner in syntax.walk(node) if inner.type == "string_content"]
+    literals = [inner for inner in tree_sitter_nodes.walk(node) if inner.type == "string_content"]
     found = _VERSION.match(text(literals[0])) if len(literals) == 1 else None
     return tuple(map(int, found.group().split("."))) if found else None
 
 
 def _availability(node: Node) -> bool | None:
     """`is_PACKAGE_available()` and `is_torch_version(">=", "1.2")`, as the libraries of transformers' family write."""
-    name = text(syntax.field(node, "function"))
-    arguments = syntax.statements(syntax.field(node, "arguments"))
+    name = text(tree_sitter_nodes.field(node, "function"))
+    arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments"))
     if name == "is_torch_version" and len(arguments) == 2:
         compare, wanted = _COMPARE.get(text(arguments[0]).strip("\"'")), _numbers(arguments[1])
         return _decide(compare, wanted, TORCH) if compare and wanted else None

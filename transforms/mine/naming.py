@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
 
-from .index import Definition
+from .bindings import Definition
 from .piece import Piece
 from .tree import Builtin, External, Symbol, Target
 

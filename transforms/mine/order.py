@@ -6,7 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Sequence
 
-from .index import Definition
+from .bindings import Definition
 from .piece import Piece
 from .tree import Symbol
 

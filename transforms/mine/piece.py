@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .bindings import Definition, imports
 from .closure import Closure
-from .index import Definition, imports
 from .resolve import Resolver
-from .syntax import text
 from .tree import Builtin, External, Symbol, Target
+from .tree_sitter_nodes import text
 from .usage import Annotation, DefinitionUsage, Part, Reference, Usage, kept_usages
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
-from . import facts, syntax
+from . import facts, tree_sitter_nodes
+from .bindings import Definition, imports
 from .classes import Classes
-from .index import Definition, imports
 from .lookups import NO_LOOK_UPS, LookUps, look_ups
 from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
 from .usage import Kind, Part, Reference, Usage
@@ -87,7 +87,7 @@ class Resolver:
             idle = self._idle(definition) if definition.is_class else frozenset[Part]()
             needs = self.piece_needs(definition.path, definition.usage.usage, idle)
             gone = {part for part in needs.dropped if part.kind is Kind.METHOD}
-            own = syntax.text_without(definition.node, [part.node for part in gone])
+            own = tree_sitter_nodes.text_without(definition.node, [part.node for part in gone])
             methods = tuple((_method_name(part), part) for part in definition.usage.usage.parts if part in gone)
             self._needs[definition] = replace(needs, look_ups=look_ups(own), methods=methods)
         return self._needs[definition]
@@ -173,7 +173,7 @@ class Resolver:
     def _constant(self, symbol: Symbol) -> bool | None:
         """The value of a flag: a name that one statement sets, to something certain."""
         definitions = self.tree.index(symbol.path).definitions(symbol.name)
-        value = syntax.assigned(definitions[0].node) if len(definitions) == 1 else None
+        value = tree_sitter_nodes.assigned(definitions[0].node) if len(definitions) == 1 else None
         return facts.truth(value) if value is not None else None
 
     def _computes(self, path: str, part: Part) -> bool:
@@ -236,8 +236,10 @@ class Resolver:
 
 def _is_registered(method: Part) -> bool:
     """Whether a decorator may tell others of it: `@f.register`."""
-    return any(_REGISTRIES.search(syntax.text(n)) for n in method.node.named_children if n.type == "decorator")
+    return any(
+        _REGISTRIES.search(tree_sitter_nodes.text(n)) for n in method.node.named_children if n.type == "decorator"
+    )
 
 
 def _method_name(part: Part) -> str:
-    return syntax.text(syntax.field(syntax.undecorated(part.node), "name"))
+    return tree_sitter_nodes.text(tree_sitter_nodes.field(tree_sitter_nodes.undecorated(part.node), "name"))

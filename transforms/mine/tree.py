@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from . import allowed, syntax
-from .index import Definition, FileIndex, Import, build
+from . import allowed, tree_sitter_nodes
+from .bindings import Definition, FileIndex, Import, build
 
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__class__", "__module__", "__qualname__"}
 
@@ -78,8 +78,8 @@ class SourceTree:
         """The index of a file; that of one with errors where they matter is empty."""
         source = self.sources[path]
         try:
-            return build(path, source, syntax.parse(source), lambda item: self._fails(path, item))
-        except (syntax.Malformed, RecursionError):
+            return build(path, source, tree_sitter_nodes.parse(source), lambda item: self._fails(path, item))
+        except (tree_sitter_nodes.Malformed, RecursionError):
             return FileIndex(path, source, has_error=True)
 
     @cached_property

@@ -10,8 +10,8 @@ from dataclasses import replace
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Module
 
+from .bindings import Definition
 from .closure import Closure
-from .index import Definition
 
 _MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
 _CLASS_NAME = re.compile(r"\nclass (\w+)")  # imports come before the first

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .operator import Fault, Operator, in_kernels
 from .roles import Role
-from .source import Edit, Kernel, argument
+from .source_edits import Edit, Kernel, argument
 
 _SYMBOLS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}

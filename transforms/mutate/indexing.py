@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .operator import Fault, Operator, in_kernels
 from .roles import LOADS, STORES, Role
-from .source import Edit, Kernel, literal
+from .source_edits import Edit, Kernel, literal
 
 
 def off_by_one(kernel: Kernel) -> Iterator[Edit]:

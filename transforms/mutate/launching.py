@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .host import Launch, Sizes, allocations, calls, grids, is_literal, launches
+from .host_side import Launch, Sizes, allocations, calls, grids, is_literal, launches
 from .operator import Fault, Operator
-from .source import Edit, Source
+from .source_edits import Edit, Source
 
 
 def _as_number(source: Source, nodes: Iterator[ast.expr]) -> Iterator[Edit]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .operator import Fault, Operator, in_kernels
 from .roles import Role
-from .source import Edit, Kernel, argument, given
+from .source_edits import Edit, Kernel, argument, given
 
 _PLACES = {"load": 1, "store": 2, "atomic_add": 2}  # of the mask
 _CLOSED: dict[type[ast.cmpop], tuple[str, str]] = {

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import StateSpec, Workload
-from kernelquarry.pipeline.schema.syntax import parse
 
-from . import arithmetic, indexing, launching, masking, parameters, precision, reduction, synchronisation
+from . import arithmetic, indexing, launching, masking, module_state, precision, reduction, synchronisation
 from .operator import Fault, Operator
-from .source import Edit, Source
+from .source_edits import Edit, Source
 
 _OPERATORS = (
     *arithmetic.OPERATORS,
@@ -59,7 +59,7 @@ class Mutant:
 
 def operators(pair: Original) -> tuple[Operator, ...]:
     """All that there are, for this row."""
-    return _OPERATORS + parameters.operators({spec.name: spec for spec in pair.state})
+    return _OPERATORS + module_state.operators({spec.name: spec for spec in pair.state})
 
 
 def find_mutants(pair: Original) -> list[Mutant]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .source import Edit, Kernel, Source
+from .source_edits import Edit, Kernel, Source
 
 
 class Fault(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .operator import Fault, Operator, in_kernels
 from .roles import Role, dotted
-from .source import Edit, Kernel, Source, argument
+from .source_edits import Edit, Kernel, Source, argument
 
 # What the value `{}` becomes. TF32 keeps ten bits of the mantissa; the last cuts off where hardware rounds.
 _ROUND_TRIPS = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .operator import Fault, Operator, in_kernels
 from .roles import Role, dotted
-from .source import Edit, Kernel, argument
+from .source_edits import Edit, Kernel, argument
 
 _REDUCTIONS = {"sum": ("max",), "max": ("sum", "min"), "min": ("max", "sum"), "cumsum": ("cumprod",)}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .host import Sizes, allocations, launches
+from .host_side import Sizes, allocations, launches
 from .operator import Fault, Operator, in_kernels
-from .source import Edit, Kernel, Source
+from .source_edits import Edit, Kernel, Source
 
 
 def store_for_atomic(kernel: Kernel) -> Iterator[Edit]:

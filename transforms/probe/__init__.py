@@ -1,5 +1,5 @@
 """Probe: constructor arguments and workloads for a module, found in a guest."""
 
-from .probe import ProbeLimits, probe
+from .probe_module import ProbeLimits, probe
 
 __all__ = ["ProbeLimits", "probe"]

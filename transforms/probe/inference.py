@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse
 
-from .lines import lines_of
+from .split_lines import lines_of
 
 # What behaves otherwise in training, or mentions that it does.
 _TRAINS = re.compile(r"batch_?norm|instance_?norm|spectral_?norm|dropout|drop_?path|rrelu|transformer|training", re.I)

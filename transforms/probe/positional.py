@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
-from kernelquarry.pipeline.schema.syntax import parse
 
-from .lines import lines_of
+from .split_lines import lines_of
 
 _WIDTH = 110
 

@@ -6,14 +6,13 @@ import tomllib
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.transforms import compose
 
-from . import sdist, tables
+from . import compositions, sdist, tables
+from .corpus import Corpus
 from .folder import open_folder
 from .git import open_commit
 from .joined import Joined
 from .pinned import PinnedPackages, open_archive, parse_requirements
-from .source import Corpus
 from .tables import SHIPPED, Tables, open_tables
 
 EMBEDDED = ("tiny", "default", "full")
@@ -39,14 +38,14 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     """
     base, composed = _parts(name)
     if base:
-        return Joined((open_corpus(base, cache), compose.parse_compositions(composed)))
+        return Joined((open_corpus(base, cache), compositions.parse_compositions(composed)))
     if name in EMBEDDED:
         text = SHIPPED.joinpath(f"{name}.txt").read_text()
         return PinnedPackages(name, parse_requirements(text, name), cache)
     if name in STACKS:
         return _open_source_file(Path(f"{name}.toml"), SHIPPED.joinpath(f"{name}.toml").read_text(), cache)
-    if name.startswith(f"{compose.PACKAGE}:"):
-        return compose.parse_compositions(name)
+    if name.startswith(f"{compositions.PACKAGE}:"):
+        return compositions.parse_compositions(name)
     if name.endswith(tables.SUFFIXES):
         return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
@@ -71,8 +70,8 @@ def _open_source_file(path: Path, text: str, cache: Path) -> Corpus:
         entries = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: {error}") from None
-    if compose.PACKAGE in entries:
-        return compose.open_compositions(entries, str(path), path.parent)
+    if compositions.PACKAGE in entries:
+        return compositions.open_compositions(entries, str(path), path.parent)
     return open_tables(entries, path, cache)
 
 
@@ -81,11 +80,11 @@ def full_name(name: str) -> str:
     base, composed = _parts(name)
     if base:
         return f"{full_name(base)}+{composed}"
-    known = name in (*EMBEDDED, *STACKS) or name.startswith(f"{compose.PACKAGE}:") or "://" in name
+    known = name in (*EMBEDDED, *STACKS) or name.startswith(f"{compositions.PACKAGE}:") or "://" in name
     return name if known else str(Path(name).resolve())
 
 
 def _parts(name: str) -> tuple[str, str]:
     """A corpus and the compositions beside it; the first is "" where there are none."""
-    base, _, number = name.rpartition(f"+{compose.PACKAGE}:")
-    return base, f"{compose.PACKAGE}:{number}"
+    base, _, number = name.rpartition(f"+{compositions.PACKAGE}:")
+    return base, f"{compositions.PACKAGE}:{number}"

@@ -58,7 +58,9 @@ def download_urls(urls: Sequence[str], folder: Path) -> Iterator[list[Path]]:
 
 def _pinned_pip(scratch: Path) -> Path:
     """A wheel of pip, which runs as it is. Versions differ in the wheels whose metadata they accept."""
-    lines = resources.files("kernelquarry.pipeline").joinpath("corpora", "downloader.txt").read_text().splitlines()
+    lines = (
+        resources.files("kernelquarry.transforms.read").joinpath("shipped", "downloader.txt").read_text().splitlines()
+    )
     _run(["-m", "pip"], lines, scratch / "pip", scratch.parent)
     (wheel,) = (scratch / "pip").glob("*.whl")
     return wheel

@@ -16,7 +16,7 @@ from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
-from .source import Tree
+from .corpus import Tree
 from .wheels import sha256_of
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and what starts with a dot

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
+from .corpus import Tree
 from .folder import remote_of
-from .source import Tree
 
 _SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
 _ENVIRONMENT = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .source import Corpus, Shard
+from .corpus import Corpus, Shard
 
 
 @dataclass(frozen=True, slots=True)

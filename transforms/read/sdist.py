@@ -14,8 +14,8 @@ from pathlib import Path
 from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .read import MAX_BYTES
-from .source import MAX_STATEMENT_BYTES
+from .corpus import MAX_STATEMENT_BYTES
+from .read_files import MAX_BYTES
 from .wheels import Archive
 
 MAX_UNPACKED = 2_000_000_000  # bytes of a whole archive

@@ -21,9 +21,9 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from . import jsonl
 from .blobs import Opener, Refused, fetch
+from .corpus import Found
 from .mapping import Columns
 from .remote import RemoteFile, reaching
-from .source import Found
 
 ROWS_A_BATCH = 256
 ROWS_A_PIECE = 5_000  # small row groups are read together

@@ -21,7 +21,7 @@ from .remote import RemoteFile, absolute, find_files, reaching
 from .table import TableShard
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
-SHIPPED = resources.files("kernelquarry.pipeline").joinpath("corpora")
+SHIPPED = resources.files("kernelquarry.transforms.read").joinpath("shipped")
 FORMS = ("the-stack", "the-stack-v2-train-full-ids", "the-stack-v2")  # shipped, and recognised by their columns
 _KEYS = {"files", "columns", "licence", "only_torch", "blobs"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .source import Tree
+from .corpus import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """Split: each cluster goes to train, validation or test as a whole."""
 
-from .split import SPLITS, Shares, split, with_split
+from .assign_split import SPLITS, Shares, split, with_split
 
 __all__ = ["SPLITS", "Shares", "split", "with_split"]

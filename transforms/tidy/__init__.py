@@ -1,5 +1,5 @@
 """Tidy: Inductor's source becomes one self-contained file that a good engineer could have written."""
 
-from .tidy import tidy
+from .tidy_lowered import tidy
 
 __all__ = ["tidy"]

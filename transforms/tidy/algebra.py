@@ -9,7 +9,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
-from kernelquarry.pipeline.schema.syntax import parse_expression
+from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 Monomial = tuple[str, ...]  # sorted atoms, a power is a repetition
 

@@ -7,22 +7,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import Lowered, Source
-from kernelquarry.pipeline.schema.syntax import parse, parse_expression
 
 from .algebra import is_contiguous, polynomial, render
 from .arguments import Argument, axes_word, rank_of, short_roles, size_word
-from .checks import Checks
+from .ast_tools import walk
+from .call_guards import Checks
 from .combine import tidy_combine
 from .comments import comment
 from .functions import LIBRARY
 from .kernel import Kernel, same_sizes, tidy_kernel
 from .names import buffer_name, free, kernel_name, operator_names
+from .print_code import tuple_text
 from .raw import NotTidied, RawSource
-from .render import tuple_text
 from .repeated import name_sizes
-from .sources import launched_for
-from .trees import walk
+from .source_expressions import launched_for
 from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
 
 _EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from . import forms, matmul
 from .algebra import polynomial, render
-from .axes import Axis
 from .functions import call, parsed, translate
+from .iteration_space import Axis
 from .mathematics import MATHEMATICS
 from .raw import NotTidied
 from .values import Value, combined, element, literal

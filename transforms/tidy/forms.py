@@ -8,9 +8,9 @@ import struct
 from collections.abc import Sequence
 
 from .algebra import polynomial
+from .ast_tools import walk
 from .functions import parsed
 from .raw import NotTidied
-from .trees import walk
 
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
 _NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names

@@ -12,11 +12,11 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Backward
 
 from .arguments import Argument, result, short_roles, size_word
 from .body import Body, File, Words
-from .checks import Checks
+from .call_guards import Checks
 from .names import free
 from .passes import uses
+from .print_code import wrapped
 from .raw import RawSource, parse
-from .render import wrapped
 
 NAME = f"{CANDIDATE_ENTRY_POINT}Function"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from kernelquarry.pipeline.schema.syntax import parse_expression
+from kernelquarry.pipeline.schema.parse_python import parse_expression
 
+from .ast_tools import walk
 from .mathematics import EXACT, MATHEMATICS, NEEDS
 from .raw import NotTidied
-from .trees import walk
 
 # Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
 _TL = {

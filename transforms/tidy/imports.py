@@ -10,7 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Iterable
 
-from kernelquarry.pipeline.schema.syntax import parse_expression
+from kernelquarry.pipeline.schema.parse_python import parse_expression
 
 _ALIASES = {f"numpy.{name}": f"math.{name}" for name in
             "pi e inf nan sqrt log log2 log10 exp prod ceil floor sin cos tan".split()}  # fmt: skip

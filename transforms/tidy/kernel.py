@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.parse_python import parse
 
-from . import matmul, passes, tuning
-from .axes import Axis, split
-from .blocks import Launch, choose
+from . import matmul, passes, tuning_options
+from .block_sizes import Launch, choose
 from .comments import Commented
 from .functions import parsed
+from .iteration_space import Axis, split
 from .names import Names, operator_names
 from .raw import RawKernel
 from .simplify import Simplifier
@@ -82,13 +82,13 @@ def tidy_kernel(
     body = Commented(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
-    tuned = tuning.configurations(raw, axes, launch, simple.is_matmul) if autotuned else ()
+    tuned = tuning_options.configurations(raw, axes, launch, simple.is_matmul) if autotuned else ()
     key = [names.parameter(parameter) for parameter in parameters if parameter not in pointers]
     function = ast.FunctionDef(
         name=name,
         args=ast.arguments([], arguments, None, [], [], None, []),
         body=[ast.Expr(ast.Constant(_docstring(raw))), *body],
-        decorator_list=[*([tuning.decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
+        decorator_list=[*([tuning_options.decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
         returns=None,
         lineno=0,
     )

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from .axes import Axis
+from .ast_tools import copied, walk
 from .functions import call, parsed
+from .iteration_space import Axis
 from .passes import substitute, uses
 from .raw import NotTidied
-from .trees import copied, walk
 from .values import Value, literal
 
 _LAYOUTS = (("[None, :]", "y", "x"), ("[:, None]", "x", "y"))  # of the depth; the operand's other axis; not its axis

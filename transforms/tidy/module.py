@@ -8,16 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema import syntax
+from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
 from .arguments import Argument, arguments, result, signature, size_word
 from .body import Body, File, Words
-from .constructor import slice_constructor
+from .constructor_slice import slice_constructor
 from .function import render_function
 from .functions import LIBRARY, library_calls
+from .print_code import file_text, function_text, wrapped
 from .raw import NotTidied, parse
-from .render import file_text, function_text, wrapped
 from .wrapper import Size, steps
 
 
@@ -120,7 +120,7 @@ def _register_constants(entry: ast.ClassDef, names: Mapping[str, str]) -> dict[s
                 buffer += "_"
             renamed[expression] = buffer
             added = f"self.register_buffer({buffer!r}, {expression}, persistent=False)"
-        _constructor(entry).body += syntax.parse(added).body
+        _constructor(entry).body += parse_python.parse(added).body
     return renamed
 
 
@@ -129,7 +129,7 @@ def _constructor(entry: ast.ClassDef) -> ast.FunctionDef:
     for node in entry.body:
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             return node
-    (made,) = syntax.parse("def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)").body
+    (made,) = parse_python.parse("def __init__(self, *args, **kwargs):\n    super().__init__(*args, **kwargs)").body
     assert isinstance(made, ast.FunctionDef)
     entry.body[:] = [made, *(node for node in entry.body if not isinstance(node, ast.Pass))]
     return made
@@ -140,7 +140,9 @@ def _register_literals(entry: ast.ClassDef, literals: Mapping[str, str]) -> None
     for name, said in literals.items():
         literal = json.loads(said)
         tensor = f"torch.tensor({literal['numbers']!r}, dtype={literal['dtype']})"
-        _constructor(entry).body += syntax.parse(f"self.register_buffer({name!r}, {tensor}, persistent=False)").body
+        _constructor(entry).body += parse_python.parse(
+            f"self.register_buffer({name!r}, {tensor}, persistent=False)"
+        ).body
 
 
 def _defined(node: ast.stmt) -> str:

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from .axes import Axis
+from .ast_tools import walk
 from .forms import conjuncts, loaded
 from .functions import LIBRARY
+from .iteration_space import Axis
 from .raw import RawKernel
-from .trees import walk
 from .values import Value
 
 # Operators that only look at memory in another way.

@@ -6,9 +6,9 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from .ast_tools import copied, walk
 from .forms import loaded
 from .functions import call
-from .trees import copied, walk
 from .values import element
 
 _WIDTH = 88  # of an expression that another one may be written into

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema import syntax
+from kernelquarry.pipeline.schema import parse_python
 
-from .sources import Origin, call_sources, value_origins
-from .trees import walk
+from .ast_tools import walk
+from .source_expressions import Origin, call_sources, value_origins
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
 _GRID = re.compile(r"'grid_type': '(\w+)'")
@@ -61,7 +61,7 @@ def parse(source: str) -> RawSource:
     comments = _comments(source)
     kernels: dict[str, RawKernel] = {}
     call: list[ast.stmt] | None = None
-    for statement in syntax.parse(source).body:
+    for statement in parse_python.parse(source).body:
         match statement:
             case ast.Assign(
                 targets=[ast.Name(name)],
@@ -97,7 +97,7 @@ def _operators(comments: str, origins: Mapping[str, Origin]) -> tuple[str, ...]:
 
 
 def _kernel(name: str, text: str, comments: str) -> RawKernel:
-    functions = [statement for statement in syntax.parse(text).body if isinstance(statement, ast.FunctionDef)]
+    functions = [statement for statement in parse_python.parse(text).body if isinstance(statement, ast.FunctionDef)]
     main = functions[-1]
     heuristic = main.decorator_list[0]
     if not (isinstance(heuristic, ast.Call) and isinstance(heuristic.func, ast.Attribute)):

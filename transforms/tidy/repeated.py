@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.parse_python import parse
 
 from .arguments import axis_word
 from .names import free

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from . import forms
-from .axes import Axis
 from .expressions import Expressions
 from .functions import call, parsed
+from .iteration_space import Axis
 from .passes import without_round_trips
 from .raw import NotTidied, RawKernel
 from .values import Value

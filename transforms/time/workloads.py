@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelquarry.pipeline.schema.records import Workload
-from kernelquarry.transforms.sizes import Size, count_elements, free_sizes, resized
+from kernelquarry.transforms.workloads.resize import Size, count_elements, free_sizes, resized
 
 _BATCH = 128  # up to here a batch grows before all else
 _LONG = 4096  # up to here the other sizes do, before the batch grows on

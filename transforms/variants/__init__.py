@@ -1,5 +1,5 @@
 """Variants: rows whose kernels are in half precision, or autotuned, by the stages that make pairs."""
 
-from .variants import autotuned, bfloat16, float16
+from .make_variant import autotuned, bfloat16, float16
 
 __all__ = ["autotuned", "bfloat16", "float16"]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kernelquarry.pipeline.schema.records import Probed, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.probe.inference import for_inference
 from kernelquarry.transforms.probe.positional import positional
-from kernelquarry.transforms.probe.render import render
+from kernelquarry.transforms.probe.render_module import render
 
 _FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
 Spec = TypeVar("Spec", StateSpec, TensorSpec)

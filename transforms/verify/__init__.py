@@ -1,8 +1,8 @@
 """Verify: a candidate against its reference, in guests that never meet; the host compares."""
 
-from .replay import Replayed, ReplayedRejection, replay_pair, replay_rejection
+from .replay_row import Replayed, ReplayedRejection, replay_pair, replay_rejection
 from .task import Task, VerifySettings
-from .verify import verify
+from .verify_candidate import verify
 
 __all__ = [
     "Replayed",

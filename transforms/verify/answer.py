@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CounterExample, Purity, Verdict
 
 from .task import Task, VerifySettings
-from .verify import verify_task
+from .verify_candidate import verify_task
 
 _EVIDENCE = 500  # characters
 _NO_ENTRY = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))

@@ -9,7 +9,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
 from .evidence import Rejected, check_launches_agree, reply_of
-from .reference import Conclusion, Reference
+from .reference_run import Conclusion, Reference
 from .task import Call, VerifySettings, describe, draw, shapes_of
 
 # What a GPU refuses, too, once it is run.

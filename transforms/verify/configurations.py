@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kernelquarry.pipeline.schema.syntax import parse
+from kernelquarry.pipeline.schema.parse_python import parse
 
 
 def others(code: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CounterExample, Workload
-from kernelquarry.transforms.sizes import Size, free_sizes, resized
+from kernelquarry.transforms.workloads.resize import Size, free_sizes, resized
 
 from .evidence import Rejected
 from .task import Call, PlannedTrial, Task, plan

@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .evidence import Refused, Rejected, refused_in, reply_of
-from .reference import Reference
+from .reference_run import Reference
 from .task import PlannedTrial, Task, VerifySettings, describe_inputs
 
 _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first

@@ -13,15 +13,24 @@ from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.inputs import draw_far_state
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Workload
-from kernelquarry.pipeline.schema.syntax import parse
-from kernelquarry.transforms.sizes import above, at_numbers, free_sizes, lengthened, oblong, rounded, single, unforeseen
+from kernelquarry.transforms.workloads.resize import (
+    above,
+    at_numbers,
+    free_sizes,
+    lengthened,
+    oblong,
+    rounded,
+    single,
+    unforeseen,
+)
 
 from .compiling import check_refusal
 from .evidence import Refused, Rejected
-from .named import Named
-from .reference import Reference
+from .reference_run import Reference
+from .source_constants import Named
 from .task import STATE_SETS, Call, Task, VerifySettings, describe, draw, shapes_of, uneven
 
 _MOST_CONFIGURATIONS = 64
@@ -63,7 +72,7 @@ def call_once(
     tried = {call.trial for call in calls}
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
-    report = sandbox.run(Job("mutants", request, wanted, replace(settings.limits, processes=1)))
+    report = sandbox.run(Job("perturbed", request, wanted, replace(settings.limits, processes=1)))
     if report.status is Status.CRASHED:
         raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
     runs = (report.reply or {}).get("runs")

@@ -17,12 +17,12 @@ from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
-from kernelquarry.transforms.sizes import count_elements, large, many, single, square, wide
+from kernelquarry.transforms.workloads.resize import count_elements, large, many, single, square, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
 from .paths import MORE, is_longer_loop
-from .reference import Reference
+from .reference_run import Reference
 from .task import Call, VerifySettings, describe_inputs, shapes_of
 
 _REPEATS = 200
@@ -68,7 +68,7 @@ def rehearse(
         "broken_off": MORE,
     }
     try:
-        reply = reply_of(sandbox.run(Job("rehearse", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
+        reply = reply_of(sandbox.run(Job("dry_run", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     except Rejected as rejected:
         if rejected.reason is Reason.TIMED_OUT and request["mixed"] and elements > _FEWER:
             return rehearse(reference, told, sandbox, settings, _FEWER)

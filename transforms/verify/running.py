@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 from .compiling import check_refusal
 from .evidence import Refused, Rejected, refused_in, reply_of
 from .execution import Untraceable, execute
-from .reference import Reference
+from .reference_run import Reference
 from .task import Call, VerifySettings, describe
 
 

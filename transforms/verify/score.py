@@ -7,7 +7,7 @@ from kernelquarry.transforms.mutate import choose_likely
 
 from .evidence import Refused, Rejected
 from .interpreting import Once, call_once, fails
-from .reference import Reference
+from .reference_run import Reference
 from .running import run_candidate
 from .task import VerifySettings
 

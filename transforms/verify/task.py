@@ -24,10 +24,10 @@ from kernelquarry.pipeline.schema.records import (
     Variant,
     Workload,
 )
-from kernelquarry.transforms.guards import hold
-from kernelquarry.transforms.sizes import enlarged, free_sizes, multiplied
+from kernelquarry.transforms.workloads.guards import hold
+from kernelquarry.transforms.workloads.resize import enlarged, free_sizes, multiplied
 
-from .named import Named
+from .source_constants import Named
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 _FEW = 4

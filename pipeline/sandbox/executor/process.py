@@ -14,14 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import protocol
-from ..cuda import Fault
-from ..observation import MalformedReply
-from ..protocol import Tensors
-from .gpu import Gpu
-from .memory import Arena
+from kernelquarry.pipeline.sandbox import protocol
+from kernelquarry.pipeline.sandbox.cuda import Fault
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+
+from .gpu_kernels import Gpu
+from .guarded_buffers import Arena
 from .program import Program
-from .replay import Device, load, needed, replay
+from .replay_program import Device, load, needed, replay
 from .slope import slope
 
 _MESSAGE = 1 << 16

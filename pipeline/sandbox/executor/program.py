@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from ..observation import MalformedReply, expect
-from ..tensor_map import MAP, Tiling
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.tensor_map import MAP, Tiling
 
 MAX_STORAGES = 4096
 MAX_STEPS = 65536

@@ -19,9 +19,9 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .. import protocol
-from ..exchange import SandboxError, memfd
-from ..protocol import Tensors
+from kernelquarry.pipeline.sandbox import protocol
+from kernelquarry.pipeline.sandbox.exchange import SandboxError, memfd
+from kernelquarry.pipeline.sandbox.protocol import Tensors
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import Tensors
-from ..stand_ins import stand_ins
-from .memory import Arena
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+from kernelquarry.pipeline.sandbox.test_values import stand_ins
+
+from .guarded_buffers import Arena
 from .program import Program
-from .replay import Device, fill, load, needed, steps
+from .replay_program import Device, fill, load, needed, steps
 
 _WARM = 3  # calls before the clock is looked at
 _LONG_S = 0.1  # that the shorter row of calls may take

@@ -12,7 +12,7 @@ import signal
 import sys
 from dataclasses import dataclass
 
-from . import landlock, linux, namespaces, seccomp, trial, usage
+from . import landlock, layer_probe, linux, namespaces, process_usage, seccomp
 from . import limits as _limits
 
 COVERS = {
@@ -107,20 +107,20 @@ def prepare(folder: str, code: str, gpu: bool = False) -> Layers:
         gpu: the guests may use the GPUs; what each layer then lets through is in `docs/sandbox.md`.
     """
     user = _leave_root(folder, code)
-    no_namespaces = trial.run(trial.namespaces, folder)
+    no_namespaces = layer_probe.run(layer_probe.namespaces, folder)
     if not no_namespaces:
         namespaces.enter(folder, gpu)
     abi, scoped, described = _landlock(folder)
-    no_seccomp = trial.run(trial.seccomp, folder)
+    no_seccomp = layer_probe.run(layer_probe.seccomp, folder)
     linux.adopt_orphans()
     report = {
         "user": user,
         "namespaces": _described(no_namespaces, "user, mount, network, ipc, pid"),
-        "privileges": _described(trial.run(trial.privileges), "no capabilities, no new ones"),
+        "privileges": _described(layer_probe.run(layer_probe.privileges), "no capabilities, no new ones"),
         "landlock": described,
         "seccomp": _described(no_seccomp, "allow-list"),
         "limits": "cpu, data, files, descriptors, processes",
-        "watch": _described(trial.run(trial.watch), "memory, processes"),
+        "watch": _described(layer_probe.run(layer_probe.watch), "memory, processes"),
     }
     linux.set_dumpable(False)  # no other process of the user may trace this one
     return Layers(
@@ -130,7 +130,7 @@ def prepare(folder: str, code: str, gpu: bool = False) -> Layers:
         seccomp=b"" if no_seccomp else seccomp.build(gpu=gpu),
         gpu=gpu,
         signals_stay_inside=scoped or not no_namespaces,
-        others=usage.of_user(os.getuid()) if no_namespaces else 0,
+        others=process_usage.of_user(os.getuid()) if no_namespaces else 0,
         readable=tuple(sorted({sys.prefix, sys.base_prefix, code, *filter(os.path.exists, sys.path)})),
     )
 
@@ -143,7 +143,7 @@ def _leave_root(folder: str, code: str) -> str:
     if os.getuid() != 0:
         return f"{OFF}the host is not root"
     user = _UNPRIVILEGED + os.getppid() % _SPREAD  # one for all guests of a host
-    reason = trial.run(trial.user, user, folder, code)
+    reason = layer_probe.run(layer_probe.user, user, folder, code)
     if not reason:
         for path in (os.path.dirname(folder), folder):
             os.chown(path, user, user)
@@ -160,8 +160,8 @@ def _landlock(folder: str) -> tuple[int, bool, str]:
     abi = landlock.abi()
     if abi < landlock.LEAST_ABI:
         return 0, False, f"{OFF}ABI {abi} refuses to move files" if abi else f"{OFF}the kernel has none"
-    reason = trial.run(trial.landlock, folder, abi)
+    reason = layer_probe.run(layer_probe.landlock, folder, abi)
     if reason:
         return 0, False, f"{OFF}{reason}"
-    scoped = not trial.run(trial.landlock_signals, abi)
+    scoped = not layer_probe.run(layer_probe.landlock_signals, abi)
     return abi, scoped, f"ABI {abi}" if scoped else f"ABI {abi}, signals not covered"

@@ -10,7 +10,7 @@ import pytest
 from scripts import Run
 
 from kernelquarry.pipeline.sandbox import Status
-from kernelquarry.pipeline.sandbox.guest.load import load_source
+from kernelquarry.pipeline.sandbox.guest.lib.load_source import load_source
 
 
 def test_the_environment_is_the_guests_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_the_project_cannot_be_imported(run: Run) -> None:
     report = run(
         """
         found = []
-        for name in ("kernelquarry.filters", "kernelquarry.pipeline.schema", "kernelquarry.pipeline.cli",
+        for name in ("kernelquarry.filters", "kernelquarry.pipeline.schema", "kernelquarry.pipeline.cli.app",
                      "filters", "pipeline", "transforms", "conftest"):
             try:
                 __import__(name)

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from scripts import script
 
-from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings, Status, doctor
-from kernelquarry.pipeline.sandbox.layers import COVERS, NAMES, OFF, landlock, seccomp, trial
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings, Status, isolation_check
+from kernelquarry.pipeline.sandbox.layers import COVERS, NAMES, OFF, landlock, layer_probe, seccomp
 from kernelquarry.pipeline.sandbox.layers.syscalls import ALLOWED, LAST, NUMBERS, PRETENDED
 
 
 def test_every_layer_is_described(sandbox: Sandbox) -> None:
-    layers = doctor.describe(sandbox)
+    layers = isolation_check.describe(sandbox)
     assert tuple(layer.name for layer in layers) == NAMES == tuple(sandbox.layers) == tuple(COVERS)
     assert all(layer.state and layer.covers for layer in layers)
     assert [layer.name for layer in layers if not layer.active] == [
@@ -29,7 +29,7 @@ def test_every_layer_is_described(sandbox: Sandbox) -> None:
 
 def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
     """Asked of other programs than ours, so that a layer that is lost by mistake is missed."""
-    active = {layer.name for layer in doctor.describe(sandbox) if layer.active}
+    active = {layer.name for layer in isolation_check.describe(sandbox) if layer.active}
     assert {"privileges", "limits"} <= active
     namespaces = ["unshare", "--user", "--mount", "--net", "--ipc", "--pid", "--fork", "--mount-proc", "true"]
     if shutil.which("unshare") and subprocess.run(namespaces, capture_output=True).returncode == 0:
@@ -44,7 +44,7 @@ def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
 
 def test_nothing_that_is_tried_is_allowed(sandbox: Sandbox) -> None:
     """On a machine without Landlock and namespaces some of it is; there this test says which."""
-    outcomes = doctor.attempt(sandbox)
+    outcomes = isolation_check.attempt(sandbox)
     assert [act for act, outcome in outcomes.items() if outcome == "allowed"] == []
 
 
@@ -69,10 +69,10 @@ def test_a_trial_says_why_it_failed() -> None:
         with trial._forbidden("the act"):
             pass
 
-    assert trial.run(lambda: None) == ""
-    assert trial.run(dies) == "the process that tried it died"
-    assert trial.run(refused) == "[Errno 1] Operation not permitted: 'unshare'"
-    assert trial.run(allowed) == "did not forbid the act"
+    assert layer_probe.run(lambda: None) == ""
+    assert layer_probe.run(dies) == "the process that tried it died"
+    assert layer_probe.run(refused) == "[Errno 1] Operation not permitted: 'unshare'"
+    assert layer_probe.run(allowed) == "did not forbid the act"
 
 
 @pytest.mark.skipif(not seccomp.supported(), reason="the filter is for x86-64")
@@ -185,7 +185,7 @@ with Sandbox() as sandbox:
     bomb = "import os, time\\nfor _ in range(6): os.fork()\\ntime.sleep(100)"
     print(json.dumps({
         "layers": dict(sandbox.layers),
-        "attempts": doctor.attempt(sandbox),
+        "attempts": isolation_check.attempt(sandbox),
         "fine": sandbox.run(script("import torch; return {'x': torch.ones(3).sum().item()}, {}")).reply,
         "daemon": sandbox.run(script(daemon)).wall_s,
         "memory": sandbox.run(script("x = bytearray(1 << 33)")).status,

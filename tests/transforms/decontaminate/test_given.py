@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelquarry.transforms.decontaminate.benchmark_problems import Source, read_problems
 from kernelquarry.transforms.decontaminate.given import given_arguments, with_arguments
-from kernelquarry.transforms.decontaminate.problems import Source, read_problems
 
 TAIL = """
 width, kernel = 4096, 3

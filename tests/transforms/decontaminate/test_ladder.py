@@ -24,7 +24,7 @@ from kernelquarry.transforms.decontaminate import (
     shipped,
     write_index,
 )
-from kernelquarry.transforms.decontaminate.index import FORMAT
+from kernelquarry.transforms.decontaminate.benchmark_index import FORMAT
 
 GRAPH = json.dumps([["input"], ["aten.sin", [0]], ["aten.cos", [1]], ["aten.exp", [2]]])
 LONGER = json.dumps([["input"], ["aten.tan", [0]], ["aten.sin", [1]], ["aten.cos", [2]], ["aten.exp", [3]]])

@@ -8,9 +8,9 @@ from dataclasses import fields
 import pytest
 
 from kernelquarry.transforms.mine import analyse as analysis
-from kernelquarry.transforms.mine import syntax
+from kernelquarry.transforms.mine import tree_sitter_nodes
 from kernelquarry.transforms.mine.analyse import analyse
-from kernelquarry.transforms.mine.names import plain_names
+from kernelquarry.transforms.mine.expression_names import plain_names
 from kernelquarry.transforms.mine.usage import DefinitionUsage, Usage
 from tests.transforms.mine.golden import CASES, read_case
 
@@ -77,13 +77,15 @@ def test_not_plain(expression: str) -> None:
 
 
 def test_a_name_is_local_from_where_it_is_bound_and_before() -> None:
-    (statement,) = syntax.parse(b"def f():\n    a()\n    b()\n    a = 1\n    return [a for c in a] + c").named_children
+    (statement,) = tree_sitter_nodes.parse(
+        b"def f():\n    a()\n    b()\n    a = 1\n    return [a for c in a] + c"
+    ).named_children
     assert [reference.name for reference in analyse(statement).usage.references] == ["b", "c"]
 
 
 def _same_by_text_and_tree(source: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
     """Asserts it of each statement without errors. Returns their number."""
-    statements = [node for node in syntax.statements(syntax.parse(source)) if not node.has_error]
+    statements = [node for node in tree_sitter_nodes.statements(tree_sitter_nodes.parse(source)) if not node.has_error]
     by_text = [_said(analyse(statement)) for statement in statements]
     with monkeypatch.context() as context:
         context.setattr(analysis, "plain_names", lambda expression: None)

@@ -13,8 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernelquarry.transforms.mine.einops.einops_layers import Layers
 from kernelquarry.transforms.mine.einops.equation import equation
-from kernelquarry.transforms.mine.einops.layers import Layers
 from kernelquarry.transforms.mine.einops.pattern import Unsupported
 from kernelquarry.transforms.mine.einops.plain import methods
 

@@ -3,9 +3,9 @@
 import pytest
 
 from kernelquarry.pipeline.schema.outcome import Kept
-from kernelquarry.transforms.mine import syntax
-from kernelquarry.transforms.mine.candidates import Candidates
+from kernelquarry.transforms.mine import tree_sitter_nodes
 from kernelquarry.transforms.mine.classes import Classes
+from kernelquarry.transforms.mine.prefilter import Candidates
 from kernelquarry.transforms.mine.tree import SourceTree
 from tests.transforms.mine.golden import CASES, kept, mine, read_case
 
@@ -36,8 +36,8 @@ def test_every_way_to_a_module_is_followed(start: str) -> None:
 
 def test_files_without_a_way_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
-    parse = syntax.parse
-    monkeypatch.setattr(syntax, "parse", lambda source: parsed.append(source) or parse(source))
+    parse = tree_sitter_nodes.parse
+    monkeypatch.setattr(tree_sitter_nodes, "parse", lambda source: parsed.append(source) or parse(source))
     config = (
         "from enum import Enum\nfrom torch import Tensor\nclass Kind(Enum):\n    A = 1\nclass Pipe(Kind):\n    B = 2\n"
     )

@@ -9,7 +9,7 @@ from subjects import copy, rich
 
 from kernelquarry.transforms.mutate import Fault, Mutant, Operator, diff, find_mutants
 from kernelquarry.transforms.mutate.mutants import operators
-from kernelquarry.transforms.mutate.source import Source
+from kernelquarry.transforms.mutate.source_edits import Source
 
 EXPECTED = {
     "inverse_operator": "acc += tl.where(col_mask, x / x, 0.0)",

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.probe import probe
-from kernelquarry.transforms.signature import paths_of, signature_of
+from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
 
 HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\nclass Model(nn.Module):\n"
 STATE = "    def __init__(self, features):\n        super().__init__()\n"

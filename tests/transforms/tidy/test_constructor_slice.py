@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.transforms.tidy.constructor import forward_of, slice_constructor
+from kernelquarry.transforms.tidy.constructor_slice import forward_of, slice_constructor
 from kernelquarry.transforms.tidy.imports import NeedsImport
 from kernelquarry.transforms.tidy.raw import NotTidied
 

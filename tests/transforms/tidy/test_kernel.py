@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
-from kernelquarry.transforms.tidy.blocks import power_of_2
+from kernelquarry.transforms.tidy.block_sizes import power_of_2
 from kernelquarry.transforms.tidy.kernel import same_sizes
 from kernelquarry.transforms.tidy.names import _walking, buffer_name
 from kernelquarry.transforms.tidy.raw import NotTidied

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.transforms.tidy import render
-from kernelquarry.transforms.tidy.render import LINE, file_text, function_text, wrapped
+from kernelquarry.transforms.tidy import print_code
+from kernelquarry.transforms.tidy.print_code import LINE, file_text, function_text, wrapped
 
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "LINE", 40)
+    monkeypatch.setattr(print_code, "LINE", 40)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_it_says_the_same(statement: str, expression: str) -> None:
     node = ast.parse(statement.format(expression))
     first, *rest = ast.unparse(node).splitlines()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(render, "LINE", 30)
+        patch.setattr(print_code, "LINE", 30)
         text = "\n".join([wrapped(first), *rest])
     assert ast.dump(ast.parse(text)) == ast.dump(node)
     assert all(line == line.rstrip() for line in text.splitlines())

@@ -19,7 +19,7 @@ from kernelquarry.transforms.verify import Task, VerifySettings, verify
 from kernelquarry.transforms.verify.counterexample import counter_examples
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.task import Call, PlannedTrial
-from kernelquarry.transforms.verify.verify import check_call
+from kernelquarry.transforms.verify.verify_candidate import check_call
 
 SETTINGS = VerifySettings(targets=())
 TRIAL = PlannedTrial(1, 4, "heavy_tailed")

@@ -21,7 +21,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.execution import Untraceable, execute
-from kernelquarry.transforms.verify.reference import Reference
+from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
 
 WORKLOAD = Workload((TensorSpec("x", (SIZE,), "float32"),), '[{"tensor":0}]')

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.interpreting import check_further, check_interpreted, named_arguments
-from kernelquarry.transforms.verify.reference import Reference
+from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
 SETTINGS = VerifySettings(targets=())

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kernelquarry.pipeline.sandbox.guest.verifying.subject import digests
-from kernelquarry.transforms.verify.reference import _state_difference
+from kernelquarry.pipeline.sandbox.guest.candidate.module_call import digests
+from kernelquarry.transforms.verify.reference_run import _state_difference
 
 
 def state(value: Tensor) -> dict[str, Any]:

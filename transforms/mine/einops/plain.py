@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
+from .method_chain import Steps
 from .pattern import ELLIPSIS, Group, Pattern, Unsupported, names, parse
-from .steps import Steps
 
 _REDUCTIONS = {"max": "amax", "min": "amin", **{name: name for name in ("all", "any", "mean", "prod", "sum")}}
 

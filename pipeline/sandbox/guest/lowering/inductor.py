@@ -21,8 +21,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx import GraphModule
 from torch.utils._sympy.functions import Identity
 
-from .operators import pure_operators
-from .provenance import sources_of_values, told
+from .operator_lowerings import pure_operators
+from .origins import sources_of_values, told
 from .refusal import Refused
 from .sizes import NamingLowering
 

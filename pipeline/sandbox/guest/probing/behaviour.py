@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import trees
-from ..widen import InFloat64, widened
+from ..lib import pytree
+from ..lib.float64 import InFloat64, widened
+from .guarded_call import attempt
 from .guess import MAX_ELEMENTS, Guess, Spec
-from .trial import attempt
 
 _Shape = tuple[int, ...]
 
@@ -121,12 +121,12 @@ class _Subject:
 
     def outputs(self, inputs: list[Tensor]) -> np.ndarray[Any, Any] | None:
         """All values of its outputs, None if there are none."""
-        args = trees.fill(self.tree, inputs)
+        args = pytree.fill(self.tree, inputs)
         with torch.no_grad(), InFloat64():
             result, failure = attempt(lambda: self.module(*args), self.file)
         found: list[Tensor] = []
         if failure is None:
-            _, failure = attempt(lambda: trees.flatten(result, found), self.file)
+            _, failure = attempt(lambda: pytree.flatten(result, found), self.file)
         if failure is not None or not any(t.numel() for t in found):
             return None
         return np.concatenate([t.detach().double().numpy().reshape(-1) for t in found])

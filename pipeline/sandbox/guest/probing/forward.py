@@ -13,7 +13,7 @@ from torch import nn
 from .axes import Naming, dtype_of, named
 from .guess import ANY_KEYS, LAYOUTS, SIZES, Arg, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 from .kinds import kind_of, snake
-from .layers import Evidence, evidence
+from .layer_hints import Evidence, evidence
 from .parameters import Input
 from .repairs import lists
 

@@ -10,10 +10,10 @@ from typing import Any
 from torch import nn
 
 from .axes import entry_of
-from .candidates import Parameter
-from .source import Source
-from .trial import Unfit
-from .usage import Usage
+from .guarded_call import Unfit
+from .parameter_usage import Usage
+from .parameter_values import Parameter
+from .source_hints import Source
 
 _EMPTY = inspect.Parameter.empty
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from .guarded_call import Failure
 from .guess import ANY_KEYS, LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
-from .trial import Failure
 
 _INT = r"(\d+)"
 # (pattern, index of the group with the size that was, index of the group with the size that was wanted)

@@ -7,8 +7,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelquarry.pipeline.sandbox.guest.verifying import gpu
-from kernelquarry.pipeline.sandbox.guest.verifying.session import session
+from kernelquarry.pipeline.sandbox.guest.candidate import fake_cuda
+from kernelquarry.pipeline.sandbox.guest.candidate.launch_log import session
 
 CASES.clear()
 
@@ -16,7 +16,7 @@ CASES.clear()
 @case
 def the_host_side_finds_a_gpu():
     x = randn(70, 50)
-    with gpu.pretend():
+    with fake_cuda.pretend():
         out = torch.empty(70, 50, device="cuda")
         assert x.is_cuda and torch.cuda.is_available()
         assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
@@ -32,7 +32,7 @@ def places(*tensors):
 @case
 def what_is_made_for_the_gpu_is_on_it():
     x = randn(3)
-    with gpu.pretend():
+    with fake_cuda.pretend():
         made = [torch.empty(3, device=name) for name in ("cuda", "cuda:0", 0, torch.device("cuda"), x.device)]
         made += [x.new_empty(3), torch.zeros_like(x), x + 1, x[1:], torch.full((3,), 0, device=0), x.half()]
         assert places(x, *made) == ["cuda"] * 12
@@ -46,7 +46,7 @@ def what_is_made_for_the_gpu_is_on_it():
 @case
 def what_names_no_device_is_on_the_host():
     x = randn(3)
-    with gpu.pretend():
+    with fake_cuda.pretend():
         host = torch.arange(3.0)
         derived = [host, host[1:], host + 1, torch.stack([host]), torch.zeros_like(host), x.cpu(), x.to("cpu")]
         assert places(*derived) == ["cpu"] * 7 and host.get_device() == -1
@@ -59,7 +59,7 @@ def what_names_no_device_is_on_the_host():
 
 @case
 def a_module_moves_without_its_plain_attributes():
-    with gpu.pretend():
+    with fake_cuda.pretend():
         module = torch.nn.BatchNorm1d(3)
         module.plain = torch.ones(3)
         module.to("cuda")
@@ -79,7 +79,7 @@ class Doubled(torch.autograd.Function):
 
 @case
 def a_backward_is_on_the_gpu_too():
-    with gpu.pretend():
+    with fake_cuda.pretend():
         x = torch.ones(3, device="cuda", requires_grad=True)
         (gradient,) = torch.autograd.grad(Doubled.apply(x).sum(), x)
         Doubled.apply(x).sum().backward()
@@ -89,7 +89,7 @@ def a_backward_is_on_the_gpu_too():
 @case
 def a_reference_is_told_of_no_gpu():
     x = randn(3)
-    with gpu.Here():
+    with fake_cuda.Here():
         here = [torch.empty(3, device="cuda"), x.cuda(), x.to("cuda:0"), torch.nn.Linear(2, 2).cuda().weight, x]
         assert places(*here) == ["cpu"] * 5 and not x.is_cuda
 
@@ -128,7 +128,7 @@ def a_tuner_runs_a_kernel_before_the_launch_that_counts():
 @case
 def a_tensor_on_the_host_is_out_of_reach():
     x = randn(70, 50)
-    with gpu.pretend():
+    with fake_cuda.pretend():
         try:
             softmax_rows[(70,)](x, torch.empty(70, 50), 50, BLOCK=64)
         except ValueError as error:

@@ -16,8 +16,8 @@ import triton.language as tl
 from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernelquarry.pipeline.sandbox.guest.verifying import launch
-from kernelquarry.pipeline.sandbox.guest.verifying.memory import OutOfBounds
+from kernelquarry.pipeline.sandbox.guest.interpreter import install
+from kernelquarry.pipeline.sandbox.guest.interpreter.memory import OutOfBounds
 
 CASES = {}
 
@@ -324,7 +324,7 @@ def reading_past_the_end_is_an_error():
     try:
         shift_left[(1,)](x, out, BLOCK=16)
     except OutOfBounds:
-        assert "outside" in launch.session.failed[-1]
+        assert "outside" in install.session.failed[-1]
     else:
         raise AssertionError("no error")
 
@@ -440,15 +440,15 @@ def autotuning_takes_the_first_configuration():
     x, out = randn(100), torch.empty(100)
     autotuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, out, 100)
     expect(out, x * 2)
-    assert launch.session.launches[-1] == ("autotuned", (4,))
+    assert install.session.launches[-1] == ("autotuned", (4,))
 
 
 @case
 def programs_run_in_either_order():
     x, out = randn(70, 50), torch.empty(70, 50)
-    launch.session.reverse = True
+    install.session.reverse = True
     softmax_rows[(70,)](x, out, 50, BLOCK=64)
-    launch.session.reverse = False
+    install.session.reverse = False
     expect(out, x.softmax(-1))
 
 
@@ -501,9 +501,9 @@ def a_kernel_may_not_look_at_an_address():
 @case
 def a_launch_is_told_with_what_it_was_given():
     x, out = randn(4, 50), torch.empty(4, 50)
-    launch.session.begin(torch.nn.Linear(2, 2), [x])
+    install.session.begin(torch.nn.Linear(2, 2), [x])
     softmax_rows[lambda meta: (3,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)
-    (told,) = launch.session.told
+    (told,) = install.session.told
     assert told == (
         "softmax_rows[3, 1, 1](x_ptr=float32(input 0, [3, 50], [50, 1], 50), "
         "out_ptr=float32(3, [4, 50], [50, 1], 0), columns=50, BLOCK=64, num_warps=2)"
@@ -529,15 +529,15 @@ def masks_are_added_as_numbers_of_one_bit():
 @case
 def a_skipped_launch_writes_nothing():
     x, out = randn(70, 50), torch.full((70, 50), 7.0)
-    launch.session.skip = True
+    install.session.skip = True
     softmax_rows[(70,)](x, out, 50, BLOCK=64)
-    launch.session.skip = False
+    install.session.skip = False
     assert (out == 7).all()
 
 
 def main():
     torch.set_num_threads(1)
-    launch.install()
+    install.install()
     results = {}
     for name, run in CASES.items():
         try:

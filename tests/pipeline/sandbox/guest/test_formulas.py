@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kernelquarry.pipeline.sandbox.guest.verifying.formulas import AnotherOfEquals, decomposed, textbook
+from kernelquarry.pipeline.sandbox.guest.candidate.alternate_numerics import AnotherOfEquals, decomposed, textbook
 
 
 def widened(x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kernelquarry.pipeline.sandbox.guest.verifying.layout import strided
+from kernelquarry.pipeline.sandbox.guest.candidate.input_layouts import strided
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (2, 3, 4, 5), (0, 4), (1, 1)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kernelquarry.pipeline.sandbox.guest.verifying.once import Optimizer, once
+from kernelquarry.pipeline.sandbox.guest.compiler.codegen_cache import Optimizer, once
 
 
 def test_a_stage_runs_once_for_a_source_and_its_options() -> None:

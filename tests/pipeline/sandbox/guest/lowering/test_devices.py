@@ -13,7 +13,7 @@ from torch import nn
 from torch._inductor import config
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from kernelquarry.pipeline.sandbox.guest import lower as guest
+from kernelquarry.pipeline.sandbox.guest.jobs import lower as guest
 from kernelquarry.pipeline.sandbox.guest.lowering.devices import pretend_gpu
 from kernelquarry.pipeline.sandbox.guest.lowering.inductor import OPTIONS
 

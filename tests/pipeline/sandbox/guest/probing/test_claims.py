@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.pipeline.sandbox.guest.probing.trial import attempt
+from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import attempt
 
 X = torch.zeros(2, 6, 10)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernelquarry.pipeline.sandbox.guest import probe
-from kernelquarry.pipeline.sandbox.guest.probe import _filled_memory
+from kernelquarry.pipeline.sandbox.guest.jobs import probe
+from kernelquarry.pipeline.sandbox.guest.jobs.probe import _filled_memory
 
 
 def test_memory_that_is_given_no_values_is_nan() -> None:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from kernelquarry.pipeline.sandbox.guest import trees
+from kernelquarry.pipeline.sandbox.guest.lib import pytree
+from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import Failure, attempt
 from kernelquarry.pipeline.sandbox.guest.probing.guess import (
     ANY_KEYS,
     SIZES,
@@ -24,7 +25,6 @@ from kernelquarry.pipeline.sandbox.guest.probing.guess import (
     draw,
 )
 from kernelquarry.pipeline.sandbox.guest.probing.repairs import planar, repairs
-from kernelquarry.pipeline.sandbox.guest.probing.trial import Failure, attempt
 
 X = TensorArg("x", ("B", "C", "H", "W"))
 ROWS = TensorArg("x", ("B", "C"))
@@ -90,7 +90,7 @@ def guess(*args: Arg) -> Guess:
 
 def call(function: Callable[..., Any], guess: Guess) -> Failure | None:
     tensors = draw(guess.specs(), 0)
-    return attempt(lambda: function(*trees.fill(guess.tree(), tensors)), __file__)[1]
+    return attempt(lambda: function(*pytree.fill(guess.tree(), tensors)), __file__)[1]
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from kernelquarry.pipeline.sandbox.guest.probing.forward import hints, starts
+from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import Unfit
 from kernelquarry.pipeline.sandbox.guest.probing.guess import Guess
-from kernelquarry.pipeline.sandbox.guest.probing.layers import evidence
+from kernelquarry.pipeline.sandbox.guest.probing.layer_hints import evidence
+from kernelquarry.pipeline.sandbox.guest.probing.parameter_usage import Usage
 from kernelquarry.pipeline.sandbox.guest.probing.parameters import Input, forward_inputs
-from kernelquarry.pipeline.sandbox.guest.probing.trial import Unfit
-from kernelquarry.pipeline.sandbox.guest.probing.usage import Usage
 
 
 class Joined(nn.Module):

@@ -1,0 +1,94 @@
+"""Pages, and data of the package, that are made from other pages, the code and what was measured, by `make docs`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from figures import ROOT, goals, measured
+
+from kernelquarry.pipeline.dataset.columns import read_page
+from kernelquarry.pipeline.schema.reasons import Reason
+
+_STAGES = {"guest": "Any stage that runs a guest"}
+_ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil_accepted", "verdict.flips")
+_REASONS = """\
+# Reasons
+
+Why a record was dropped. A dropped record is not fit, and its evidence says what was measured; a record that *errored*
+is our failure, carries the type of the exception in place of a code, and is tried again by the next run. Both stand in
+the `lost.parquet` of their stage, with the id, the stage and the evidence. Codes are stable between releases.
+
+This page is made from `pipeline/schema/reasons.py` by `make docs`.
+"""
+_RESULTS = """\
+# Results
+
+The latest measurement of each figure beside its goal, good or bad. Every measurement that was ever made stands in
+[figures.json](figures.json), with its versions and commit; `make figures` prints the latest,
+`make bench` measures anew.
+
+This page is made from `docs/results/` by `make docs`.
+
+| figure | what | measured | goal | | on | date |
+|---|---|---|---|---|---|---|
+"""
+
+
+def render_reasons() -> str:
+    """The page: a table for each stage, in the order of the stages."""
+    parts = [_REASONS]
+    for stage, reasons in groupby(Reason, key=lambda reason: reason.stage):
+        rows = "".join(f"| `{reason.value}` | {reason.why} |\n" for reason in reasons)
+        parts.append(f"\n## {_STAGES.get(stage, stage.capitalize())}\n\n| code | why |\n|---|---|\n{rows}")
+    return "".join(parts)
+
+
+def render_results() -> str:
+    """The page: a line for each figure that was measured, and what is to be said about it."""
+    latest = {figure.id: figure for figure in measured()}
+    rows, missed, notes = [], [], []
+    for id, goal in goals().items():
+        if (figure := latest.get(id)) is None:
+            rows.append(f"| `{id}` | {goal.what} | not measured | {goal} | | | |\n")
+            continue
+        mark = "met" if goal.met(figure.value) else "**missed**"
+        value = f"{figure.value:g} {figure.unit}"
+        rows.append(f"| `{id}` | {goal.what} | {value} | {goal} | {mark} | {figure.machine} | {figure.date} |\n")
+        missed += [f"- `{id}`: {goal.missed}\n"] if not goal.met(figure.value) else []
+        notes += [f"- `{id}`: {figure.note} (`{figure.command}`)\n"] if figure.note else []
+    return "".join([_RESULTS, *rows, *_section("What was missed, and why", missed), *_section("Notes", notes)])
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [f"\n## {title}\n\n", *lines] if lines else []
+
+
+def render_columns() -> str:
+    """What `docs/schema.md` says of every column, for the package to carry."""
+    return _json(read_page((ROOT / "docs" / "schema.md").read_text()))
+
+
+def render_error_rates() -> str:
+    """The latest measurements of the verifier's mistakes, for the package to carry."""
+    latest = {figure.id: figure for figure in measured()}
+    chosen = [goal for goal in goals().values() if goal.id.startswith(_ERROR_RATES) and goal.id in latest]
+    return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "docs/reasons.md": render_reasons,
+    "docs/results/README.md": render_results,
+    "pipeline/dataset/templates/columns.json": render_columns,
+    "pipeline/dataset/templates/error_rates.json": render_error_rates,
+}
+
+if __name__ == "__main__":
+    for path, render in PAGES.items():
+        (ROOT / path).write_text(render())

@@ -1,0 +1,1 @@
+"""The command line. Imports every other room; no other room imports it."""

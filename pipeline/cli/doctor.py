@@ -1,0 +1,37 @@
+"""What this machine offers a run: versions, cores, disk, and the layers of the sandbox, each shown to work."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+
+from rich.console import Group
+
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.isolation_check import attempt, describe
+
+from .console import titled_table
+
+_PACKAGES = ("torch", "triton", "apache-beam", "datasets", "pyarrow", "tree-sitter", "huggingface-hub")
+
+
+def render_doctor() -> Group:
+    """Starts a sandbox, says which layers are active, and what a guest that tried to get past them met."""
+    with Sandbox() as sandbox:
+        layers, attempts = describe(sandbox), attempt(sandbox)
+    return Group(
+        titled_table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
+        titled_table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
+        titled_table("what a guest tried, and what it met", list(attempts.items())),
+    )
+
+
+def _machine() -> list[tuple[str, str]]:
+    return [
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("python", platform.python_version()),
+        ("cores", str(os.cpu_count())),
+        ("free disk here", f"{shutil.disk_usage('.').free / 2**30:.1f} GiB"),
+    ]

@@ -1,0 +1,77 @@
+"""A row in the terminal: both sides next to each other, and what is known of them."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from kernelquarry.pipeline.dataset.speeds import describe
+from kernelquarry.pipeline.schema.outcome import printable
+from kernelquarry.pipeline.schema.records import CounterExample, Pair, Rejection, Workload
+
+
+def render_row(row: Pair | Rejection) -> RenderableType:
+    """PyTorch on the left, Triton on the right, the facts below. Wraps to the width of the console."""
+    sides = Table.grid(expand=True, padding=(0, 1))
+    sides.add_column(ratio=9)
+    sides.add_column(ratio=11)
+    sides.add_row(_source("PyTorch", row.python_code), _source("Triton", row.triton_code))
+    return Group(Text(printable(f"{row.module_name}  {row.id}"), "bold"), sides, _facts(row))
+
+
+def _source(title: str, code: str) -> Panel:
+    syntax = Syntax(printable(code.rstrip()), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    return Panel(syntax, title=title, title_align="left", border_style="dim")
+
+
+def _facts(row: Pair | Rejection) -> Table:
+    source = row.source
+    facts = {
+        "source": f"{source.package} {source.revision}, {source.path}",
+        "licence": f"{row.licence.spdx} ({row.licence.evidence})",
+        "operators": ", ".join(row.operators),
+        "kernels": ", ".join(row.kernels),
+        "purity": " ".join((row.purity, *row.extern_ops)),
+        "shapes": "; ".join(shapes(workload) for workload in row.workloads)
+        + (", shape-general" if row.shape_general else ", specialised")
+        + "".join(f", {guard}" for guard in row.guards),
+        **(_proof(row) if isinstance(row, Pair) else _failure(row)),
+        "generator": f"{row.generator.name} {row.generator.version}",
+        "split": row.split,
+    }
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(name, Text(printable(value)))
+    return table
+
+
+def _proof(pair: Pair) -> dict[str, str]:
+    verdict, times = pair.verdict, [describe(timing) for timing in pair.timings]
+    how = f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
+    return {
+        "verdict": f"{how}worst error {verdict.worst_ratio:.2g} of 1 allowed",
+        "time": "; ".join(times) or "not measured",
+    }
+
+
+def _failure(row: Rejection) -> dict[str, str]:
+    return {
+        "rejected": f"{row.reason}: {row.evidence}",
+        "fails on": "; ".join(map(example_line, row.counter_examples)) or "no call alone shows it",
+    }
+
+
+def example_line(example: CounterExample) -> str:
+    """`x[2, 65], normal, seed 5: error 1.4, ...; output 0[0, 64] is 0.0, not 1.25`: the call, and what is wrong."""
+    call = f"{shapes(example.workload)}, {example.distribution}, seed {example.seed}: {example.found}"
+    return f"{call}; {example.output} is {example.actual:g}, not {example.expected:g}" if example.output else call
+
+
+def shapes(workload: Workload) -> str:
+    """`x[5, 8], mask[5]`: the tensors of one call of forward."""
+    return ", ".join(f"{tensor.name}[{', '.join(map(str, tensor.shape))}]" for tensor in workload.tensors)

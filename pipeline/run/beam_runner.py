@@ -1,0 +1,167 @@
+"""Where Beam runs a stage. A file of Beam's own pipeline options says so; without one it is this process.
+
+    --runner=FnApiRunner
+    --direct_running_mode=multi_processing
+    --direct_num_workers=4
+
+`tests/pipeline/run/test_beam_runner.py` tries what stages need of a runner. docs/scale.md has the files for Flink,
+Spark and Dataflow.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shlex
+import signal
+import sys
+import threading
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.environments import ExternalEnvironment, SubprocessSDKEnvironment
+
+from kernelquarry.pipeline.schema.errors import UserError
+
+DEFAULT = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
+_LOCAL = "FnApiRunner"
+# A runner's threads take turns, so that arenas of their own only keep what they have freed.
+_FRUGAL = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1000000 ARROW_DEFAULT_MEMORY_POOL=system"
+_FRUGAL_HERE = {-8: 2, -3: 1_000_000}  # the same by the numbers of glibc's malloc.h, for a process that has begun
+_SPEAKERS = ("run_worker", "beam_control_read", "read_grpc_client_inputs")  # its threads
+_REFUSED = {
+    "DaskRunner": "it loses records without an error: of two sinks only the last gets any, tags are mixed up, and what "
+    "a bundle gives at its end is dropped",
+    "DirectRunner": f"it downloads another runner where it can: give --runner={_LOCAL}",
+    "SwitchingDirectRunner": f"it downloads another runner where it can: give --runner={_LOCAL}",
+}
+
+
+# As Beam starts its own, but for the pages of messages that those write when nothing is wrong.
+_WORKER = """
+import logging
+logging.disable(logging.WARNING)
+from apache_beam.runners.worker import sdk_worker_main
+sdk_worker_main.main(None)
+"""
+
+
+class OurOptions(PipelineOptions):
+    """What a file may say beside Beam's own options."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--accelerator",
+            default="",
+            help="resource hint of stages that execute kernels: type:nvidia-l4;count:1;install-nvidia-driver",
+        )
+
+
+class WorkerDied(Exception):
+    """A worker process of a local run ended before its work did."""
+
+
+def read_options(path: Path | None) -> tuple[str, ...]:
+    """One option a line; empty lines and those that begin with `#` are left out. None is the default.
+
+    Raises: UserError: it cannot be read, or names a runner that is refused.
+    """
+    if path is None:
+        return DEFAULT
+    try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no file of pipeline options ({error})") from None
+    options = tuple(line for line in lines if line and not line.startswith("#"))
+    if odd := [option for option in options if not option.startswith("--")]:
+        raise UserError(f"{path}: {odd[0]!r} is no option: give lines such as --runner=FlinkRunner")
+    runner = runner_name(options)
+    if runner in _REFUSED:
+        raise UserError(f"{path}: {runner} is refused: {_REFUSED[runner]}")
+    return options
+
+
+def runner_name(options: tuple[str, ...]) -> str:
+    """Without the package that it may be named with."""
+    return str(PipelineOptions(list(options)).view_as(StandardOptions).runner or _LOCAL).rpartition(".")[2]
+
+
+def accelerator(options: tuple[str, ...]) -> str:
+    """The resource hint for stages that execute kernels; "" if those find the GPUs of this machine."""
+    return str(PipelineOptions(list(options)).view_as(OurOptions).accelerator)
+
+
+def is_here(options: tuple[str, ...]) -> bool:
+    """Whether the work is done in this process, where its progress can be seen."""
+    parsed = PipelineOptions(list(options))
+    return (
+        runner_name(options) == _LOCAL
+        and parsed.view_as(DirectOptions).direct_running_mode != "multi_processing"
+        and not parsed.view_as(PortableOptions).environment_type
+    )
+
+
+def open_pipeline(options: tuple[str, ...]) -> beam.Pipeline:
+    """An empty pipeline on the runner that the options name."""
+    parsed = PipelineOptions(list(options))
+    portable, direct = parsed.view_as(PortableOptions), parsed.view_as(DirectOptions)
+    if is_here(options):
+        _be_frugal()
+        return beam.Pipeline(options=parsed)
+    if runner_name(options) != _LOCAL:
+        return beam.Pipeline(options=parsed)
+    if portable.environment_type == "EXTERNAL":
+        environment = ExternalEnvironment.from_options(portable)
+    else:
+        command = f"{_FRUGAL} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
+        environment = SubprocessSDKEnvironment.from_command_string(command)
+    direct.direct_running_mode = ""  # is the environment now
+    return beam.Pipeline(FnApiRunner(default_environment=environment), parsed)
+
+
+def _be_frugal() -> None:
+    if set_option := getattr(ctypes.CDLL(None), "mallopt", None):
+        for option, value in _FRUGAL_HERE.items():
+            set_option(option, value)
+
+
+def run_pipeline(pipeline: beam.Pipeline) -> Any:
+    """Run to the end. Raises: WorkerDied, and what the runner raises."""
+    with _watching_workers():
+        result = pipeline.run()
+        result.wait_until_finish()
+    return result
+
+
+@contextmanager
+def _watching_workers() -> Iterator[None]:
+    """Beam's local runner would wait for ever for a worker process that was killed: its threads that spoke with it
+    raise, and nobody listens. Does nothing outside of the main thread, which alone can be woken up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    main, hook, told = threading.get_ident(), threading.excepthook, threading.Event()
+
+    def raised(error: threading.ExceptHookArgs) -> None:
+        if error.thread is None or error.thread.name not in _SPEAKERS:
+            hook(error)
+        elif not told.is_set():
+            told.set()
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    def died(*_: Any) -> None:
+        raise WorkerDied
+
+    handler = signal.signal(signal.SIGUSR1, died)
+    threading.excepthook = raised
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
+        signal.signal(signal.SIGUSR1, handler)

@@ -1,0 +1,269 @@
+"""Runs one stage: shards in, shards and a manifest out."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics, MetricsFilter
+
+from kernelquarry.pipeline.runtime.apply import GPUS_BUSY
+from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
+from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
+from kernelquarry.pipeline.schema.arrow import count_records, pack, read_records, unpack, write_shard
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import digest, place, remove_tree
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+
+from .beam_runner import DEFAULT, WorkerDied, open_pipeline, run_pipeline
+
+log = logging.getLogger(__name__)
+
+NAMESPACE = "kernelquarry"
+LOST = "lost.parquet"
+MANIFEST = "stage.json"
+_SLICE = 50  # records that a worker is told to read at once, at most
+_SLICES = 64  # of a stage's input, at least where it has as many records: cores of all workers share them
+_ATTEMPTS = 5  # at a stage whose workers die; each goes on from what is stored
+
+
+@dataclass(frozen=True, slots=True)
+class StageDirectory:
+    """The shards and manifest of one stage of one run."""
+
+    path: Path
+
+    @property
+    def kept(self) -> list[Path]:
+        return sorted(self.path.glob("kept-*.parquet"))
+
+    @property
+    def lost(self) -> Path:
+        return self.path / LOST
+
+    def empty(self) -> None:
+        """Make it, with nothing in it."""
+        remove_tree(self.path)
+        self.path.mkdir(parents=True)
+
+    def digests(self) -> dict[str, str]:
+        """Of its shards, by name."""
+        return {path.name: digest(path) for path in sorted(self.path.glob("*.parquet"))}
+
+    def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
+        """The manifest, if the same was asked of the same inputs, nothing errored, and every shard is as written."""
+        manifest = StageManifest.read(self.path / MANIFEST)
+        if manifest is None or manifest.key != key or manifest.inputs != inputs:
+            return None
+        if any(count.errored for count in manifest.counts):
+            return None  # what has a result is in the store; what is our fault is tried again
+        changed = self.changed(manifest)
+        if changed is not None:
+            log.warning("%s: missing or changed since it was written, running the stage again", changed)
+            return None
+        return manifest
+
+    def changed(self, manifest: StageManifest) -> Path | None:
+        """The first shard that is not what the manifest says."""
+        for name, expected in manifest.outputs.items():
+            path = self.path / name
+            if not path.is_file() or digest(path) != expected:
+                return path
+        return None
+
+
+class WriteOutcomes(beam.PTransform):
+    """PCollection of (counted stage, outcome) -> shards of what `stage` kept, and one of what was lost.
+
+    A record's shard is decided by its id, and a shard is sorted by id: neither depends on the runner.
+    *Counters*: `<counted stage>/kept`, `<counted stage>/dropped/<reason>`, `<counted stage>/errored/<error>`.
+    """
+
+    def __init__(self, stage: str, kind: type, directory: Path, shards: int) -> None:
+        super().__init__()
+        self._stage, self._kind, self._directory, self._shards = stage, kind, directory, shards
+
+    def expand(self, outcomes: beam.PCollection) -> beam.PCollection:
+        return (
+            outcomes
+            | "To shards" >> beam.FlatMapTuple(self._place)
+            | "One key a shard" >> beam.GroupByKey()
+            | "Write" >> beam.MapTuple(self._write)
+        )
+
+    def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, bytes]]:
+        Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
+        if not isinstance(outcome, Kept):
+            yield LOST, pack(Loss.of(counted, outcome))
+        elif counted == self._stage:
+            index = number_of(outcome.record.id) % self._shards
+            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", pack(outcome.record)
+
+    def _write(self, name: str, packed: Iterable[bytes]) -> None:
+        kind = Loss if name == LOST else self._kind
+        write_sorted(self._directory / name, (unpack(each, kind) for each in packed), kind)
+
+
+def number_of(id: str) -> int:
+    """Evenly spread, and the same everywhere: decides a record's shard."""
+    return int(sha256(id)[:8], 16)
+
+
+def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
+    """A shard of a stage: what it kept, or what it lost."""
+    if path.name == LOST:
+        losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
+        write_shard(path, losses, Loss)
+    else:
+        write_shard(path, sorted(records, key=lambda record: record.id), kind)
+
+
+def _end(outcome: Outcome[Any]) -> tuple[str, ...]:
+    match outcome:
+        case Kept():
+            return ("kept",)
+        case Dropped(reason=reason):
+            return ("dropped", reason.value)
+        case Errored(_, error, _):
+            return ("errored", error)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One line of the funnel that a stage is accountable for."""
+
+    stage: str
+    unit: str  # "file", "class", "module", "pair"
+    entered: int | None  # from the shards of the stage before; None where the stage itself finds its units
+
+
+def execute(
+    outcomes: Callable[[], beam.PTransform],
+    *,
+    stage: str,
+    kind: type,
+    made_by: Fingerprint,
+    directory: StageDirectory,
+    inputs: dict[str, str],
+    counted: tuple[Counted, ...],
+    shards: int,
+    options: tuple[str, ...] = DEFAULT,
+) -> StageManifest:
+    """Run one stage and write its shards and manifest. `outcomes` makes a transform, of (counted stage, outcome) pairs.
+
+    `options` are Beam's, and name the runner (`runners`). A stage whose worker processes die is run again.
+
+    Raises: ConservationError if in = kept + dropped + errored does not hold, or the shards hold another number.
+    """
+    started, used = time.monotonic(), core_seconds()
+    for attempt in range(1, _ATTEMPTS + 1):
+        directory.empty()
+        pipeline = open_pipeline(options)
+        _ = pipeline | outcomes() | "Outcomes" >> WriteOutcomes(stage, kind, directory.path, shards)
+        try:
+            result = _run(pipeline)
+            break
+        except WorkerDied:
+            if attempt == _ATTEMPTS:
+                raise UserError(f"{stage}: worker processes died {attempt} times: look for what kills them") from None
+            log.warning("%s: a worker process died; the stage goes on from what is stored", stage)
+    manifest = StageManifest(
+        stage=stage,
+        key=made_by.key,
+        inputs=inputs,
+        outputs=directory.digests(),
+        counts=_counts(result, counted),
+        seconds=round(time.monotonic() - started, 2),
+        core_s=round(core_seconds() - used, 2),
+        gpu_s=round(_gpu_seconds(result), 2),
+        made_by=made_by,
+    )
+    check(kind, directory, manifest)
+    manifest.write(directory.path / MANIFEST)
+    return manifest
+
+
+def core_seconds() -> float:
+    """CPU time of this process and of those of its descendants that have ended."""
+    spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)
+
+
+def _run(pipeline: beam.Pipeline) -> Any:
+    """Run to the end. What is wrong outside of the program is raised as it was: Beam makes a RuntimeError of it."""
+    try:
+        return run_pipeline(pipeline)
+    except Exception as error:
+        chain = list(_chain(error))
+        for kind in (KeyboardInterrupt, UserError, OSError):
+            if found := [e for e in chain if isinstance(e, kind)]:
+                raise found[-1] from None
+        raise
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and those that it was raised for, the first cause last."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _gpu_seconds(result: Any) -> float:
+    counters = result.metrics().query(MetricsFilter().with_namespace(GPUS_BUSY))["counters"]
+    return float(sum(counter.result for counter in counters)) / 1000
+
+
+def _counts(result: Any, counted: tuple[Counted, ...]) -> tuple[StageCounts, ...]:
+    query = result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))
+    seen = {counter.key.metric.name: counter.result for counter in query["counters"]}
+
+    def by_code(stage: str, end: str) -> dict[str, int]:
+        prefix = f"{stage}/{end}/"
+        return {name.removeprefix(prefix): n for name, n in sorted(seen.items()) if name.startswith(prefix)}
+
+    rows = []
+    for line in counted:
+        kept = seen.get(f"{line.stage}/kept", 0)
+        dropped, errored = by_code(line.stage, "dropped"), by_code(line.stage, "errored")
+        entered = kept + sum(dropped.values()) + sum(errored.values()) if line.entered is None else line.entered
+        rows.append(StageCounts(line.stage, line.unit, entered, kept, dropped, errored))
+    return tuple(rows)
+
+
+def check(kind: type, directory: StageDirectory, manifest: StageManifest) -> None:
+    """Raises: ConservationError if a record is unaccounted for."""
+    for count in manifest.counts:
+        count.check()
+    (kept,) = (count.kept for count in manifest.counts if count.stage == manifest.stage)
+    lost = sum(count.total_dropped + count.total_errored for count in manifest.counts)
+    in_shards = sum(count_records(path, kind) for path in directory.kept)
+    in_lost = count_records(directory.lost, Loss) if directory.lost.exists() else 0
+    if (in_shards, in_lost) != (kept, lost):
+        raise ConservationError(
+            f"{manifest.stage}: counted {kept} kept and {lost} lost, but the shards hold {in_shards} and {in_lost}"
+        )
+
+
+def tag_as(stage: str) -> beam.PTransform:
+    """Outcomes, each with the line of the funnel that counts it."""
+    return "Tag" >> beam.Map(lambda outcome: (stage, outcome))
+
+
+def read_shards(paths: list[Path], kind: type) -> beam.PTransform:
+    """The records of the shards, spread over the workers.
+
+    What is spread are places to read at: a runner may hold all that a worker is to get, and hand it over at once.
+    Raises: SchemaError, FileNotFoundError.
+    """
+    held = [(str(path), count_records(path, kind)) for path in paths]
+    length = min(_SLICE, max(1, sum(number for _, number in held) // _SLICES))
+    slices = [(path, start, start + length) for path, number in held for start in range(0, number, length)]
+    return beam.Create(slices) | beam.FlatMapTuple(lambda path, *span: read_records(place(path), kind, *span))

@@ -1,0 +1,181 @@
+"""Brings together what several machines made of one run: finished stages, and parts of stages.
+
+A part's shards are cut as the whole stage's are, so each shard of the whole is made of its namesakes, and has the same
+bytes as if one machine had made it.
+
+The machines have the same code. Their Python and packages may differ, and one may execute kernels where another
+interprets them: a row says where it was verified, and the manifest what made the stage. Here it counts as done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kernelquarry.pipeline.graph import ALL, Stage
+from kernelquarry.pipeline.runtime.fingerprint import StageManifest
+from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.transforms.wiring import keep_one
+
+from .build import Asked, Run, ask
+from .execute_stage import LOST, MANIFEST, StageDirectory, check, write_sorted
+
+_MOST = 10_000  # parts of a stage
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A directory of shards and what it says of itself."""
+
+    directory: StageDirectory
+    manifest: StageManifest
+
+
+def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
+    """Take over what other run directories, and the parts of this one, have of stages that are not done here.
+
+    Stage after stage, where the input of one is here. Returns those that were taken over or merged.
+
+    Raises:
+        UserError: parts of a stage are missing or damaged, or nothing fits.
+    """
+    merged: list[StageManifest] = []
+    unasked: list[UserError] = []
+    for stage in ALL:
+        try:
+            asked = ask(run, stage)
+        except UserError as why:  # a machine that does one stage may have the input of that one alone
+            unasked.append(why)
+            continue
+        if run.directory(stage).finished(asked.made_by.key, asked.inputs) is None:
+            manifest = _bring(run, stage, asked, others)
+            if manifest is not None:
+                merged.append(manifest)
+    if not merged:
+        nothing = f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
+        raise unasked[0] if unasked else UserError(nothing)
+    return tuple(merged)
+
+
+def _bring(run: Run, stage: Stage, asked: Asked, others: Sequence[Run]) -> StageManifest | None:
+    for other in others:
+        made = _made(other.directory(stage), asked)
+        if made is not None:
+            manifest = replace(made.manifest, key=asked.made_by.key)
+            _write(run.directory(stage), manifest, _copied(made))
+            return manifest
+    parts = _parts(stage, asked, [run, *others])
+    return _write_merged(run.directory(stage), stage, asked, parts) if parts else None
+
+
+def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
+    """All parts of the stage, in order; none if there is none. Raises: UserError if some are missing."""
+    found: dict[tuple[int, str], dict[int, _Made]] = {}  # by their number, and what made them
+    for run in runs:
+        for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
+            number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
+            made = _made(StageDirectory(path), asked)
+            if made is not None and of <= _MOST:
+                found.setdefault((of, made.manifest.key), {}).setdefault(number, made)
+    for (of, _), parts in sorted(found.items()):
+        if len(parts) == of:
+            return [parts[number] for number in sorted(parts)]
+    if found:
+        (of, _), parts = max(found.items(), key=lambda item: len(item[1]))
+        missing = next(number for number in range(1, of + 1) if number not in parts)
+        raise UserError(
+            f"{stage.name}: {len(parts)} of {of} parts are here and fit: run `kernelquarry {stage.name} "
+            f"--part {missing}/{of}` or name the run directory that has it"
+        )
+    return []
+
+
+def _made(directory: StageDirectory, asked: Asked) -> _Made | None:
+    """What the directory holds, if it is finished and the same code made it of the same input."""
+    manifest = StageManifest.read(directory.path / MANIFEST)
+    if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(asked.made_by):
+        return None
+    manifest = directory.finished(manifest.key, asked.inputs)
+    return None if manifest is None else _Made(directory, manifest)
+
+
+def _copied(made: _Made) -> Iterator[Path]:
+    return (made.directory.path / name for name in made.manifest.outputs)
+
+
+def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path]) -> None:
+    into.empty()
+    for path in paths:
+        with replace_file(into.path / path.name) as stream:
+            stream.write(read_bytes(path))
+    manifest.write(into.path / MANIFEST)
+
+
+def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> StageManifest:
+    """Shard by shard. Raises: ConservationError if the parts are not the whole."""
+    into.empty()
+    again: list[Loss] = []
+    shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
+    for name in shards:
+        records = chain.from_iterable(_records(part, name, stage.gives) for part in parts)
+        kept, copies = _distinct(stage, records)
+        again += copies
+        write_sorted(into.path / name, kept, stage.gives)
+    losses = [*chain.from_iterable(_records(part, LOST, Loss) for part in parts), *again]
+    if losses:
+        write_sorted(into.path / LOST, losses, Loss)
+    manifests = [part.manifest for part in parts]
+    manifest = StageManifest(
+        stage=stage.name,
+        key=asked.made_by.key,
+        inputs=asked.inputs,
+        outputs=into.digests(),
+        counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
+        seconds=round(sum(m.seconds for m in manifests), 2),
+        core_s=round(sum(m.core_s for m in manifests), 2),
+        gpu_s=round(sum(m.gpu_s for m in manifests), 2),
+        made_by=manifests[0].made_by,
+    )
+    check(stage.gives, into, manifest)
+    if asked.entered not in (None, manifest.counts[0].entered):
+        raise ConservationError(f"{stage.name}: the parts hold {manifest.counts[0].entered} of {asked.entered}")
+    manifest.write(into.path / MANIFEST)
+    return manifest
+
+
+def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
+    return read_records(part.directory.path / name, kind) if name in part.manifest.outputs else iter(())
+
+
+def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[Loss]]:
+    """Records as they are, but for modules that several parts mined: one stays, as it would if all were mined at once.
+    Copies have one id, and so one shard."""
+    if stage.name != "mine":
+        return list(records), []
+    by_id: dict[str, list[Any]] = {}
+    for record in records:
+        by_id.setdefault(record.id, []).append(Kept(record))
+    outcomes = [outcome for copies in by_id.values() for outcome in keep_one(copies)]
+    kept = [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
+    return kept, [Loss.of(stage.name, outcome) for outcome in outcomes if isinstance(outcome, Dropped)]
+
+
+def _sum(lines: Sequence[StageCounts], stage: Stage, again: Sequence[Loss]) -> StageCounts:
+    """One line of the funnel, of all parts; `again` are records that each kept, and all together do not."""
+    dropped = sum((Counter(line.dropped) for line in lines), Counter[str]())
+    errored = sum((Counter(line.errored) for line in lines), Counter[str]())
+    entered, kept = sum(line.entered for line in lines), sum(line.kept for line in lines)
+    if lines[0].stage == stage.name:
+        kept -= len(again)
+        dropped.update(loss.reason for loss in again)
+    lost, failed = (dict(sorted(codes.items())) for codes in (dropped, errored))
+    return replace(lines[0], entered=entered, kept=kept, dropped=lost, errored=failed)

@@ -1,0 +1,84 @@
+"""What a run may be told to do otherwise: the thresholds of decontamination and the caps on what rows share.
+
+    [decontaminate]
+    ngrams_13 = 0.5
+
+    [caps]
+    cluster = 20
+
+`docs/settings.md` has all of them. A run remembers what it was given, and its dataset says so.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kernelquarry.filters.balance import CAPS, Caps
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
+
+NAME = "settings.json"  # in the run directory
+S = TypeVar("S", Caps, Thresholds)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    decontaminate: Thresholds = DEFAULT
+    caps: Caps = CAPS
+
+
+def read_settings(path: Path) -> Settings:
+    """Of a TOML file. Raises: UserError: it is none, or names what there is not."""
+    try:
+        return from_plain(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: give the settings as a TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: no TOML ({error})") from None
+
+
+def from_plain(given: Mapping[str, Any], place: str) -> Settings:
+    """Raises: UserError: a name is not known, or a value is not a number of its kind."""
+    if unknown := given.keys() - Settings.__slots__:
+        raise UserError(f"{place}: no section is called {min(unknown)}: there are {', '.join(Settings.__slots__)}")
+    return Settings(
+        _section(Thresholds, given, "decontaminate", place),
+        _section(Caps, given, "caps", place),
+    )
+
+
+def remember(root: Path, settings: Settings) -> None:
+    """Keep them in the run directory."""
+    with replace_file(root / NAME) as stream:
+        stream.write(json.dumps(asdict(settings), indent=1).encode())
+
+
+def remembered(root: Path) -> Settings:
+    """Those that the run was given, else the defaults. Raises: UserError: the file is damaged."""
+    path = root / NAME
+    if not path.exists():
+        return Settings()
+    try:
+        return from_plain(json.loads(read_bytes(path)), str(path))
+    except ValueError:
+        raise UserError(f"{path} is damaged: delete it, and give --settings again if there were any") from None
+
+
+def _section(kind: type[S], given: Mapping[str, Any], name: str, place: str) -> S:
+    values = given.get(name, {})
+    if not isinstance(values, Mapping):
+        raise UserError(f"{place}: {name} is no section: write [{name}] above its values")
+    defaults = kind()
+    for key, value in values.items():
+        if key not in {field.name for field in fields(kind)}:
+            raise UserError(f"{place}: [{name}] has no {key}: it has {', '.join(f.name for f in fields(kind))}")
+        whole = isinstance(getattr(defaults, key), int)
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
+            raise UserError(f"{place}: {key} in [{name}] must be a {'whole ' if whole else ''}number of at least 0")
+    return kind(**values)

@@ -1,0 +1,3 @@
+"""What the transforms of all stages use: concurrency, the result store, fingerprints, counts. Imported by `transforms`
+and above.
+"""

@@ -1,0 +1,66 @@
+"""Results of expensive work, by content: what was paid for once is never paid for again.
+
+A result's key is made of the stage's name, a fingerprint of the code and versions that decide it, and
+the whole record that it was made from. Entries are written whole or not at all, so a killed run leaves
+no half result, and several runs may share one store, on this disk or in an object store, at the same time: who
+writes a key writes the same result. A stage's `Errored` is not kept: it is our fault and is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, to_plain, write_entry
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A directory of one-record shards: `<stage>/<aa>/<key>.kept.parquet` or `.lost.parquet`.
+
+    `directory` may be of any file system that `schema.files.place` knows.
+    """
+
+    directory: Path
+
+    def get(self, stage: str, key: str, kind: type[Any]) -> Outcome[Any] | None:
+        """The outcome stored under `key`, or None. A damaged entry is a miss: its stage makes it anew."""
+        for suffix, cls in ((".kept.parquet", kind), (".lost.parquet", Loss)):
+            path = self._path(stage, key, suffix)
+            try:
+                (record,) = read_records(path, cls)
+            except FileNotFoundError:
+                continue
+            except (SchemaError, ValueError) as error:
+                log.warning("%s: damaged store entry, doing its work again (%s)", path, error)
+                continue
+            return record.outcome if cls is Loss else Kept(record)
+        return None
+
+    def holds(self, stage: str, key: str) -> bool:
+        """Whether there is an entry, whole or not."""
+        return any(self._path(stage, key, end).exists() for end in (".kept.parquet", ".lost.parquet"))
+
+    def put(self, stage: str, key: str, outcome: Outcome[Any]) -> None:
+        match outcome:
+            case Kept(record):
+                write_entry(self._path(stage, key, ".kept.parquet"), record)
+            case Errored():
+                pass
+            case dropped:
+                write_entry(self._path(stage, key, ".lost.parquet"), Loss.of(stage, dropped))
+
+    def _path(self, stage: str, key: str, suffix: str) -> Path:
+        return self.directory / stage / key[:2] / (key + suffix)
+
+
+def result_key(fingerprint: str, record: Any) -> str:
+    """Covers all of the record: a module with other workloads is another piece of work."""
+    return sha256(canonical([fingerprint, type(record).__name__, to_plain(record)]))

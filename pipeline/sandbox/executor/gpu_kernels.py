@@ -1,0 +1,47 @@
+"""The GPU of an executor: a program's kernels, by their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from kernelquarry.pipeline.sandbox.cuda import Argument, Cuda, Fault, Function, turn
+
+from .program import Kernel
+
+
+class Gpu(Cuda):
+    """A `replay.Device`. Only this process's own code decides what is launched on it, and with what."""
+
+    def __init__(self, ordinal: int) -> None:
+        """From now on the only GPU that torch sees; `ordinal` is the driver's. Raises RuntimeError: it is not there."""
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
+        super().__init__(torch.device("cuda", 0))
+        self._ordinal = ordinal
+        self._functions: dict[Kernel, Function] = {}
+
+    def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
+        """See `replay.Device`."""
+        for function in self._functions.values():
+            self.unload(function)
+        self._functions = {}
+        for kernel in kernels:
+            binary = bytes(binaries[kernel.sha256].numpy()) if kernel.sha256 in binaries else b""
+            if hashlib.sha256(binary).hexdigest() != kernel.sha256:
+                raise Fault(f"{kernel.name} has no binary")
+            function = self.load_binary(binary, kernel.name, kernel.warps, kernel.shared, kernel.scratch)
+            self._functions[kernel] = function
+
+    def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:
+        """See `replay.Device`."""
+        return partial(self.launch, self.pack(self._functions[kernel], grid, arguments))
+
+    def turn(self) -> AbstractContextManager[None]:
+        """See `replay.Device`."""
+        return turn(self._ordinal)

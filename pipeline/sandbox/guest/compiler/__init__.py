@@ -1,0 +1,1 @@
+"""Compiling and tracing a candidate's kernels on a machine without a GPU."""

@@ -1,0 +1,274 @@
+"""Kernel launches of a candidate on a CPU: every one is recorded, and runs on the batched interpreter.
+
+`install()` turns the process's Triton (imported under `TRITON_INTERPRET=1`) into that, for good: a
+guest runs one candidate and ends.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter
+from triton.runtime.interpreter import InterpretedFunction, TensorHandle
+from triton.runtime.jit import JITFunction, KernelParam, mangle_type
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from ..candidate import fake_cuda
+from ..candidate.launch_log import Launched, bind, session, sizes
+from ..compiler import autotune
+from . import libdevice, reductions, type_cache
+from .batched_builder import Array, BatchedBuilder, Divergent, encode, uniform
+
+FIRST_PROGRAMS = 8  # that run together before the size of their blocks is known
+PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keeps the arrays in the cache
+
+
+builder = BatchedBuilder()
+_divergent: set[Any] = set()  # kernels whose programs were seen to part
+_largest: dict[Any, int] = {}  # elements of the largest block of a kernel's program
+
+
+def install() -> None:
+    semantic = TritonSemantic(builder)
+    interpreter.interpreter_builder, interpreter.interpreter_semantic = builder, semantic
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    for owner in (tl, tl.core, tl.tensor):
+        owner.reduce, owner.associative_scan = reductions.reduce, reductions.associative_scan
+    tl.tensor.__index__ = lambda self: int(uniform(self.handle.data))
+    tl.tensor.__bool__ = lambda self: True if self.type.is_block() else bool(uniform(self.handle.data))
+    tl.tensor.T = property(lambda self: tl.trans(self))
+    # What an operator makes of a constant of the file and a value of the kernel is no constant.
+    tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
+    interpreter.FunctionRewriter.ast_transformer = _Rewriter()
+    # The rewriter's names for them: Triton copies its own globals into a kernel's.
+    interpreter._logical, interpreter._counted, interpreter._extreme = _logical, _counted, _extreme
+    TensorHandle.set_attr = _promised
+    InterpretedFunction.run = _run
+    # A kernel in a list is printed, and its class asked for its name, where nobody knows it for a kernel.
+    InterpretedFunction.__repr__ = lambda self: f"JITFunction({self.fn.__module__}:{self.fn.__qualname__})"
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(InterpretedFunction, name, getattr(JITFunction, name))
+    InterpretedFunction.__call__ = lambda self, *args, **kwargs: self.rewrite()(*args, **kwargs)
+    autotune.install(session.unseen)
+    libdevice.install(semantic)
+    type_cache.install()
+    _scalar(0)  # its first call imports much of Triton
+
+
+class _Rewriter(interpreter.ASTTransformer):
+    """Triton's own rewriting; `and`, `or`, `not`, `min` and `max` on blocks, which Python would decide by truth value;
+    loops that count with a GPU's integers, which have an end and are divided towards zero; and assertions, which are
+    not compiled."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.Pass()
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
+            return ast.Call(ast.Name("_extreme", ast.Load()), [node.func, *node.args], node.keywords)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        function = node.iter.func if isinstance(node.iter, ast.Call) else None
+        if getattr(function, "attr", getattr(function, "id", "")) == "range":
+            node.iter = ast.Call(ast.Name("_counted", ast.Load()), [node.iter], [])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        return super().visit_Assign(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        parts = [ast.Lambda(_NO_ARGUMENTS, value) for value in node.values]
+        return _call("and" if isinstance(node.op, ast.And) else "or", parts)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return _call("not", [ast.Lambda(_NO_ARGUMENTS, node.operand)]) if isinstance(node.op, ast.Not) else node
+
+
+_NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _promised(value: TensorHandle, name: str, numbers: Sequence[int]) -> None:
+    """What the compiler is told of a number must be true. Of a block it means its runs, as the compiler finds them, and
+    of an address the caller's memory: neither is looked at."""
+    if name != "tt.divisibility" or value.data.ndim > 1 or value.dtype.is_ptr():
+        return
+    if (value.data % numbers[0]).any():
+        raise ValueError(f"a number is said to be a multiple of {numbers[0]}, and is not")
+
+
+def _call(operator: str, parts: list[ast.Lambda]) -> ast.Call:
+    return ast.Call(ast.Name("_logical", ast.Load()), [ast.Constant(operator), *parts], [])
+
+
+def _counted(numbers: Iterable[int]) -> Iterator[Any]:
+    for number in numbers:
+        yield _argument(number)
+
+
+def _extreme(function: Any, *values: Any, **options: Any) -> Any:
+    if function not in (min, max) or not any(isinstance(value, tl.tensor) for value in values):
+        return function(*values, **options)
+    return functools.reduce(tl.minimum if function is min else tl.maximum, values)
+
+
+def _logical(operator: str, *parts: Any) -> Any:
+    value = parts[0]()
+    if operator == "not":
+        return interpreter.interpreter_semantic.not_(value) if isinstance(value, tl.tensor) else not value
+    for part in parts[1:]:
+        if not isinstance(value, tl.tensor) and bool(value) == (operator == "or"):
+            return value  # Python's short circuit
+        other = part()
+        if isinstance(value, tl.tensor) or isinstance(other, tl.tensor):
+            semantic = interpreter.interpreter_semantic
+            left, right = semantic.to_tensor(value), semantic.to_tensor(other)
+            value = semantic.logical_and(left, right) if operator == "and" else semantic.logical_or(left, right)
+        else:
+            value = other
+    return value
+
+
+def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Launched:
+    """What `kernel[grid](...)` calls: runs every program, records the launch."""
+    if warmup:
+        return Launched()
+    try:
+        bound = bind(self.fn, args, options)
+        shape = sizes(grid, bound)
+        for hook in self.pre_run_hooks:
+            hook(*args, **options)
+        if not session.skip:
+            _execute(self, bound, shape)
+    except Exception as error:
+        session.failed.append(f"{self.__name__}: {type(error).__name__}: {error}")
+        raise
+    session.launches.append((self.__name__, shape))
+    session.tell(self.__name__, shape, bound, options)
+    return Launched()
+
+
+def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int, ...]) -> None:
+    constant, types = _declared(kernel.fn)
+    given = kernel.kwargs.get("do_not_specialize") or ()
+    general = {
+        *kernel.fn.__annotations__,
+        *(kernel.arg_names[item] if isinstance(item, int) else item for item in given),
+    }
+    arguments = {
+        name: value if name in constant else _argument(value, name not in general, types.get(name, ""))
+        for name, value in bound.items()
+    }
+    fake_cuda.check_reachable(bound.values())
+    builder.memory.allow(fake_cuda.tensors_of(bound.values()))
+    builder.begin()
+    builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
+    programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
+    programs = programs.reshape(-1, 3)[:: -1 if session.reverse else 1]
+    function = kernel.rewrite()
+    with np.errstate(all="ignore"):
+        if kernel.fn in _divergent or len(programs) == 1:
+            _one_by_one(function, arguments, programs)
+            return
+        before = builder.memory.snapshot()
+        try:
+            _together(kernel.fn, function, arguments, programs)
+        except Divergent:
+            _divergent.add(kernel.fn)
+            builder.memory.restore(before)
+            builder.begin()
+            _one_by_one(function, arguments, programs)
+
+
+def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
+    """As many programs at once as fit a pass; few first, the first time, to see how large the blocks are.
+
+    Programs of one pass run in step, which hides that one relies on another. In reverse order there are at least
+    three passes, of which a later one undoes what an earlier one needed.
+    """
+    start = 0
+    if kernel not in _largest:
+        builder.largest, builder.programs, start = 1, programs[:FIRST_PROGRAMS], FIRST_PROGRAMS
+        function(**arguments)
+        _largest[kernel] = builder.largest
+    step = max(1, PASS_ELEMENTS // _largest[kernel])
+    if session.reverse:
+        step = min(step, max(1, len(programs) // 3))
+    for first in range(start, len(programs), step):
+        builder.programs = programs[first : first + step]
+        function(**arguments)
+
+
+def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> None:
+    for index in range(len(programs)):
+        builder.programs = programs[index : index + 1]
+        function(**arguments)
+
+
+@functools.cache
+def _declared(function: Any) -> tuple[set[str], dict[str, str]]:
+    """The parameters that Triton takes for constants by their annotations, and the types that others say they have."""
+    named = inspect.signature(function).parameters.values()
+    parameters = [KernelParam(number, each, False, False) for number, each in enumerate(named)]
+    types = {each.name: each.annotation_type for each in parameters if each.annotation_type}
+    return {each.name for each in parameters if each.is_constexpr}, types
+
+
+def _argument(value: Any, specialized: bool = False, declared: str = "") -> Any:
+    """A launch's argument as the kernel sees it: pointers and numbers become values, the rest stays.
+
+    So does a 1, for which Triton compiles a kernel of its own: there it is a constant, and no value. `declared` is the
+    type that it is passed as, whatever it has.
+    """
+    if isinstance(value, tuple):
+        items = tuple(_argument(item, specialized) for item in value)
+        return type(value)(*items) if hasattr(value, "_fields") else items
+    if specialized and type(value) is int and value == 1:
+        return value
+    if isinstance(value, TensorDescriptor):
+        return _descriptor(value)
+    if isinstance(value, torch.Tensor):
+        data: Array = np.array([value.data_ptr()], dtype=np.uint64)
+    elif isinstance(value, bool):
+        data = np.array([value])
+    elif isinstance(value, int):
+        data = np.array([value], dtype=interpreter._get_np_dtype(_scalar(value)))
+    elif isinstance(value, float):
+        data = np.array([value], dtype=np.float32)
+    else:
+        return value
+    if declared:
+        dtype = tl.str_to_ty(declared, None)
+        data = data if isinstance(value, torch.Tensor) else encode(data, dtype)
+    else:
+        dtype = _scalar(value)
+    return tl.tensor(TensorHandle(data, dtype), dtype)
+
+
+def _descriptor(value: TensorDescriptor) -> tl.tensor_descriptor:
+    """A descriptor that the host made, as the kernel would make it; its last stride is 1."""
+    return interpreter.interpreter_semantic.make_tensor_descriptor(
+        base=_argument(value.base),
+        shape=[_argument(size) for size in value.shape],
+        strides=[*(_argument(stride) for stride in value.strides[:-1]), tl.constexpr(1)],
+        block_shape=[tl.constexpr(size) for size in value.block_shape],
+        padding_option=value.padding,
+    )
+
+
+def _scalar(value: Any) -> tl.dtype:
+    return tl.str_to_ty("i1" if isinstance(value, bool) else mangle_type(value), None)

@@ -1,0 +1,103 @@
+"""Guest: functions of a file, called by a test that is not theirs, their kernels interpreted.
+
+A test draws its inputs between its calls, so that a function that draws random numbers of its own would change what the
+next one is given. Here each call has random numbers of its own, and the test's go on as if it had drawn none.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..candidate import fake_cuda
+from ..candidate.launch_log import session
+from ..lib.load_source import load_source
+from ..lib.pytree import flatten
+from .interpret import warm as warm
+
+_SEED = 42
+_WARMING = 3
+_TIMED = 20  # runs of the test, of which the median counts
+
+
+def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """See `call`."""
+    torch.set_num_threads(1)
+    with fake_cuda.pretend():
+        return call(request)
+
+
+def call(request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Run each `test_*` of the source `test` on the functions of the source `code`.
+
+    `draws` tells one way to seed what the functions draw from another; with `timed` the tests are timed.
+
+    Replies with the `results` as a tree, its tensors beside it; the number of `launches`; and the `seconds` of a run, 0
+    if it was not timed.
+    """
+    functions = vars(load_source(request["code"], "candidate"))
+    test = vars(load_source("", "test_of_candidate"))
+    count = [0]
+    for name, value in functions.items():
+        own = inspect.isfunction(value) and value.__module__ == "candidate"
+        test[name] = _apart(value, count, request["draws"]) if own else value
+    exec(compile(request["test"], "<test>", "exec", dont_inherit=True), test)
+    tests = [value for name, value in list(test.items()) if name.startswith("test_") and inspect.isfunction(value)]
+
+    def once() -> list[Any]:
+        count[0] = 0
+        torch.manual_seed(_SEED)
+        return [each() for each in tests]
+
+    found: list[Tensor] = []
+    tree = flatten(_plain(once()), found)
+    launches = len(session.launches)
+    seconds = _median(once) if request["timed"] else 0.0
+    return {"results": tree, "launches": launches, "seconds": seconds}, {
+        str(place): value for place, value in enumerate(found)
+    }
+
+
+def _apart(function: Callable[..., Any], count: list[int], draws: int) -> Callable[..., Any]:
+    """`function` with random numbers of its own."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        count[0] += 1
+        with torch.random.fork_rng([0] if torch.cuda.is_initialized() else []):
+            torch.manual_seed(1000 * draws + count[0])
+            return function(*args, **kwargs)
+
+    return called
+
+
+def _plain(value: Any) -> Any:
+    """What can be told to the host: tensors as they are in memory, and of other things their kind."""
+    if isinstance(value, Tensor):
+        value = value.detach().cpu()
+        value = value.to_dense() if value.layout is not torch.strided else value
+        return torch.view_as_real(value).contiguous() if value.is_complex() else value.contiguous()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return torch.tensor(value) if isinstance(value, float) else type(value).__name__
+
+
+def _median(once: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(_WARMING + _TIMED):
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        once()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begun)
+    return sorted(times[_WARMING:])[_TIMED // 2]

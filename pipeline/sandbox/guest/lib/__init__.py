@@ -1,0 +1,1 @@
+"""Helpers that several kinds of guests share. Imports no other room of `guest`."""

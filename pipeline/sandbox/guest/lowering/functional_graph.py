@@ -1,0 +1,386 @@
+"""A module's forward as a functional graph of aten operators, its state bound to graph inputs by name.
+
+The trace runs on fake CPU tensors, so that it is what eager does on the CPU, and is moved to the GPU
+afterwards: a module that makes a tensor in `forward` without naming a device traces as one that does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch import Tensor, nn
+from torch._dispatch.python import enable_python_dispatcher
+from torch._dynamo.source import ConstantSource
+from torch._functorch._aot_autograd.functional_utils import from_fun, to_fun
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.functional_tensor import FunctionalTensorMode
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, free_unbacked_symbols
+from torch.fx.traceback import preserve_node_meta
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_map
+
+from ..lib.pytree import fill, flatten
+from .attention import fused_attention
+from .call_effects import attributes_kept, no_inference_mode, untold_errors
+from .decompositions import PlainFunctions, decompositions, pools_of_any_size
+from .joint import Joint, prepare
+from .origins import Expressions
+from .refusal import Refused
+from .size_guards import conditions
+from .sizes import symbolic_roots
+from .tensor_values import values_unknown
+
+aten = torch.ops.aten
+
+_INLINED = 8  # elements of a constant that Inductor writes into a kernel
+_LITERAL = 128  # elements of one that can be read in a source
+_ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg, aten._linalg_check_errors.default)
+_ITEM = aten._local_scalar_dense.default
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A tensor that the module holds, `source` is "parameter", "buffer" or "constant", or a "literal" of `forward`."""
+
+    source: str
+    name: str  # path from the module, "proj.weight", "anchors[0]"; of a literal its dtype and numbers, as JSON
+    tensor: Tensor
+    trainable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    graph: GraphModule
+    inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state first, literals, then tensors of the call
+    outputs: Any  # tree of forward's result, see `trees.flatten`
+    shape_env: ShapeEnv
+    symbols: dict[sympy.Symbol, tuple[int, int]]  # tensor of the call and its dimension
+    joint: Joint | None  # of a graph with the gradients
+    literals: list[State]
+
+    def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
+        """Whether all that was assumed of the symbolic sizes is true of `shapes`; `sizes` are computed from them."""
+        values = {symbol: shapes[tensor][dim] for symbol, (tensor, dim) in self.symbols.items()}
+        if any(value < 2 for value in values.values()):  # symbols stand for sizes of 2 and more
+            return False
+        return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
+
+    def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
+        """What was assumed of the symbolic sizes and matters, see `guards.conditions`; it holds for `calls`."""
+        return conditions(self.shape_env, self.symbols, sizes, calls)
+
+    def forget(self, sizes: Mapping[sympy.Symbol, sympy.Expr]) -> None:
+        """Drop the names of computed `sizes`, which mean others in another source, and what was assumed of them."""
+        self.shape_env.guards = [g for g in self.shape_env.guards if not sizes.keys() & g.expr.free_symbols]
+        for symbol in sizes:
+            self.shape_env.var_to_range.pop(symbol, None)
+
+
+def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
+    """Tensors in plain attributes, as (path, container, key): `container[key]` is the tensor."""
+
+    def inside(path: str, value: Any) -> Iterator[tuple[str, Any, Any]]:
+        items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+        for key, item in items:
+            if type(item) in (Tensor, nn.Parameter):
+                yield f"{path}[{key!r}]", value, key
+            else:
+                yield from inside(f"{path}[{key!r}]", item)
+
+    for prefix, child in module.named_modules():
+        for name, value in vars(child).items():
+            path = f"{prefix}.{name}" if prefix else name
+            if type(value) is Tensor:
+                yield path, vars(child), name
+            elif not name.startswith("_"):
+                yield from inside(path, value)
+
+
+def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
+    """Those of `_held` that are no parameters."""
+    return (held for held in _held(module) if type(held[1][held[2]]) is Tensor)
+
+
+def _slots(module: nn.Module) -> list[tuple[str, MutableMapping | MutableSequence, Any]]:
+    """Where `forward` may find state that is not under its name: constants, and parameters that a list has, too. Each
+    with the name of the state."""
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    found = ((path, container, key, container[key]) for path, container, key in _held(module))
+    return [
+        (names.get(id(value), path), container, key)
+        for path, container, key, value in found
+        if type(value) is Tensor or id(value) in names
+    ]
+
+
+def state_of(module: nn.Module) -> list[State]:
+    """Every tensor that `forward` can reach from the module; tied ones once, under their first name."""
+    return [
+        *(State("parameter", name, value.detach(), value.requires_grad) for name, value in module.named_parameters()),
+        *(State("buffer", name, value) for name, value in module.named_buffers()),
+        *(State("constant", path, container[key].detach()) for path, container, key in constants(module)),
+    ]
+
+
+@contextlib.contextmanager
+def _replaced(module: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
+    slots = [(container, key, container[key], values[name]) for name, container, key in _slots(module)]
+    for container, key, _, value in slots:
+        container[key] = value
+    try:
+        yield
+    finally:
+        for container, key, original, _ in slots:
+            container[key] = original
+
+
+def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] | None:
+    """For each input tensor, which dimensions differ between the workloads; None if more than sizes differs."""
+    first = workloads[0]
+    for other in workloads[1:]:
+        same = all(other[key] == first[key] for key in ("args", "kwargs")) and [
+            (len(spec["shape"]), spec["dtype"]) for spec in other["tensors"]
+        ] == [(len(spec["shape"]), spec["dtype"]) for spec in first["tensors"]]
+        if not same:
+            return None
+    shapes = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
+    return [[len(set(sizes)) > 1 for sizes in zip(*ranks, strict=True)] for ranks in zip(*shapes, strict=True)]
+
+
+def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbolic: Sequence[bool]) -> Tensor:
+    sizes: list[Any] = []
+    for dim, (size, free) in enumerate(zip(spec["shape"], symbolic, strict=True)):
+        if free and size < 2:
+            raise Refused("GRAPH_BREAK", "a size is 1 in one workload and more in another")  # no symbol stands for both
+        if free:
+            source = ConstantSource(f"input{index}_{dim}")
+            symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
+            sizes.append(shape_env.create_symintnode(symbol, hint=size, source=source))
+        else:
+            sizes.append(size)
+    return torch.empty(sizes, dtype=getattr(torch, spec["dtype"]))
+
+
+def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
+    sizes: list[tuple[Any, int, int]] = [
+        (size, index, dim) for index, tensor in enumerate(inputs) for dim, size in enumerate(tensor.shape)
+    ]
+    return {
+        size.node.expr: (index, dim)
+        for size, index, dim in sizes
+        if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol)
+    }
+
+
+def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list[Tensor]]:
+    """`function` without in-place operators; what it did to its arguments becomes a `copy_` at the end."""
+
+    def functional(*args: Tensor) -> list[Tensor]:
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)):
+            with FunctionalTensorMode():
+                wrapped = [to_fun(arg) for arg in args]
+                given = {id(wrapper): arg for arg, wrapper in zip(args, wrapped, strict=True)}
+                # A result that is an argument stays that argument, changed or not.
+                outputs: list[Any] = [
+                    given.get(id(output), from_fun(output)) if isinstance(output, Tensor) else output  # or a size
+                    for output in function(*wrapped)
+                ]
+            for arg, wrapper in zip(args, wrapped, strict=True):
+                torch._sync(wrapper)  # type: ignore[attr-defined]
+                final: Any = from_fun(wrapper)
+                if final is not arg:
+                    arg.copy_(final)
+        return outputs
+
+    return functional
+
+
+def trace(
+    module: nn.Module,
+    state: Sequence[State],
+    workload: Mapping[str, Any],
+    symbolic: Sequence[Sequence[bool]] | None,
+    training: bool = False,
+) -> Trace:
+    """Traces one call of `module`, which is in eval mode; `symbolic` says which sizes of its inputs are symbols.
+
+    With `training`, the graph has the gradients too, see `joint`.
+
+    Raises:
+        Refused: the graph draws random numbers, changes state, depends on values, or cannot be traced.
+    """
+    tensors, args, kwargs = workload["tensors"], workload["args"], workload["kwargs"]
+    symbolic = symbolic or [[False] * len(spec["shape"]) for spec in tensors]
+    shape_env = ShapeEnv(duck_shape=False)
+    mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
+    mode.cache_enabled = False  # few calls of a module are alike, and what is kept of each takes a tenth of the time
+    tree: Any = None
+
+    def call(*flat: Tensor) -> list[Tensor]:
+        nonlocal tree
+        held = dict(zip((s.name for s in state), flat, strict=False))
+        inputs = flat[len(state) :]
+        with _replaced(module, held):
+            named = {s.name: held[s.name] for s in state if s.source != "constant"}
+            result = torch.func.functional_call(
+                module, named, tuple(fill(json.loads(args), inputs)), fill(json.loads(kwargs), inputs)
+            )
+        outputs: list[Tensor] = []
+        try:
+            tree = flatten(result, outputs)
+        except TypeError as error:
+            raise Refused("GRAPH_BREAK", f"forward returns {error}") from error
+        return outputs
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mode)
+        stack.enter_context(enable_python_dispatcher())
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
+        stack.enter_context(torch.backends.nnpack.flags(enabled=False))  # chosen by the size of the kernel
+        stack.enter_context(preserve_node_meta())
+        stack.enter_context(Expressions(module))
+        stack.enter_context(PlainFunctions())
+        stack.enter_context(values_unknown(module))
+        stack.enter_context(attributes_kept(module))
+        stack.enter_context(untold_errors())
+        stack.enter_context(no_inference_mode())
+        stack.enter_context(symbolic_roots())
+        stack.enter_context(pools_of_any_size())
+        if not training:
+            stack.enter_context(fused_attention())
+        fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
+        fake += [
+            _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
+        ]
+        symbols = _symbols(fake[len(state) :])
+        try:
+            joint, function, gradients = None, call, list[Tensor]()
+            if training:
+                needs = [s.trainable for s in state] + [value.is_floating_point() for value in fake[len(state) :]]
+                joint, function, gradients = prepare(call, fake, needs)
+            fake += gradients
+            graph = make_fx(_functionalized(function), decomposition_table=decompositions())(*fake)
+        except Refused:
+            raise
+        except Exception as error:
+            raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
+    _without_assertions(graph)
+    _check(graph, state)
+    literals = _inline_constants(graph, mode, 0 if training else _LITERAL)
+    fake[len(state) : len(state)] = _given_literals(graph, literals, mode, len(state))
+    _to_gpu(graph, fake)
+    return Trace(graph, fake, tree, shape_env, symbols, joint, literals)
+
+
+def _without_assertions(graph: GraphModule) -> None:
+    """What torch asserts of values, as of the indices of `one_hot`, would be kernels that give nothing, and so would
+    numbers that are used as tensors."""
+    asserted = [node for node in graph.graph.nodes if node.target in _ASSERTIONS or _is_unused_number(node)]
+    for node in asserted:
+        graph.graph.erase_node(node)
+    if asserted:
+        graph.graph.eliminate_dead_code()
+
+
+def _is_unused_number(node: Node) -> bool:
+    return node.target is _ITEM and not node.users
+
+
+def _check(graph: GraphModule, state: Sequence[State]) -> None:
+    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for node in graph.graph.nodes:
+        if node.op != "call_function":
+            continue
+        tags = getattr(node.target, "tags", ())
+        if torch.Tag.nondeterministic_seeded in tags:
+            raise Refused("RANDOM_OP", str(node.target))
+        if torch.Tag.data_dependent_output in tags or free_unbacked_symbols(node.meta.get("val")):
+            raise Refused("GRAPH_BREAK", f"{node.target} depends on values")
+        if node.target is aten.copy_.default and node.args[0] in placeholders[: len(state)]:
+            raise Refused("STATEFUL", state[placeholders.index(node.args[0])].name)
+
+
+def _inline_constants(graph: GraphModule, mode: FakeTensorMode, most: int) -> list[State]:
+    """Numbers that `forward` made a tensor of become operators, or what the graph is given if they are more.
+
+    Raises:
+        Refused: they are more than `most`, or cannot be written as JSON.
+    """
+    literals = []
+    for node in graph.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        value = getattr(graph, node.target)
+        is_one = value.numel() == 1 or (value.numel() > 0 and bool((value == value.flatten()[0]).all()))
+        if not (is_one or 1 <= value.numel() <= _INLINED):
+            literals.append(_literal(value, most))
+            continue
+        shape, options = list(value.shape), {"dtype": value.dtype, "device": torch.device("cpu")}
+        with graph.graph.inserting_before(node):
+            if is_one:
+                made = graph.graph.call_function(aten.full.default, (shape, value.flatten()[0].item()), options)
+            else:
+                listed = graph.graph.call_function(torch.tensor, (value.flatten().tolist(),), options)
+                made = graph.graph.call_function(aten.view.default, (listed, shape))
+                listed.meta["val"] = mode.from_tensor(value.flatten(), static_shapes=True)
+        made.meta["val"] = mode.from_tensor(value, static_shapes=True)
+        node.replace_all_uses_with(made)
+        graph.graph.erase_node(node)
+    return literals
+
+
+def _literal(value: Tensor, most: int) -> State:
+    is_plain = value.is_contiguous() and not value.is_complex() and bool(value.isfinite().all())
+    if not (is_plain and 1 <= value.numel() <= most):
+        raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+    numbers = value
+    if value.is_floating_point():  # the shortest decimals that are these numbers: 0.299 is longer as a float64
+        known = value if value.dtype == torch.float64 else value.to(torch.float32)
+        shortest = [float(str(number)) for number in known.flatten().numpy()]
+        numbers = torch.tensor(shortest, dtype=torch.float64).view(value.shape)
+    return State("literal", json.dumps({"dtype": str(value.dtype), "numbers": numbers.tolist()}), value)
+
+
+def _given_literals(graph: GraphModule, literals: Sequence[State], mode: FakeTensorMode, at: int) -> list[Tensor]:
+    """Makes what is left of constants in the graph its inputs, from place `at` on, with their fake tensors."""
+    nodes = list(graph.graph.nodes)
+    constants = [node for node in nodes if node.op == "get_attr"]
+    values: list[Tensor] = [mode.from_tensor(literal.tensor, static_shapes=True) for literal in literals]
+    with graph.graph.inserting_before(nodes[at]):
+        given = [graph.graph.placeholder(f"arg{len(nodes) + index}_1") for index in range(len(values))]
+    for node, made, value in zip(constants, given, values, strict=True):
+        made.meta["val"] = value
+        node.replace_all_uses_with(made)
+        graph.graph.erase_node(node)
+    return values
+
+
+def _to_gpu(graph: GraphModule, inputs: Sequence[Tensor]) -> None:
+    """Moves the graph, what is known of its values, and its inputs."""
+    gpu = torch.device("cuda", 0)
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, FakeTensor):
+            value.fake_device = gpu
+        return gpu if isinstance(value, torch.device) else value
+
+    for node in graph.graph.nodes:
+        node.args = torch.fx.node.map_aggregate(node.args, moved)
+        node.kwargs = torch.fx.node.map_aggregate(node.kwargs, moved)
+        tree_map(moved, node.meta.get("val"))
+    tree_map(moved, list(inputs))
+    graph.recompile()
+
+
+def placeholders(graph: GraphModule) -> list[Node]:
+    return [node for node in graph.graph.nodes if node.op == "placeholder"]

@@ -1,0 +1,178 @@
+"""Finds calls of `forward` that run, and other sizes at which the same call runs."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import isqrt
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..lib import pytree
+from .guarded_call import Failure, Unfit, attempt
+from .guess import MAX_ELEMENTS, SIZES, Guess, draw
+from .repairs import NOT_ABOUT_SIZES, repairs
+
+_WORK = 90.0  # calls for one construction
+_WORK_ELEMENTS = 20_000
+_REPAIRS = 24  # of one failure
+_REFUSALS = 3  # guesses that run and are no task
+_ALIKE = 6  # failures with one message, not about sizes, that are repaired
+_SLOW_S = 2.0  # of CPU time, for one call
+_LONG_S = 1.5  # of CPU time, after which a search ends; most take a fiftieth
+# Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
+# of each like failure before; what a failure that got further than any before is worth.
+_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3
+_MORE = (5, 2)  # the second and third workload have, of what no table has a size for
+_SMALLER = (
+    {"H": 6, "W": 10, "T": 4, "L": 12},
+    {"H": 4, "W": 6, "T": 3, "L": 8},
+    {"H": 3, "W": 5, "T": 2, "L": 4},  # for those with a contraction for each step
+)
+
+
+class Caller:
+    """Calls one module under `no_grad`, with tensors drawn from specs."""
+
+    def __init__(self, module: nn.Module, file: str) -> None:
+        self.module, self.file = module, file
+
+    def call(self, guess: Guess) -> tuple[Any, Failure | None]:
+        return self.call_with(guess, draw(guess.specs(), 0))
+
+    def call_with(self, guess: Guess, tensors: Sequence[Tensor]) -> tuple[Any, Failure | None]:
+        """(result, why there is none).
+
+        Raises:
+            Unfit: it took too long.
+        """
+        args = pytree.fill(guess.tree(), tensors)
+        start = time.process_time()
+        with torch.no_grad():
+            result = attempt(lambda: self.module(*args), self.file)
+        took_s = time.process_time() - start
+        if took_s > _SLOW_S:
+            raise Unfit("too_big", f"one forward took {took_s:.1f} s")
+        return result
+
+    def runs(self, guess: Guess) -> bool:
+        return guess.elements <= MAX_ELEMENTS and self.call(guess)[1] is None
+
+
+def search(
+    caller: Caller,
+    starts: Iterable[Guess],
+    optional: Mapping[str, int],
+    accept: Callable[[Guess], Guess],
+    work: float = _WORK,
+) -> Guess | Failure:
+    """Best-first: cheap guesses before long chains of repairs.
+
+    Args:
+        starts: guesses to begin with, best first.
+        optional: name -> index of the parameters that default to None.
+        accept: gives the guess to use in place of one that runs; raises `Unfit` if that is no task.
+        work: how many calls; one with large inputs counts as several.
+
+    Returns:
+        The first guess that is accepted, or the failure that got furthest.
+
+    Raises:
+        Unfit: some guesses run, and none is accepted.
+    """
+    heap = [(_START * i, i, guess) for i, guess in enumerate(starts)]
+    count = len(heap)
+    seen: set[Any] = set()
+    refused: list[Unfit] = []
+    furthest: Failure | None = None
+    alike: Counter[str] = Counter()
+    end = time.process_time() + _LONG_S
+    while heap and work > 0 and len(refused) < _REFUSALS and time.process_time() < end:
+        cost, _, guess = heapq.heappop(heap)
+        guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
+        if guess.key() in seen or guess.elements > MAX_ELEMENTS:
+            continue
+        seen.add(guess.key())
+        work -= 1 + guess.elements / _WORK_ELEMENTS
+        _, failure = caller.call(guess)
+        if failure is None:
+            try:
+                return accept(guess)
+            except Unfit as unfit:
+                refused.append(unfit)
+                continue
+        kind = re.sub(r"\d+", "#", f"{failure.line} {failure}")
+        advanced = furthest is None or failure.line > furthest.line
+        furthest = failure if advanced else furthest
+        alike[kind] += 1
+        if alike[kind] > _ALIKE and failure.kind in NOT_ABOUT_SIZES:
+            continue
+        cost += _REPAIR + _AGAIN * alike[kind] - (_PROGRESS if advanced else 0)
+        for rank, repaired in enumerate(islice(repairs(guess, failure, optional), _REPAIRS)):
+            count += 1
+            heapq.heappush(heap, (cost + _WORSE * rank, count, repaired))
+    if refused:
+        raise refused[0]
+    return furthest or Failure("ValueError", "no guess at the inputs", 0, (), ())
+
+
+def smaller(guess: Guess) -> Iterator[Guess]:
+    """The same call on less and less, as far as its sizes go."""
+    sizes = dict(guess.sizes)
+    for table in _SMALLER:
+        changes = {s: size for s, size in table.items() if s in guess.symbols() and sizes[s] > size}
+        if changes:
+            yield guess.resized(changes)
+
+
+def variations(caller: Caller, guess: Guess) -> list[Guess]:
+    """The same call at other sizes: each symbol takes the next table's size, or one near it, if that runs."""
+    varied: list[Guess] = []
+    fixed: set[str] = set()
+    for number, table in enumerate(SIZES[1:]):
+        sizes = {s: size for s, size in guess.sizes if s in guess.symbols() and s not in fixed}
+        wanted = {s: table.get(s, size + _MORE[number] if size > 1 else size) for s, size in sizes.items()}
+        candidate = guess.resized(wanted)
+        if wanted and not caller.runs(candidate):
+            candidate = _one_by_one(caller, guess, wanted, fixed, [dict(g.sizes) for g in varied])
+        if candidate.specs() not in [g.specs() for g in (guess, *varied)]:
+            varied.append(candidate)
+    return varied
+
+
+def _one_by_one(
+    caller: Caller, guess: Guess, wanted: Mapping[str, int], fixed: set[str], before: Sequence[Mapping[str, int]]
+) -> Guess:
+    """Each symbol at the first size near the one wanted at which the call runs; `fixed` gains those with none."""
+    current = guess
+    for symbol, size in wanted.items():
+        now = dict(guess.sizes)[symbol]
+        taken = {now, *(sizes[symbol] for sizes in before)}
+        near = [size, 2 * now, 3 * now]
+        if symbol[0] not in "BC":  # a batch is mostly free, channels are mostly fixed
+            near[1:1] = [_up(size, 2), _up(size, 4), _up(size, 8), now - 1, now - 2, now + now // 2, *_squares(now)]
+        for other in dict.fromkeys(n for n in near if n > 0 and n not in taken):
+            changed = current.resized({symbol: other})
+            if caller.runs(changed):
+                current = changed
+                break
+        else:
+            fixed.add(symbol)
+    return current
+
+
+def _squares(size: int) -> list[int]:
+    """Those after the square that a size is, or is one more than: the tokens of a square, with one for the class."""
+    root = isqrt(size)
+    more = size - root * root
+    return [(root + step) ** 2 + more for step in (1, 2)] if more < 2 else []
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple

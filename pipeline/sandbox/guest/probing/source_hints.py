@@ -1,0 +1,175 @@
+"""What the text of a module says about its parameters, read from the syntax tree; nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from .parameter_usage import Finder, Usage
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_DEPTH = 8  # calls through which a parameter is followed
+_AXIS = re.compile(r"\([^)]*\)|[A-Za-z_]\w*|\d+")
+
+
+class Source:
+    """The functions and classes of one file, by name."""
+
+    def __init__(self, code: str) -> None:
+        tree = ast.parse(code)
+        self._lines = code.splitlines()
+        nodes = list(ast.walk(tree))
+        self.classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+        self.functions = {node.name: node for node in tree.body if isinstance(node, Function)}
+        self._usages: dict[tuple[int, str], Usage] = {}
+        self._mentioned: dict[int, frozenset[str]] = {}
+        self.examples = _examples([node for node in nodes if isinstance(node, Function)])
+
+    def method(self, class_name: str, name: str) -> Function | None:
+        """The method as the class or its first base in this file defines it."""
+        seen: set[str] = set()
+        queue = [class_name]
+        while queue:
+            current = queue.pop(0)
+            if current in seen or current not in self.classes:
+                continue
+            seen.add(current)
+            node = self.classes[current]
+            for item in node.body:
+                if isinstance(item, Function) and item.name == name:
+                    return item
+            queue += [base.id for base in node.bases if isinstance(base, ast.Name)]
+        return None
+
+    def unpacks_a_part(self, class_name: str) -> bool:
+        """Whether a class takes several results at once of what it keeps: `y, weights = self.attention(x)`."""
+        for node in ast.walk(self.classes[class_name]) if class_name in self.classes else ():
+            match node:
+                case ast.Assign([ast.Tuple()], ast.Call(ast.Attribute(ast.Name("self")))):
+                    return True
+        return False
+
+    def defaults(self, function: Function) -> dict[str, str]:
+        """Parameter name -> source text of its default."""
+        positional = [*function.args.posonlyargs, *function.args.args]
+        tail = positional[len(positional) - len(function.args.defaults) :]
+        texts = {arg.arg: ast.unparse(value) for arg, value in zip(tail, function.args.defaults, strict=True)}
+        for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
+            if value is not None:
+                texts[arg.arg] = ast.unparse(value)
+        return texts
+
+    def documented(self, class_name: str, parameter: str) -> str:
+        """The type that the class's docstring, in numpy's or Google's style, gives a parameter; "" if none."""
+        node = self.classes.get(class_name)
+        functions = [f for f in (node, self.method(class_name, "__init__")) if f is not None]
+        for text in (ast.get_docstring(f) or "" for f in functions):
+            if match := re.search(rf"^\s*{parameter} ?(?::|\() ?([\w\[\], ()|.]+)", text, re.MULTILINE):
+                return match[1].partition(", default")[0].replace(" or ", "|").replace("(", "[").replace(")", "]")
+        return ""
+
+    def prose(self, class_name: str) -> str:
+        """The docstrings of a class and its forward, and the comments in forward, each with what stands before it."""
+        forward = self.method(class_name, "forward")
+        texts = [ast.get_docstring(node) or "" for node in (forward, self.classes.get(class_name)) if node is not None]
+        for line in self._lines[forward.lineno - 1 : forward.end_lineno] if forward is not None else ():
+            before, hash_, comment = line.partition("#")
+            if hash_:
+                name = re.fullmatch(r"(\w+)\b[^()]*?,?", before.strip())
+                texts.append(f"{name[1]}: {comment}" if name else comment)
+        return "\n\n".join(texts)
+
+    def usage(self, class_name: str, method: str, parameter: str) -> Usage:
+        function = self.method(class_name, method)
+        if function is None:
+            return Usage()
+        return self.followed(class_name, function, parameter, _DEPTH)
+
+    def kept(self, class_name: str, attribute: str, depth: int) -> Usage:
+        """How the other methods use what a constructor keeps as `self.<attribute>`."""
+        usage = Usage()
+        for method in self._methods(class_name):
+            if method.name != "__init__" and attribute in self._mentions(method):
+                usage.absorb(self.followed(class_name, method, f"self.{attribute}", depth))
+        usage.called, usage.applied = False, usage.called
+        return usage
+
+    def _mentions(self, function: Function) -> frozenset[str]:
+        """The attributes that it reads of anything."""
+        key = id(function)
+        if key not in self._mentioned:
+            found = (node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute))
+            self._mentioned[key] = frozenset(found)
+        return self._mentioned[key]
+
+    def _methods(self, class_name: str) -> Iterator[Function]:
+        """Those of the class, of its bases and of the classes that derive from it."""
+        bases = {name: {b.id for b in node.bases if isinstance(b, ast.Name)} for name, node in self.classes.items()}
+        related = {class_name, *(name for name in bases if class_name in bases[name])}
+        while more := {base for name in related for base in bases.get(name, ())} - related:
+            related |= more
+        for name in sorted(related & self.classes.keys()):
+            yield from (item for item in self.classes[name].body if isinstance(item, Function))
+
+    def followed(self, class_name: str, function: Function, parameter: str, depth: int) -> Usage:
+        """How one function, and what it passes the parameter on to, uses it."""
+        key = (id(function), parameter)
+        if key not in self._usages:
+            self._usages[key] = Usage()  # a recursive call adds nothing
+            finder = Finder(self, class_name, parameter, depth, function.name == "__init__")
+            finder.follow(function.body)
+            self._usages[key] = finder.usage
+            if depth and (finder.constructs or parameter.startswith("self.")):
+                self._follow_parts(class_name, function, parameter, depth - 1, finder.usage)
+        return self._usages[key]
+
+    def _follow_parts(self, class_name: str, function: Function, parameter: str, depth: int, usage: Usage) -> None:
+        """A configuration's entries may be configurations, lists or names themselves."""
+        paths = {name: f"{parameter}.{name}" for name in sorted(usage.attributes & self._mentions(function))}
+        paths |= {key: f"{parameter}[{key!r}]" for key in usage.keys}
+        for name, path in paths.items():
+            part = self.followed(class_name, function, path, depth)
+            if part != Usage():
+                usage.parts.setdefault(name, Usage()).absorb(part)
+
+    def callee(self, class_name: str, call: ast.Call) -> tuple[str, Function, bool] | None:
+        """The class, function and whether `self` comes first, if this file defines what is called."""
+        match call.func:
+            case ast.Name(name) if name in self.functions:
+                return class_name, self.functions[name], False
+            case ast.Name(name) if name in self.classes:
+                constructor = self.method(name, "__init__")
+                return (name, constructor, True) if constructor else None
+            case ast.Attribute(ast.Name("self"), name):
+                method = self.method(class_name, name)
+                return (class_name, method, True) if method else None
+            case ast.Attribute(ast.Call(ast.Name("super")), name):
+                for base in self.classes[class_name].bases if class_name in self.classes else ():
+                    if isinstance(base, ast.Name) and (method := self.method(base.id, name)):
+                        return base.id, method, True
+        return None
+
+
+def _examples(functions: Sequence[Function]) -> dict[str, list[str]]:
+    """Parameter name -> defaults that functions of the file give a parameter of this name."""
+    found: dict[str, list[str]] = {}
+    for function in functions:
+        arguments = function.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        tail = positional[len(positional) - len(arguments.defaults) :]
+        pairs = [
+            *zip(tail, arguments.defaults, strict=True),
+            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+        ]
+        for argument, value in pairs:
+            texts = found.setdefault(argument.arg, [])
+            if value is not None and (text := ast.unparse(value)) not in texts:
+                texts.append(text)
+    return found
+
+
+def pattern_rank(side: str) -> int:
+    """Number of axes of one side of a pattern: `"b (h p) w"` -> 3."""
+    return len(_AXIS.findall(side))

@@ -1,0 +1,170 @@
+"""Whether a call that runs is a task: finite, repeatable, and a function of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
+
+from ..lib import pytree
+from .call_search import Caller
+from .guarded_call import Unfit, seed
+from .guess import Guess, draw
+
+
+def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
+    """(tree, tensors) of one call's result.
+
+    Raises:
+        Unfit: it raised, holds what is no tensor, or has no floating-point tensor.
+    """
+    value, failure = caller.call_with(guess, tensors)
+    if failure is not None:
+        raise Unfit("no_workload", f"runs only once: {failure}")
+    found: list[Tensor] = []
+    try:
+        tree = pytree.flatten(value, found)
+    except (TypeError, RecursionError) as error:  # a list may hold itself
+        raise Unfit("no_tensor_output", str(error)) from error
+    if not any(t.is_floating_point() and t.numel() for t in found):
+        raise Unfit("no_tensor_output", f"{[str(t.dtype) for t in found]} from {[s.shape for s in guess.specs()]}")
+    if any(t.is_sparse or t.is_complex() or t.is_quantized or t.is_nested for t in found):
+        raise Unfit("no_tensor_output", "a sparse, complex, quantised or nested tensor")
+    return tree, [t.detach() for t in found]
+
+
+def check(caller: Caller, guess: Guess) -> None:
+    """Raises `Unfit` with the reason for which this call is no task."""
+    inputs = draw(guess.specs(), 0)
+    before = state(caller.module)
+    seed(1)
+    first, views = _on_copies(caller, guess, inputs)
+    changed = [name for name, value in state(caller.module).items() if not _same(value, before.get(name))]
+    seed(2)
+    second, _ = _on_copies(caller, guess, inputs)
+    _finite(first, guess)
+    if not _all_same(first, second):
+        why = f"; a call changes {', '.join(changed[:3])}" if changed else ""
+        raise Unfit("random", f"two calls in eval mode with the same input differ{why}")
+    dull = _dull(caller, guess, inputs, first, views)
+    if dull is None:
+        return
+    with _stirred(caller.module):  # as for a trial: a scale of one and a kernel of zeros are only where they begin
+        first, views = _on_copies(caller, guess, inputs)
+        if any(not t.isfinite().all() for t in first) or _dull(caller, guess, inputs, first, views) is not None:
+            raise dull
+
+
+def _dull(
+    caller: Caller, guess: Guess, inputs: Sequence[Tensor], found: Sequence[Tensor], views: Sequence[bool]
+) -> Unfit | None:
+    """Why these results of `inputs` ask for no kernel, if they do not; `views` says which are views of an input."""
+    floats = [(t, view) for t, view in zip(found, views, strict=True) if t.is_floating_point()]
+    if all(view or any(_same(t, i) for i in inputs) for t, view in floats):
+        return Unfit("returns_input", f"{len(floats)} outputs equal to inputs, or views of them")
+    other, _ = _on_copies(caller, guess, draw(guess.specs(), 3))
+    if _all_same([t for t, _ in floats], [t for t in other if t.is_floating_point()]):
+        return Unfit("constant_output", f"other inputs give the same {[tuple(t.shape) for t, _ in floats]}")
+    return None
+
+
+@contextmanager
+def _stirred(module: nn.Module) -> Iterator[None]:
+    """Every parameter is another one inside."""
+    generator = torch.Generator().manual_seed(0)
+    before = [(p, p.detach().clone()) for p in module.parameters() if p.is_floating_point()]
+    with torch.no_grad():
+        for parameter, value in before:
+            parameter.copy_(value + torch.rand(value.shape, generator=generator) / 2 + 0.25)
+        try:
+            yield
+        finally:
+            for parameter, value in before:
+                parameter.copy_(value)
+
+
+def check_variation(caller: Caller, guess: Guess) -> None:
+    """Raises `Unfit` if the call's result is not finite."""
+    _, found = results(caller, guess, draw(guess.specs(), 0))
+    _finite(found, guess)
+
+
+def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[list[Tensor], list[bool]]:
+    """The tensors of one call's result, and for each whether it lies where an input does.
+
+    Raises:
+        Unfit: as `results`, or an input is another one after the call.
+    """
+    copies = [t.clone() for t in inputs]
+    _, found = results(caller, guess, copies)
+    places = {_place(copy) for copy in copies}
+    views = [_place(t) in places for t in found]
+    found = [t.clone() for t in found]
+    for spec, copy, original in zip(guess.specs(), copies, inputs, strict=True):
+        if not _same(copy, original):
+            raise Unfit("changes_input", f"forward changes {spec.name}")
+    return found, views
+
+
+def _place(tensor: Tensor) -> int:
+    """Of its memory."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def _finite(tensors: Sequence[Tensor], guess: Guess) -> None:
+    for index, tensor in enumerate(tensors):
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            share = 1 - tensor.isfinite().float().mean().item()
+            shapes = [spec.shape for spec in guess.specs()]
+            raise Unfit("not_finite", f"{share:.1%} of output {index} on normal inputs of shapes {shapes}")
+
+
+def _all_same(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    return len(ones) == len(others) and all(_same(one, other) for one, other in zip(ones, others, strict=True))
+
+
+def _same(one: Tensor, other: Tensor | None) -> bool:
+    """Equal in shape, dtype and value; NaN equals NaN."""
+    if other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if torch.equal(one, other):
+        return True
+    return one.is_floating_point() and torch.equal(one.nan_to_num(0.25), other.nan_to_num(0.25))
+
+
+def state(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of the module's tensors by name.
+
+    Raises:
+        Unfit: they get their shapes from the first input, or the module tells them in a way of its own.
+    """
+    try:
+        named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    except TypeError as error:  # nn.Module's own methods cannot ask it either
+        raise Unfit("no_constructor_arguments", str(error)) from error
+    lazy = [name for name, value in named if isinstance(value, UninitializedTensorMixin)]
+    if lazy:  # its `state_dict` may raise
+        raise Unfit("no_constructor_arguments", f"{lazy[0]} gets its shape from the first input")
+    found = {name: value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
+    return {name: value.detach().clone() for name, value in found.items()}
+
+
+def check_state(first: nn.Module, second: nn.Module) -> None:
+    """Raises `Unfit` if two constructions from one seed differ: some tensor was never given values."""
+    one, other = state(first), state(second)
+    differing = sorted(
+        name for name in one.keys() | other.keys() if name not in one or not _same_state(one[name], other.get(name))
+    )
+    if differing:
+        raise Unfit("random", f"two constructions from one seed differ in {', '.join(differing[:3])}")
+
+
+def _same_state(one: Tensor, other: Tensor | None) -> bool:
+    """Byte for byte, so that a NaN in one of them is a difference."""
+    if other is None or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return torch.equal(one, other) or (bool((one.isnan() == other.isnan()).all()) and _same(one, other))

@@ -1,0 +1,91 @@
+"""What a guest does between its birth and its reply."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import signal
+import tempfile
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
+
+from kernelquarry.pipeline.sandbox import protocol
+from kernelquarry.pipeline.sandbox.layers import Layers
+from kernelquarry.pipeline.sandbox.layers.limits import Limits
+from kernelquarry.pipeline.sandbox.protocol import Tensors
+
+Run: TypeAlias = Callable[[dict[str, Any], Tensors], tuple[dict[str, Any], Tensors]]
+
+_MAX_ERROR = 4096  # characters
+_MAX_TRACEBACK = 16384
+_FOLDERS = ("HOME", "TMPDIR", "XDG_CACHE_HOME")
+_CACHES = ("TRITON_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
+
+
+def main(
+    run: Run, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
+) -> NoReturn:
+    """Become a guest, run the job, write the reply, exit. Called in the forked process."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        _take_descriptors(request, reply, output)
+        faulthandler.enable()  # where it was when a signal ended it
+        _take_environment(job["scratch"])
+        layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
+        _answer(run, job, request, reply)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        os._exit(1)
+
+
+def _take_descriptors(request: int, reply: int, output: int) -> None:
+    """Keep no file descriptor but the guest's own."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    first, second = sorted((request, reply))
+    os.closerange(3, first)
+    os.closerange(first + 1, second)
+    os.closerange(second + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+
+
+def _take_environment(scratch: str) -> None:
+    os.environ |= {name: scratch for name in _FOLDERS}
+    os.environ |= {name: os.path.join(scratch, name.lower()) for name in _CACHES}
+    tempfile.tempdir = None  # the warm process may have asked for it
+
+
+def _answer(run: Run, job: dict[str, Any], request: int, reply: int) -> None:
+    nonce = bytes.fromhex(job["nonce"])
+    capacity = os.fstat(reply).st_size
+    arguments, inputs = protocol.read(request, nonce)
+    try:
+        result, tensors = run(arguments, inputs)
+        body: dict[str, Any] = {"reply": result}
+    except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
+        body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}
+    try:
+        protocol.write(reply, nonce, body, tensors, capacity)
+    except protocol.ProtocolError as error:
+        protocol.write(reply, nonce, _describe(error, "reply"), {}, capacity)
+
+
+def _describe(error: BaseException, ended: str) -> dict[str, str]:
+    """An exception as far as it can be told; its `str` may raise, and may be of any length."""
+    told = traceback.TracebackException.from_exception(error)
+    message = str(told)[:_MAX_ERROR]
+    if isinstance(error, MemoryError) or "can't allocate memory" in message:
+        ended = "memory"
+    return {
+        "ended": ended,
+        "error": f"{type(error).__name__}: {message}" if message else type(error).__name__,
+        "traceback": "".join(told.format())[-_MAX_TRACEBACK:],
+    }

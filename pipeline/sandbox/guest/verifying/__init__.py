@@ -1,1 +1,0 @@
-"""What the guests that verify share: a module under test, the interpreter of its kernels, the compile-only driver."""

@@ -1,0 +1,1 @@
+"""Text generation by a model: loading it, sampling, serving it, and writing one kernel."""

@@ -1,0 +1,209 @@
+"""What writes answers: a model on this machine, or one behind an endpoint that speaks OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Thread
+from typing import Any, Protocol
+
+from kernelquarry.pipeline.prompts import Message
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.provenance import TermsClass
+from kernelquarry.recipes.config import EvaluationSection, ModelSection
+
+from .models import load_tokenizer, packaged_chat, resolve
+
+_IN_FLIGHT = 16  # requests at an endpoint
+_TIMEOUT_S = 600.0
+_KEYS = ("KERNELQUARRY_API_KEY", "OPENAI_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One answer."""
+
+    index: int  # of its chat
+    text: str
+    tokens: int  # of the answer, 0 if that was not told
+    cut: bool = False  # it had no end within the limit
+
+
+class Sampler(Protocol):
+    """Chats in, answers out, as they come."""
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]: ...
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]: ...
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        """Of the prompt. Raises: UserError: that is not known here."""
+        ...
+
+
+def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "") -> Sampler:
+    """`model` at an `endpoint` (the address before `/chat/completions`), or else from the Hub, a folder or a package.
+
+    Raises:
+        UserError: there is no such model, or its tokenizer has no chat template; `chat` names one.
+    """
+    return EndpointModel(model, endpoint, section) if endpoint else LocalModel(model, section, chat)
+
+
+class LocalModel:
+    """By transformers, in batches of answers of about the same length of prompt."""
+
+    def __init__(self, model: str, section: EvaluationSection, chat: str = "") -> None:
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        path = resolve(model)
+        self._section = section
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._tokenizer = load_tokenizer(ModelSection(name=model, context=1, chat=chat or packaged_chat(model)), path)
+        self._tokenizer.padding_side = "left"
+        try:
+            loaded = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{model}: no model: {str(error).strip().splitlines()[0]}") from None
+        self._model: Any = loaded.to(self._device).eval()
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        import torch
+
+        prompts = [self._prompt(chat) for chat in chats]
+        order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
+        if self._section.slots and order:
+            torch.manual_seed(seed)
+            yield from self._by_slots(order, prompts)
+            return
+        for start in range(0, len(order), self._section.batch):
+            torch.manual_seed(seed + start)
+            batch = order[start : start + self._section.batch]
+            try:
+                yield from self._batch(batch, [prompts[index] for index in batch])
+            except torch.cuda.OutOfMemoryError:
+                raise UserError(
+                    f"the GPU's memory is full with {len(batch)} answers at once: lower evaluation.batch; "
+                    "the same command goes on from here"
+                ) from None
+
+    def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
+        import torch
+
+        given = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
+        given = given.to(self._device)
+        with torch.inference_mode():
+            written = self._model.generate(**given, **self._arguments())[:, given["input_ids"].shape[1] :]
+        ends = self._ends()
+        for index, tokens in zip(indices, written.tolist(), strict=True):
+            length = next((place + 1 for place, token in enumerate(tokens) if token in ends), 0)
+            text = self._tokenizer.decode(tokens[: length or None], skip_special_tokens=True)
+            yield Sampled(index, text, length or len(tokens), cut=not length)
+
+    def _by_slots(self, order: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
+        from .decoder import Decoder, Sampling
+
+        section, ends = self._section, self._ends()
+        asked = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
+        room = max(map(len, asked)) + section.new_tokens
+        sampling = Sampling(section.temperature, section.top_p, section.new_tokens)
+        slots = min(section.batch, len(asked))
+        for place, tokens in Decoder(self._model, ends, slots, room, sampling).run(asked):
+            text = self._tokenizer.decode(tokens, skip_special_tokens=True)
+            yield Sampled(order[place], text, len(tokens), cut=tokens[-1] not in ends)
+
+    def _ends(self) -> set[int]:
+        ends = self._model.generation_config.eos_token_id
+        return set(ends if isinstance(ends, list) else [ends, self._tokenizer.eos_token_id])
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        """Of the prompt."""
+        return len(self._tokenizer(self._prompt(chat), add_special_tokens=False)["input_ids"])
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        from transformers import TextIteratorStreamer
+
+        streamer = TextIteratorStreamer(self._tokenizer, skip_prompt=True, skip_special_tokens=True)
+        given = self._tokenizer([self._prompt(chat)], return_tensors="pt", add_special_tokens=False).to(self._device)
+        thread = Thread(target=self._model.generate, kwargs={**given, **self._arguments(), "streamer": streamer})
+        thread.start()
+        yield from streamer
+        thread.join()
+
+    def _prompt(self, chat: Sequence[Message]) -> str:
+        text: str = self._tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True)
+        return text
+
+    def _arguments(self) -> dict[str, Any]:
+        section = self._section
+        sampling = {"do_sample": True, "temperature": section.temperature, "top_p": section.top_p, "top_k": 0}
+        return {
+            "max_new_tokens": section.new_tokens,
+            "pad_token_id": self._tokenizer.pad_token_id,
+            **(sampling if section.temperature else {"do_sample": False}),
+        }
+
+
+class EndpointModel:
+    """By any server of OpenAI's chat completions, asked as teachers are; its key is read from the environment."""
+
+    def __init__(self, model: str, endpoint: str, section: EvaluationSection, tries: int = 4) -> None:
+        from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
+
+        self._address = endpoint
+        self._teacher = Teacher(
+            name="endpoint",
+            model=model,
+            url=endpoint,
+            kind="own",
+            terms="own",
+            key_env=next((name for name in _KEYS if os.environ.get(name)), ""),
+            in_flight=_IN_FLIGHT,
+            timeout_s=_TIMEOUT_S,
+            max_tokens=section.new_tokens,
+            sampling={"temperature": section.temperature, "top_p": section.top_p},
+        )
+        self._asked = Teaching(
+            teachers=(self._teacher,),
+            terms={"own": Terms(training=TermsClass.OWN, source="", read_on="")},  # nothing is trained on the answers
+            limits=Limits(usd=math.inf, tokens=sys.maxsize),
+            retries=Retries(tries=tries),
+        )
+
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        from kernelquarry.transforms.distill.client import Ask, Client, Unanswered
+
+        with self._telling(), Client(self._asked, None) as client:
+            asked = {
+                client.submit(Ask(self._teacher, tuple(chat), seed + index)): index for index, chat in enumerate(chats)
+            }
+            for future in as_completed(asked):
+                reply = future.result()
+                if reply.finish == "refused":
+                    raise Unanswered(reply.content)
+                yield Sampled(asked[future], reply.content, reply.completion_tokens, reply.finish == "length")
+
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        from kernelquarry.transforms.distill.client import Ask, Client
+
+        with self._telling(), Client(self._asked, None) as client:
+            yield from client.stream(Ask(self._teacher, tuple(chat), 0))
+
+    def tokens(self, chat: Sequence[Message]) -> int:
+        raise UserError("--prompt-tokens is for local models: an endpoint does not tell its tokenizer")
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What an endpoint does wrong becomes a line that says how to go on."""
+        from kernelquarry.transforms.distill.client import Unanswered
+
+        try:
+            yield
+        except Unanswered as error:
+            raise UserError(f"{self._address}: {error}: the same command goes on from here") from None

@@ -1,0 +1,73 @@
+"""A benchmark's problem as a row that answers can be verified against."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.records import Purity, Row, StateSpec, TensorSpec, Workload
+
+_LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
+
+
+def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
+    """A source with `Model`, `get_inputs()` and `get_init_inputs()`, as KernelBench has them, run in a guest.
+
+    Raises:
+        UserError: it does not run.
+    """
+    report = sandbox.run(Job("describe_problem", {"code": code}, {}, _LIMITS))
+    if report.reply is None:
+        raise UserError(f"{name}: the problem does not run: {report.error}")
+    try:
+        return _row(name, code, report.reply)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{name}: the problem's guest gave no proper reply: {error}") from None
+
+
+def _row(name: str, code: str, reply: dict[str, Any]) -> Row:
+    tensors: list[TensorSpec] = []
+    args: list[Any] = []
+    for place, given in enumerate(reply["inputs"]):
+        if "value" in given:
+            args.append(given["value"])
+            continue
+        args.append({"tensor": len(tensors)})
+        shape = tuple(int(size) for size in given["shape"])
+        tensors.append(TensorSpec(f"x{place}", shape, str(given["dtype"]), int(given["low"]), int(given["high"])))
+    state = tuple(
+        StateSpec(
+            str(entry["name"]),
+            str(entry["kind"]),
+            tuple(int(size) for size in entry["shape"]),
+            str(entry["dtype"]),
+            *(float(entry[key]) for key in ("mean", "std", "minimum")),
+        )
+        for entry in reply["state"]
+    )
+    return Row(
+        id=name,
+        module_name=name,
+        entry_point="Model",
+        python_code=code,
+        triton_code="",
+        inductor_code="",
+        generator=Generator("model", "", "", "{}"),
+        source=SourceRef("benchmark", name, "", "", sha256(code.encode())),
+        licence=Licence("NOASSERTION", ""),
+        imported_files=(),
+        init_args=str(reply["init_args"]),
+        workloads=(Workload(tuple(tensors), json.dumps(args)),),
+        state=state,
+        operators=(),
+        kernels=(),
+        purity=Purity.PURE,
+        extern_ops=(),
+        shape_general=False,
+        guards=(),
+        distillation=(),
+    )

@@ -1,0 +1,1 @@
+"""Training: data, SFT, GRPO, rollouts and their run directory."""

@@ -1,0 +1,120 @@
+"""What was taken out is published without its text, and the report says what found it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from factories import MODULE_CODE, TRITON_CODE, make_module, make_pairs, make_probed
+from typer.testing import CliRunner
+
+from kernelquarry.pipeline.cli.app import app
+from kernelquarry.pipeline.dataset import contaminated as pages
+from kernelquarry.pipeline.dataset.contaminated import contaminated, describe
+from kernelquarry.pipeline.dataset.rejected import Rejected
+from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
+from kernelquarry.pipeline.report.report import render_report
+from kernelquarry.pipeline.sandbox import SandboxSettings
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.transforms.decontaminate import IndexFile, Rung, fingerprint_of, read_index
+from kernelquarry.transforms.decontaminate.build_index import index_benchmark
+from kernelquarry.transforms.split.assign_split import SPLITS
+from tests.hub_double import HubDouble
+from tests.pipeline.command import run
+
+EVIDENCE = "renamed bench/1 1.00; minhash bench/1 0.80; minhash other/2 0.70"
+KEPT = make_probed(make_module("x = 1"), cluster="clu_0")
+TAKEN = make_probed(cluster="clu_1")
+LOSSES = [
+    Loss(TAKEN.id, "decontaminate", Status.DROPPED, "contaminated", EVIDENCE),
+    Loss(KEPT.id, "decontaminate", Status.ERRORED, "ValueError", "renamed bench/1 1.00"),
+]
+
+
+def test_a_row_has_digests_and_no_text() -> None:
+    (row,) = contaminated([KEPT, TAKEN], LOSSES)
+    assert row.id == "con_" + TAKEN.id.removeprefix("mod_")
+    assert row.code_sha256 == sha256(TAKEN.python_code)
+    assert (row.rungs, row.problems, row.evidence) == (("minhash", "renamed"), ("bench/1", "other/2"), EVIDENCE)
+    assert row.cluster == "clu_1" and row.split in SPLITS
+    assert "class Model" not in repr(row)
+
+
+def test_the_report_counts_by_rung() -> None:
+    (row,) = contaminated([TAKEN], LOSSES)
+    alone = replace(row, id="con_1", evidence="minhash bench/1 0.90")
+    report = json.loads(pages.render_report([asdict(IndexFile("bench", "place", 3, 2, "2.0"))], [row, alone]))
+    assert report["benchmarks"][0]["problems"] == 3 and report["removed"] == 2
+    assert report["rungs"]["minhash"] == {"hits": 3, "rows": 2, "alone": 1}
+    assert report["rungs"]["renamed"] == {"hits": 1, "rows": 1, "alone": 0}
+    assert set(report["rungs"]) == set(Rung) and report["by_benchmark"] == {"bench": 3, "other": 1}
+    assert [entry["id"] for entry in report["rows"]] == [row.id, "con_1"]
+
+
+def test_a_benchmark_is_indexed_by_the_command(tmp_path: Path) -> None:
+    (tmp_path / "level1").mkdir()
+    (tmp_path / "level1" / "1_Scale.py").write_text(MODULE_CODE)
+    (tmp_path / "level1" / "2_Broken.py").write_text(MODULE_CODE.replace("torch.relu", "torch.missing"))
+    place = ["index-benchmarks", str(tmp_path), "--name", "bench", "--cache", str(tmp_path / "cache"), "--workers", "1"]
+    ended = CliRunner().invoke(app, place)
+    path = tmp_path / "cache" / "benchmarks" / "bench.index.jsonl"
+    assert ended.exit_code == 0, ended.output
+    assert f"{path}: 2 problems, 1 of which run" in ended.output
+    about, problems = read_index(path)
+    assert about.benchmark == "bench" and [problem.name for problem in problems] == [
+        "level1/1_Scale",
+        "level1/2_Broken",
+    ]
+    assert problems[0].fingerprint.paths["clamp_min"] == 1 and problems[0].fingerprint.behaviours
+    assert problems[1].fingerprint.renamed and not problems[1].fingerprint.paths
+
+
+def test_a_dataset_of_the_hub_is_indexed_by_one_command(
+    hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the columns of KernelBench: its splits are its levels."""
+    for name, value in (("HF_HOME", str(tmp_path / "home")), ("HF_ENDPOINT", hub.url), ("HF_HUB_OFFLINE", "0")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "0")
+    rows = [{"code": MODULE_CODE, "level": 1, "name": "1_Scale", "problem_id": 1}]
+    hub.add("tester/Bench", {"data/level_1-00000-of-00001.parquet": parquet(rows), "README.md": b"# Bench\n"})
+    ended = run(
+        "index-benchmarks", "tester/Bench", "--name", "bench", "--to", tmp_path / "i", "--workers", "1", cwd=tmp_path
+    )
+    assert ended.status == 0, ended.err
+    assert "1 problems, 1 of which run" in ended.out
+    assert [problem.id for problem in read_index(tmp_path / "i")[1]] == ["bench/level1/1_Scale"]
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def test_kernels_are_indexed_by_their_text(tmp_path: Path) -> None:
+    listed = [{"file": "scale.py", "output": f"import torch\n{TRITON_CODE}"}]
+    (tmp_path / "TritonBench_G_v1.json").write_text(json.dumps(listed))
+    about = index_benchmark(str(tmp_path), "g", tmp_path / "i", SandboxSettings(workers=1), lambda found: found)
+    assert (about.problems, about.ran) == (1, 0)
+    (problem,) = read_index(tmp_path / "i")[1]
+    assert problem.name == "TritonBench_G_v1/scale" and problem.fingerprint == fingerprint_of(listed[0]["output"])
+
+
+def test_the_pages_say_what_rows_were_compared_with(tmp_path: Path) -> None:
+    """Or that they were compared with nothing."""
+    about = asdict(IndexFile("kernelbench", "KernelBench", 250, 249, "2.13.0"))
+    said = {}
+    for name, benchmarks in (("compared", (about,)), ("not", ())):
+        write_dataset(tmp_path / name, make_pairs(3), Rejected(), [], Build("tiny", {}, benchmarks=benchmarks))
+        page = render_report("tiny", make_pairs(3), [], [], benchmarks=describe(benchmarks))
+        said[name] = ((tmp_path / name / "README.md").read_text(), page)
+    for text in said["compared"]:
+        assert "econtaminated against kernelbench (250 problems, of which 249 ran)" in text and "Not d" not in text
+    for text in said["not"]:
+        assert "Not decontaminated" in text and "econtaminated against" not in text

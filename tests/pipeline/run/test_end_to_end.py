@@ -1,0 +1,198 @@
+"""The whole command on a small corpus of our own, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import datasets
+import pytest
+import typer
+
+from kernelquarry.pipeline.cli.app import app
+from kernelquarry.pipeline.graph import STAGES
+from kernelquarry.pipeline.schema.arrow import read_records, write_shard
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.stages import DOES
+from tests.pipeline.command import Built, Ended, dataset_bytes, run
+
+COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def copy(built: Built, folder: Path) -> Path:
+    """The run directory again, to be changed."""
+    shutil.copytree(built.root, folder / "run")
+    return folder / "run"
+
+
+def test_the_dataset_loads(built: Built, tmp_path: Path) -> None:
+    assert built.ended.status == 0, built.ended.err
+    loaded = datasets.load_dataset(str(built.root / "dataset"), "pairs", cache_dir=str(tmp_path))
+    rows = [row for split in loaded.values() for row in split]
+    assert {row["module_name"].replace("CopyOf", "") for row in rows} == {"Scale", "Distance"}
+    assert len(rows) == 2
+    for row in rows:
+        assert {"interpreted", "compiled"} <= set(row["verdict"]["tiers"])
+        assert "class ModelNew" in row["triton_code"] and "get_init_inputs" in row["python_code"]
+        assert row["licence"]["spdx"] == "MIT"
+    assert (built.root / "report.html").stat().st_size > 10_000
+
+
+def test_the_summary_tells_what_there_is_and_where(built: Built) -> None:
+    first, *places = built.ended.out.splitlines()
+    assert first.startswith("2 verified pairs (") and "of 5 modules mined; ran read, mine," in first
+    assert [place.split()[:2] for place in places] == [
+        ["against", "no"],
+        ["dataset", "out/layers/dataset"],
+        ["report", "out/layers/report.html"],
+    ]
+
+
+def test_counts_conserve_at_every_stage(built: Built) -> None:
+    before = None
+    for stage, manifest in zip(STAGES, built.manifests(), strict=True):
+        for count in manifest.counts:
+            assert count.entered == count.kept + count.total_dropped + count.total_errored
+            assert count.total_errored == 0
+        folder = built.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}"
+        kept = sum(1 for path in folder.glob("kept-*.parquet") for _ in read_records(path, stage.gives))
+        lost = sum(1 for _ in read_records(folder / "lost.parquet", Loss)) if (folder / "lost.parquet").exists() else 0
+        assert kept == manifest.counts[-1].kept
+        assert lost == sum(count.total_dropped for count in manifest.counts)
+        assert before in (None, manifest.counts[0].entered)
+        before = kept
+    published = json.loads((built.root / "dataset" / "manifest.json").read_text())
+    (verify,) = (count for manifest in built.manifests() for count in manifest.counts if count.stage == "verify")
+    assert published["rejected"]["entered"] == verify.total_dropped
+    assert sum(published["rows"]["pairs"].values()) == before
+
+
+def test_what_is_lost_has_its_reason(built: Built) -> None:
+    """Each bad file and module of the corpus costs only itself."""
+    losses = [loss for path in (built.root / "stages").glob("*/lost.parquet") for loss in read_records(path, Loss)]
+    reasons = {loss.id.rpartition("/")[2]: loss.reason for loss in losses if loss.stage in ("read", "scan")}
+    assert reasons == {
+        "binary.py": "not_python",
+        "latin.py": "undecodable",
+        "large.py": "too_large",
+    }
+    classes = {loss.id.rpartition("/")[2]: loss.reason for loss in losses if loss.stage == "mine"}
+    assert classes == {"python_2.py:Old": "syntax_error", "deep.py:Deep": "syntax_error"}
+    assert sorted(loss.reason for loss in losses if loss.stage not in ("read", "scan", "mine")) == [
+        "duplicate_renamed",
+        "no_workload",
+        "random",
+    ]
+
+
+def test_verbose_gives_a_line_a_decision(built: Built) -> None:
+    lines = built.ended.err.splitlines()
+    for count in (count for manifest in built.manifests() for count in manifest.counts):
+        ends = [re.match(rf"{count.stage} \S+ (kept|dropped|errored)\b", line) for line in lines]
+        assert sum(match is not None for match in ends) == count.entered
+        assert sum(match is not None and match[1] == "kept" for match in ends) == count.kept
+    assert any(re.match(r"read .*/large\.py dropped too_large: 10000000 bytes$", line) for line in lines)
+    assert "apitools" not in built.ended.err and "Traceback" not in built.ended.err
+    ended = [line for line in lines if " left: " not in line]  # which a slow machine says in between
+    assert len(ended) == sum(count.entered for m in built.manifests() for count in m.counts) + len(STAGES)
+
+
+def test_a_second_run_has_nothing_to_do(built: Built, tmp_path: Path) -> None:
+    root = copy(built, tmp_path)
+    manifests = {path: path.stat().st_mtime_ns for path in root.rglob("stage.json")}
+    ended = run("dataset", built.folder / "layers", "--out", root, cwd=tmp_path)
+    assert ended.status == 0
+    assert "nothing to do" in ended.out
+    assert ended.err == ""
+    assert {path: path.stat().st_mtime_ns for path in root.rglob("stage.json")} == manifests
+    assert dataset_bytes(root) == dataset_bytes(built.root)
+
+
+def test_stages_one_by_one_give_the_same(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+    """Each has its command. What is stored is not paid for again."""
+    root = tmp_path / "run"
+    shutil.copytree(built.root / "store", root / "store")
+    entries = {path: path.stat().st_ino for path in (root / "store").rglob("*.parquet")}
+    for manifest, name in zip(built.manifests(), DOES, strict=True):
+        ended = invoke(name, root, *(("--corpus", built.folder / "layers") if name == "read" else ()))
+        assert ended.status == 0
+        assert ended.out.splitlines() == [count.summary() for count in manifest.counts]
+        assert ended.err.startswith(f"{name} ")
+    assert invoke("split", root).out.splitlines()[-1] == "split: nothing to do"
+    assert invoke("dataset", built.folder / "layers", "--out", root).status == 0
+    assert dataset_bytes(root) == dataset_bytes(built.root)
+    assert {path: path.stat().st_ino for path in (root / "store").rglob("*.parquet")} == entries
+
+
+def test_replay_of_a_row(built: Built, invoke: Callable[..., Ended]) -> None:
+    pair = built.pairs()[0]
+    ended = invoke("replay", pair.id, "--dataset", built.root / "dataset")
+    assert ended.status == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0] == pair.id
+    assert lines[-1].startswith("verified again")
+    assert sum("e-" in line for line in lines) >= len(pair.verdict.trials)
+
+
+def test_reverify_finds_the_row_that_does_not_hold_and_goes_on(
+    built: Built, tmp_path: Path, invoke: Callable[..., Ended]
+) -> None:
+    honest, other = built.pairs()
+    wrong = {field: getattr(other, field) for field in other.__dataclass_fields__}
+    wrong["triton_code"], changed = re.subn(r"(tl\.store\([^,]+, )", r"\g<1>2 * ", other.triton_code)
+    assert changed
+    write_shard(tmp_path / "data" / "pairs" / "train-00000-of-00001.parquet", [honest, Pair(**wrong)], Pair)
+    results = tmp_path / "results.jsonl"
+    for left in (2, 0):
+        ended = invoke("reverify", tmp_path, "--results", results)
+        assert ended.status == 1
+        assert ended.out.splitlines()[-1] == "1 of 2 rows verified again"
+        assert f"reverify     {left}" in ended.err
+    assert f"reverify {other.id} errored NotVerified: wrong_values" not in ended.err  # said when it was found
+    assert [json.loads(line)["held"] for line in results.read_text().splitlines()].count(False) == 1
+
+
+def test_show(built: Built, invoke: Callable[..., Ended]) -> None:
+    pair = built.pairs()[0]
+    ended = invoke("show", pair.id[:12], "--dataset", built.root / "dataset")
+    assert ended.status == 0
+    for text in (pair.id, "PyTorch", "Triton", "MIT", *pair.kernels):
+        assert text in ended.out
+
+
+def test_funnel_fits_a_narrow_terminal(built: Built, invoke: Callable[..., Ended]) -> None:
+    ended = invoke("funnel", built.root)
+    lines = ended.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line and line[0] != " "][: 3 + len(STAGES)] == [
+        "stage", *(line for stage in STAGES for line, _ in stage.units)
+    ]  # fmt: skip
+    assert any(re.match(r"  large\b|  too_large +1", line) for line in lines)
+    assert any(re.match(r"random +two runs in eval mode differ", line) for line in lines)
+
+
+def test_doctor(invoke: Callable[..., Ended]) -> None:
+    ended = invoke("doctor")
+    assert ended.status == 0
+    for text in ("python", "torch", "free disk", "seccomp", "open a TCP socket"):
+        assert text in ended.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str, invoke: Callable[..., Ended]) -> None:
+    ended = invoke(command, "--help")
+    assert ended.status == 0
+    usage = ended.out.strip().splitlines()
+    assert f"kernelquarry {command}".split()[1] in usage[0]
+    assert len(usage[2].strip()) >= 20  # what it is for
+
+
+def test_help_names_every_command(invoke: Callable[..., Ended]) -> None:
+    assert set(DOES) | {"dataset", "show", "replay", "reverify", "funnel", "doctor", "figures"} <= set(COMMANDS)
+    ended = invoke("--help")
+    assert ended.status == 0
+    assert all(re.search(rf"^│ {name} +\S", ended.out, re.MULTILINE) for name in COMMANDS)

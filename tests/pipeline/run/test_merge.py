@@ -1,0 +1,132 @@
+"""What several machines made of one run comes together with the bytes that one machine would have made."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.parts import Part
+from tests.pipeline.cli.test_bad_input import said
+from tests.pipeline.command import Built, Ended
+from tests.transforms.read.tables import STACK_V1, v1_row, write_table
+
+Invoke = Callable[..., Ended]
+SHARED = "import torch\n\n\nclass Shared(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n"
+OWN = "\n\nclass Own(torch.nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * {number}\n"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Tables of five repositories, of which all hold one module, and each has one of its own."""
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for n in range(5):
+        rows = [v1_row("net.py", SHARED + OWN.format(number=n + 2), f"somebody/layers{n}")]
+        write_table(folder / f"{n}.parquet", STACK_V1, rows)
+    return folder / "*.parquet"
+
+
+def shards(root: Path, stage: str) -> dict[str, bytes]:
+    (folder,) = root.glob(f"stages/*-{stage}")
+    return {path.name: path.read_bytes() for path in folder.glob("*.parquet")}
+
+
+def test_parts_of_several_machines_are_the_whole(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    whole, one, two = (tmp_path / name for name in ("whole", "one", "two"))
+    assert invoke("read", whole, "--corpus", corpus).status == 0
+    assert invoke("read", one, "--corpus", corpus, "--part", "1/2").status == 0
+    assert invoke("read", two, "--corpus", corpus, "--part", "2/2").status == 0
+    assert "read: 1 of 2 parts are here and fit: run `kernelquarry read --part 2/2`" in said(invoke("merge", one))
+    assert invoke("merge", one, two).out == "merged read\n"
+    assert shards(one, "read") == shards(whole, "read")
+    assert invoke("merge", two, one).status == 0  # the finished stage is taken over
+    mined = invoke("mine", whole).out
+    for root, part in ((one, "1/3"), (two, "2/3"), (one, "3/3")):
+        assert invoke("mine", root, "--part", part).status == 0
+    assert invoke("merge", one, two).out == "merged mine\n"
+    assert shards(one, "mine") == shards(whole, "mine")  # the module that parts share is kept once, as in the whole
+    (folder,) = whole.glob("stages/*-mine")
+    assert [loss.reason for loss in read_records(folder / "lost.parquet", Loss)] == ["duplicate_source"] * 4
+    again = invoke("mine", one).out
+    assert again == mined + "mine: nothing to do\n"
+
+
+def test_a_part_that_was_made_of_something_else_does_not_fit(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    one = tmp_path / "one"
+    for part in ("1/2", "2/2"):
+        assert invoke("read", one, "--corpus", corpus, "--part", part).status == 0
+    (kept,) = (one / "parts").glob("*.2-of-2/kept-*")
+    kept.write_bytes(kept.read_bytes()[:-1])
+    ended = invoke("merge", one)
+    assert ended.status == 1
+    assert "missing or changed since it was written" in ended.err
+    assert "read: 1 of 2 parts are here and fit" in ended.err
+
+
+def test_a_machine_with_other_versions_may_have_made_it(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert invoke("read", there, "--corpus", corpus).status == 0
+    assert invoke("read", here, "--corpus", corpus, "--part", "1/2").status == 0
+    (path,) = there.glob("stages/*-read/stage.json")
+    manifest = json.loads(path.read_text())
+    made_by = manifest["made_by"] | {"python": [3, 99]}
+    path.write_text(json.dumps(manifest | {"made_by": made_by, "key": "another machine's"}))
+    merged = invoke("merge", here, there).out.splitlines()
+    assert merged[0] == "merged read"
+    assert merged[1].startswith("  read was made by Python 3.99, ")
+    assert invoke("read", here).out.endswith("read: nothing to do\n")
+    assert shards(here, "read") == shards(there, "read")
+
+
+def test_a_machine_with_other_code_may_not(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert invoke("read", there, "--corpus", corpus).status == 0
+    assert invoke("read", here, "--corpus", corpus, "--part", "1/2").status == 0
+    (path,) = there.glob("stages/*-read/stage.json")
+    manifest = json.loads(path.read_text())
+    made_by = manifest["made_by"] | {"code": {**manifest["made_by"]["code"], "transforms.read": "other"}}
+    path.write_text(json.dumps(manifest | {"made_by": made_by}))
+    assert "read: 1 of 2 parts are here and fit" in said(invoke("merge", here, there))
+
+
+def test_what_looks_at_all_records_has_no_parts(built: Built, tmp_path: Path, invoke: Invoke) -> None:
+    root = tmp_path / "run"
+    shutil.copytree(built.root, root)
+    assert said(invoke("deduplicate", root, "--part", "1/2")) == (
+        "deduplicate looks at all records at once: it has no parts"
+    )
+    assert "'2' is no part: give a number and how many there are" in said(invoke("probe", root, "--part", "2"))
+    assert "nothing to merge" in said(invoke("merge", root))
+
+
+def test_parts_are_disjoint_and_complete() -> None:
+    parts = [Part.parse(f"{n}/3") for n in (1, 2, 3)]
+    assert all(sum(part.holds(number) for part in parts) == 1 for number in range(30))
+
+
+def test_it_is_explained_why_a_stage_would_run_again(
+    built: Built, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "run"
+    shutil.copytree(built.root, root)
+    assert set(line.partition(": ")[2] for line in invoke("explain-cache", root).out.splitlines()) == {"up to date"}
+    from kernelquarry.pipeline.runtime import fingerprint
+
+    source_digest = fingerprint._source_digest
+    monkeypatch.setattr(
+        fingerprint, "_source_digest", lambda name: "other" if name == "transforms.probe" else source_digest(name)
+    )
+    (shard,) = root.glob("stages/*-tidy/kept-*.parquet")
+    shard.write_bytes(b"")
+    lines = invoke("explain-cache", root).out.splitlines()
+    probe = lines.index("probe: would run again, 0 of 5 results are stored")
+    assert lines[probe + 1] == "  code transforms.probe changed"
+    assert f"  output {shard.name} is missing or changed since it was written" in lines
+    assert "  code transforms.probe changed" in lines[probe + 2 :]  # decontaminate plants controls by it
+    assert "lower: up to date" in lines

@@ -1,0 +1,70 @@
+"""Settings are read whole or refused with a line that says what there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from kernelquarry.filters.balance import Caps
+from kernelquarry.pipeline.run.run_settings import Settings, read_settings, remember, remembered
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.transforms.decontaminate import Thresholds
+from tests.pipeline.command import Built, Ended
+
+
+def settings(tmp_path: Path, text: str) -> Settings:
+    (tmp_path / "settings.toml").write_text(text)
+    return read_settings(tmp_path / "settings.toml")
+
+
+def test_what_is_not_named_is_the_default(tmp_path: Path) -> None:
+    assert settings(tmp_path, "") == Settings()
+    found = settings(tmp_path, "[decontaminate]\nngrams_13 = 0.5\n[caps]\ncluster = 20\n")
+    assert found == Settings(Thresholds(ngrams_13=0.5), Caps(cluster=20))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[cap]\ncluster = 1", "no section is called cap: there are decontaminate, caps"),
+        ("caps = 3", "caps is no section"),
+        ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
+        ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
+        ("[caps]\ncluster = true", "must be a whole number"),
+        ("[decontaminate]\nminhash = -1", "must be a number of at least 0"),
+        ("[decontaminate]\nminhash = 'a'", "must be a number"),
+        ("[", "no TOML"),
+    ],
+)
+def test_a_mistake_is_said(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        settings(tmp_path, text)
+
+
+def test_a_run_remembers_them(tmp_path: Path) -> None:
+    assert remembered(tmp_path) == Settings()
+    given = Settings(Thresholds(common=5), Caps(operators=7))
+    remember(tmp_path, given)
+    assert remembered(tmp_path) == given
+    (tmp_path / "settings.json").write_text("{")
+    with pytest.raises(UserError, match="is damaged"):
+        remembered(tmp_path)
+
+
+def test_a_missing_file_is_one_line_and_makes_no_run(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+    (tmp_path / "corpus").mkdir()
+    ended = invoke("dataset", tmp_path / "corpus", "--out", tmp_path / "run", "--settings", tmp_path / "none.toml")
+    assert ended.status == 1
+    assert (
+        ended.err
+        == f"kernelquarry: {tmp_path}/none.toml: No such file or directory: give the settings as a TOML file\n"
+    )
+
+
+def test_the_manifest_says_what_was_set(built: Built) -> None:
+    manifest = json.loads((built.root / "dataset" / "manifest.json").read_text())
+    assert manifest["build"]["settings"] == asdict(Settings())

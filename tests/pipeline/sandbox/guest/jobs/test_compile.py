@@ -1,0 +1,40 @@
+"""A candidate's kernels compiled and not run: what its other operators are given then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernelquarry.pipeline.sandbox.guest.jobs.compile import _Cleared
+
+
+@pytest.fixture
+def littered() -> Iterator[None]:
+    """New memory holds NaN, and the largest integers."""
+    torch.use_deterministic_algorithms(True)  # fills it
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def made() -> list[Tensor]:
+    like = torch.ones(2, 3)
+    options = {"dtype": torch.int64}
+    return [
+        torch.empty(3),
+        torch.empty((2, 3), **options),
+        torch.empty_like(like),
+        torch.empty_strided((2, 3), (1, 2)),
+        like.new_empty(4),
+        like.new_empty_strided((2, 3), (1, 2)),
+    ]
+
+
+@pytest.mark.usefixtures("littered")
+def test_what_no_kernel_wrote_is_an_index_and_a_matrix_to_all_operators() -> None:
+    assert not any(value.eq(0).all() for value in made())
+    with _Cleared():
+        assert all(value.eq(0).all() for value in made())
+        assert torch.ones(4).index_select(0, torch.empty(2, dtype=torch.int64)).tolist() == [1, 1]

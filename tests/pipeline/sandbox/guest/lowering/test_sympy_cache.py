@@ -1,0 +1,88 @@
+"""Arithmetic of sizes: what sympy knows of an expression is what it knows without help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sympy
+from sympy.core.assumptions import StdFactKB
+from sympy.core.cache import clear_cache
+from sympy.core.facts import InconsistentAssumptions
+from torch.utils._sympy.functions import FloorDiv, ModularIndexing
+
+from kernelquarry.pipeline.sandbox.guest.lowering.sympy_cache import quick_arithmetic
+
+FACTS = ("extended_nonnegative", "extended_positive", "zero", "integer", "even", "negative", "infinite", "irrational")
+EXPRESSIONS = [
+    "s * t - s",
+    "s * (t + 1) - 2",
+    "4 * s + 2 * x",
+    "x - y",
+    "FloorDiv(x, 4) * s + ModularIndexing(x, 1, 4)",
+    "s ** 0.5 * t",
+    "s / 3 + 1.5",
+    "-x - 1",
+]
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    clear_cache()
+    yield
+    clear_cache()
+
+
+def _known(text: str) -> list[object]:
+    """All that is asked of an expression, which is made anew."""
+    clear_cache()
+    names = {name: sympy.Symbol(name, positive=True, integer=True) for name in "st"}
+    names |= {name: sympy.Symbol(name, nonnegative=True, integer=True) for name in "xy"}
+    expr = sympy.sympify(text, {**names, "FloorDiv": FloorDiv, "ModularIndexing": ModularIndexing})
+    s = names["s"]
+    told: list[object] = [getattr(expr, f"is_{fact}") for fact in FACTS]
+    told += [expr.args, expr.free_symbols, expr.is_number, (expr - expr + 1).is_number]
+    return [*told, expr >= 0, expr < s, expr <= 1, sympy.Eq(expr, s), sympy.Eq(expr, expr), sympy.Ne(expr, 2)]
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_what_is_known_of_an_expression_is_the_same(text: str) -> None:
+    expected = _known(text)
+    with quick_arithmetic():
+        assert _known(text) == expected
+        assert _known(text) == expected  # from what was kept
+    assert _known(text) == expected
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_set_of_symbols_is_its_callers_own() -> None:
+    s, t = sympy.symbols("s t", integer=True)
+    with quick_arithmetic():
+        (s + t).free_symbols.clear()
+        assert (s + t).free_symbols == {s, t}
+
+
+@pytest.mark.usefixtures("fresh")
+def test_relations_of_numbers_that_are_equal_are_told_apart() -> None:
+    s = sympy.Symbol("s", integer=True)
+    with quick_arithmetic():
+        assert [str(sympy.Le(s, one)) for one in (1, 1.0)] == ["s <= 1", "s <= 1.0"]
+
+
+def test_facts_that_contradict_what_is_known_are_refused_each_time() -> None:
+    with quick_arithmetic():
+        for _ in range(2):
+            facts = StdFactKB({"positive": True})
+            assert facts["negative"] is False
+            assert "even" not in facts
+            with pytest.raises(InconsistentAssumptions):
+                facts.deduce_all_facts({"negative": True})
+
+
+def test_facts_follow_from_what_is_known() -> None:
+    with quick_arithmetic():
+        for integer in (True, None, True):
+            facts = StdFactKB({"integer": integer} if integer else {})
+            facts.deduce_all_facts({"odd": False})
+            assert facts.get("even") is integer

@@ -1,0 +1,132 @@
+"""From first guesses to a call that runs, and from that to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from kernelquarry.pipeline.sandbox.guest.probing import call_search as searching
+from kernelquarry.pipeline.sandbox.guest.probing.call_search import Caller, search, smaller, variations
+from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import Failure, Unfit
+from kernelquarry.pipeline.sandbox.guest.probing.guess import SIZES, Guess, TensorArg
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.calls: list[tuple[tuple[int, ...], torch.dtype]] = []
+
+    def forward(self, x: Tensor, *others: Tensor) -> Any:
+        self.calls.append((tuple(x.shape), x.dtype))
+        return self.function(x, *others)
+
+
+def guess(*dims: str, **tensor: Any) -> Guess:
+    return Guess((TensorArg("x", dims, **tensor),), tuple(SIZES[0].items()))
+
+
+def caller(function: Callable[..., Any]) -> Caller:
+    return Caller(Function(function), __file__)
+
+
+def shapes(guesses: list[Guess]) -> list[tuple[int, ...]]:
+    return [g.specs()[0].shape for g in guesses]
+
+
+IMAGE, ROWS = guess("B", "C", "H", "W"), guess("B", "C")
+
+
+def test_the_first_guess_that_runs_is_taken() -> None:
+    assert search(caller(lambda x: x), [ROWS, IMAGE], {}, lambda g: g) == ROWS
+    assert search(caller(lambda x: x.permute(0, 3, 1, 2)), [ROWS, IMAGE], {}, lambda g: g) == IMAGE
+
+
+def test_a_failure_leads_to_the_next_guess() -> None:
+    found = search(caller(nn.Sequential(nn.Conv2d(6, 8, 1), nn.Conv2d(8, 8, 1))), [IMAGE], {}, lambda g: g)
+    assert isinstance(found, Guess) and found.specs()[0].shape == (2, 6, 12, 20)
+
+
+def test_the_failure_that_got_furthest_is_told() -> None:
+    class Steps(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if x.shape != (2, 16, 12, 20):
+                raise ValueError("shape")
+            raise ValueError("further")
+
+    failure = search(Caller(Steps(), __file__), [ROWS, IMAGE, guess("L")], {}, lambda g: g)
+    assert isinstance(failure, Failure) and str(failure) == "ValueError: further"
+
+
+def test_no_guess_is_made_twice_and_the_search_ends() -> None:
+    module = Function(lambda x: 1 / 0)
+    failure = search(Caller(module, __file__), [IMAGE, IMAGE, ROWS], {}, lambda g: g)
+    assert isinstance(failure, Failure)
+    assert 2 < len(set(module.calls)) == len(module.calls) < 200
+
+
+def test_what_is_refused_is_told_if_nothing_else_is_found() -> None:
+    def refuse(g: Guess) -> Guess:
+        raise Unfit("random", f"of rank {len(g.specs()[0].shape)}")
+
+    with pytest.raises(Unfit, match="of rank 2"):
+        search(caller(lambda x: x), [ROWS, IMAGE], {}, refuse)
+
+
+def test_a_guess_that_is_refused_does_not_end_the_search() -> None:
+    def accept(g: Guess) -> Guess:
+        if g == ROWS:
+            raise Unfit("random", "")
+        return g
+
+    assert search(caller(lambda x: x), [ROWS, IMAGE], {}, accept) == IMAGE
+
+
+def test_a_large_guess_is_made_smaller_before_it_is_called() -> None:
+    module = Function(lambda x: x)
+    search(Caller(module, __file__), [IMAGE.resized({"H": 4000, "W": 4000})], {}, lambda g: g)
+    assert module.calls == [((2, 16, 6, 10), torch.float32)]
+
+
+def test_a_slow_call_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "_SLOW_S", -1.0)
+    with pytest.raises(Unfit, match="one forward took") as caught:
+        caller(lambda x: x).call(ROWS)
+    assert caught.value.reason == "too_big"
+
+
+def test_calls_make_no_graph() -> None:
+    result, failure = Caller(nn.Linear(16, 2), __file__).call(ROWS)
+    assert failure is None and not result.requires_grad
+
+
+def test_smaller() -> None:
+    assert shapes(list(smaller(IMAGE))) == [(2, 16, 6, 10), (2, 16, 4, 6), (2, 16, 3, 5)]
+    assert list(smaller(ROWS)) == []
+
+
+def quarters(x: Tensor) -> Tensor:
+    return x.view(*x.shape[:2], x.shape[2] // 4, 4, x.shape[3])
+
+
+def heads(x: Tensor) -> Tensor:
+    return x.view(x.shape[0], x.shape[1] // 8, 8, *x.shape[2:])
+
+
+@pytest.mark.parametrize(
+    ("function", "first", "others"),
+    [
+        (lambda x: x, IMAGE, [(3, 21, 11, 23), (5, 26, 10, 14)]),
+        (nn.Conv2d(16, 1, 1), IMAGE, [(3, 16, 11, 23), (5, 16, 10, 14)]),
+        (quarters, IMAGE, [(3, 21, 16, 23), (5, 26, 24, 14)]),
+        (heads, IMAGE, [(3, 32, 11, 23), (5, 48, 10, 14)]),
+        (lambda x: x + torch.ones(2, 1), ROWS, [(2, 21), (2, 26)]),
+        (lambda x: x + torch.ones(2, 16), ROWS, []),
+    ],
+)
+def test_variations(function: Callable[..., Any], first: Guess, others: list[tuple[int, ...]]) -> None:
+    assert shapes(variations(caller(function), first)) == others

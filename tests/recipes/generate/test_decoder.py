@@ -1,0 +1,68 @@
+"""Answers by slots are those that transformers writes, and packed rows attend to themselves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from kernelquarry.recipes.generate.decoder import Decoder, Sampling
+from kernelquarry.recipes.generate.varlen_attention import VARLEN, register
+
+_ENDS = [5, 100]
+
+
+@pytest.fixture
+def model(tiny_model: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
+
+
+def _prompts() -> list[list[int]]:
+    draw = torch.Generator().manual_seed(0)
+    return [torch.randint(3, 250, (length,), generator=draw).tolist() for length in (5, 17, 9, 1, 30)]
+
+
+def test_slots_write_what_transformers_writes(model: Any) -> None:
+    prompts = _prompts()
+    written = [
+        model.generate(
+            torch.tensor([prompt]), max_new_tokens=20, do_sample=False, eos_token_id=_ENDS, pad_token_id=1
+        ).tolist()[0][len(prompt) :]
+        for prompt in prompts
+    ]
+    decoder = Decoder(model, _ENDS, slots=2, room=50, sampling=Sampling(0.0, 1.0, 20))
+    assert dict(decoder.run(prompts)) == dict(enumerate(written))
+    assert dict(decoder.run(prompts)) == dict(enumerate(written)), "a second run begins anew"
+
+
+def test_all_that_is_drawn_is_among_the_likeliest(model: Any) -> None:
+    decoder = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(1.0, 1e-6, 20))
+    likeliest = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(0.0, 1.0, 20))
+    assert dict(decoder.run(_prompts())) == dict(likeliest.run(_prompts()))
+
+
+def test_a_prompt_without_room_is_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match="no room in 40"):
+        list(Decoder(model, _ENDS, slots=2, room=40, sampling=Sampling(0.0, 1.0, 20)).run(_prompts()))
+
+
+def test_packed_rows_attend_to_themselves_alone(model: Any) -> None:
+    register()
+    prompts = _prompts()
+    with torch.no_grad():
+        apart = torch.cat([model(torch.tensor([prompt])).logits[0] for prompt in prompts])
+        model.set_attn_implementation(VARLEN)
+        starts = torch.tensor([0, *torch.tensor([len(prompt) for prompt in prompts]).cumsum(0).tolist()])
+        packed = model(
+            torch.tensor([[token for prompt in prompts for token in prompt]]),
+            position_ids=torch.cat([torch.arange(len(prompt)) for prompt in prompts])[None],
+            cu_seq_lens_q=starts,
+            cu_seq_lens_k=starts,
+            max_length_q=30,
+            max_length_k=30,
+            use_cache=False,
+        ).logits[0]
+    torch.testing.assert_close(packed, apart)

@@ -1,0 +1,150 @@
+"""Supervised training, for real, on a model of a few thousand weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from transformers import AutoModelForCausalLM, TrainerCallback
+
+from kernelquarry.pipeline.prompts import read_answer
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.recipes.config import load_recipe
+from kernelquarry.recipes.train import sft
+from kernelquarry.recipes.train.curves import series
+from kernelquarry.recipes.train.data import sft_rows
+from kernelquarry.recipes.train.run_directory import last_checkpoint
+from kernelquarry.recipes.train.sft import train
+from kernelquarry.recipes.train.trainer import Ask, skips_what_is_no_number
+
+
+def history(stage: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (stage / "curves.jsonl").read_text().splitlines()]
+
+
+def test_the_loss_falls_and_a_model_is_left(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    ask = Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out")
+    trained = train(ask)
+    assert trained.done and trained.steps == 6
+    losses = [value for _, value in series(history(trained.stage), "loss")]
+    assert len(losses) == 6 and losses[-1] < losses[0] - 0.3
+    assert series(history(trained.stage), "eval_loss")
+    assert (trained.stage / "curves.png").read_bytes().startswith(b"\x89PNG")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    assert AutoModelForCausalLM.from_pretrained(trained.model).num_parameters() > 1000
+    assert "generation" in AutoTokenizer.from_pretrained(trained.model).chat_template
+    assert train(ask).steps == 0  # nothing is left to do
+
+
+def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_file)
+    stopped = train(Ask(recipe, str(dataset), tmp_path / "out", minutes=1e-9))
+    assert not stopped.done and stopped.steps == 1 and not stopped.model.exists()
+    half = stopped.stage / "checkpoint-4"  # as a kill in the middle of writing leaves it
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"cut off")
+    whole, ask = train(Ask(recipe, str(dataset), tmp_path / "whole")), Ask(recipe, str(dataset), tmp_path / "out")
+    resumed = train(ask)
+    assert resumed.done and resumed.steps == 6
+    losses = [dict(series(history(t.stage), "loss")) for t in (whole, resumed)]
+    assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
+
+
+def test_answers_may_think_first(
+    dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taught = []
+    monkeypatch.setattr(sft, "sft_rows", lambda *asked: taught.append(sft_rows(*asked)) or taught[-1])
+    for thinking in ("false", "true"):
+        changes = [f"sft.thinking={thinking}", "sft.steps=1", "model.context=3000"]
+        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / thinking))
+    plain, _, thought, _ = ([row["messages"] for row in each] for each in taught)
+    assert [chat[:2] for chat in plain] == [chat[:2] for chat in thought]
+    for old, new in zip(plain, thought, strict=True):
+        assert new[2]["content"].startswith("<think>\nThe module runs ")
+        assert read_answer(new[2]["content"]) == read_answer(old[2]["content"])
+
+
+def test_an_epoch_has_the_renamed_rows_too(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    epochs = []
+    for copies in (0, 2):
+        recipe = load_recipe(recipe_file, [f"sft.renamed={copies}", "sft.steps=1"])
+        trained = train(Ask(recipe, str(dataset), tmp_path / str(copies)))
+        epochs.append(series(history(trained.stage), "epoch")[-1][1])
+    assert epochs[1] < epochs[0] / 2
+
+
+def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tmp_path: Path) -> None:
+    for step, text in ((2, "{}"), (4, '{"glob'), (10, None)):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        if text is not None:
+            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(text)
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-2")
+    assert last_checkpoint(tmp_path / "none") is None
+
+
+def test_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    changes = ("sft.lora.rank=2", "sft.lora.alpha=4", "sft.steps=1", "sft.packing=false")
+    trained = train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+    assert not list(trained.model.glob("adapter*"))
+    assert json.loads((trained.model / "generation_config.json").read_text())["do_sample"]  # for servers
+    assert (trained.model / "model.safetensors").is_file()
+
+
+def test_another_recipe_does_not_go_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    train(Ask(load_recipe(recipe_file, ("sft.steps=1",)), str(dataset), tmp_path / "out"))
+    with pytest.raises(UserError, match=r"recipe\.sft\.steps \(1, not 6\)"):
+        train(Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out"))
+
+
+def test_a_step_whose_gradients_are_no_numbers_is_left_out(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    class Breaks(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            weight = next(model.parameters())
+            weight.register_hook(lambda gradient: gradient * (math.nan if state.global_step == 1 else 1.0))
+
+    trained = train(Ask(load_recipe(recipe_file), str(dataset), tmp_path, callbacks=(Breaks(),)))
+    steps = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
+    norms = [step["grad_norm"] for step in steps if "grad_norm" in step]
+    assert sum(map(math.isnan, norms)) == 1 < len(norms)
+    weights = AutoModelForCausalLM.from_pretrained(trained.model).parameters()
+    assert all(weight.isfinite().all() for weight in weights)
+
+
+def test_gradients_that_stay_no_numbers_end_a_training() -> None:
+    skips, state = skips_what_is_no_number("grpo"), SimpleNamespace(global_step=9)
+    for norm in (math.nan, math.nan, math.nan, math.nan, 1.0, math.inf, math.inf, math.inf, math.inf):
+        skips.on_log(None, state, None, {"grad_norm": norm})
+    with pytest.raises(UserError, match=r"steps up to 9 are numbers: lower grpo\.learning_rate"):
+        skips.on_log(None, state, None, {"grad_norm": math.nan})
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (("needs_gpu=true",), "needs a GPU"),
+        (("sft.batch=3", "sft.per_device=2"), "no multiple of per_device"),
+        (("model.context=20",), r"rows are longer than model\.context allows"),
+        (("model.name=package:no_such_package",), "no package with a model"),
+        (("model.name=/no/such/model",), "no tokenizer"),
+    ],
+)
+def test_what_cannot_be_trained_is_told(
+    dataset: Path, recipe_file: str, tmp_path: Path, changes: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(UserError, match=told):
+        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+
+
+def test_a_full_memory_names_the_knobs() -> None:
+    import torch
+
+    from kernelquarry.recipes.train.trainer import suggesting
+
+    with pytest.raises(UserError, match=r"lower sft\.per_device"), suggesting("sft"):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")

@@ -1,0 +1,49 @@
+"""The distributed form of deduplication decides as the plain one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that
+from factories import MODULE_CODE, make_module, make_probed
+from test_compare_sources import LONG, NEAR, OTHER, POOL, make
+
+from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
+from kernelquarry.transforms.deduplicate import deduplicate
+from kernelquarry.transforms.deduplicate.compare_sources import form_all
+from kernelquarry.transforms.wiring import DeduplicateModules
+
+BROKEN = make_probed(make_module("def ("), python_code="def (")
+GRAPH = '[["input"],["aten.relu",[0]]]'
+
+
+def test_the_same_outcomes() -> None:
+    alike = [replace(make(code + "# alike\n"), behaviour="ab" * 8) for code in (OTHER, MODULE_CODE)]
+    kin = [replace(make(code + "# kin\n"), graph=GRAPH) for code in (LONG.replace("scale", "x"), NEAR)]
+    modules = [*POOL, *alike, *kin, BROKEN]
+    expected = deduplicate(modules)
+
+    def check(found: Iterable[tuple[str, Any]]) -> None:
+        assert {repr(outcome) for _, outcome in found} == {repr(outcome) for outcome in expected}
+
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    with beam.Pipeline(options=options) as pipeline:
+        assert_that(pipeline | beam.Create(modules) | DeduplicateModules(), check)
+
+
+def test_many_batches_are_done_by_processes() -> None:
+    modules = [make(f"{MODULE_CODE}\n\ndef other_{i}(x):\n    return x + {i}\n") for i in range(1200)]
+
+    def check(found: Iterable[Any]) -> None:
+        found = list(found)
+        assert {member.id for member in found} == {module.id for module in modules}
+        assert len(found) == len(modules)
+
+    options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
+    with beam.Pipeline(options=options) as pipeline:
+        batches = pipeline | beam.Create([modules[i : i + 300] for i in range(0, 1200, 300)])
+        assert_that(batches | beam.ParDo(OnAllCores(form_all)), check)

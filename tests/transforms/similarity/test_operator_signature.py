@@ -1,0 +1,71 @@
+"""Signatures forget what is the author's choice, and tell functions apart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of, size
+
+
+def signature(*nodes: list[Any]) -> str:
+    return signature_of(paths_of(json.dumps(nodes)))
+
+
+X, W = ["input"], ["parameter"]
+LINEAR = (X, W, W, ["aten.t", [1]], ["aten.mm", [0, 3]], ["aten.add", [4, 2]], ["aten.relu", [5]])
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        (W, X, W, ["aten.mm", [1, 0]], ["aten.add", [2, 3]], ["aten.clamp_min", [4]]),
+        (X, W, W, ["aten.mm", [0, 1]], ["aten.add_", [3, 2]], ["aten.view", [4]], ["aten.relu_", [5]]),
+    ],
+    ids=["order of leaves and operands", "views and what works in place"],
+)
+def test_forgets(nodes: tuple[list[Any], ...]) -> None:
+    assert signature(*nodes) == signature(*LINEAR)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        (X, W, ["aten.mm", [0, 1]], ["aten.relu", [2]]),
+        (X, W, W, ["aten.mm", [0, 1]], ["aten.relu", [3]], ["aten.add", [4, 2]]),
+        (X, X, W, ["aten.mm", [0, 2]], ["aten.add", [3, 1]], ["aten.relu", [4]]),
+        (X, W, W, ["aten.mm", [0, 1]], ["aten.add", [3, 2]], ["aten.tanh", [4]]),
+    ],
+    ids=["no bias", "another order of operators", "an input for a bias", "another operator"],
+)
+def test_tells_apart(nodes: tuple[list[Any], ...]) -> None:
+    assert signature(*nodes) != signature(*LINEAR)
+
+
+def test_paths_stay_when_something_comes_before_or_after() -> None:
+    plain = paths_of(json.dumps(LINEAR))
+    longer = [X, ["aten.sin", [0]], *([n[0], [i + 1 for i in n[1]]] if len(n) > 1 else n for n in LINEAR[1:])]
+    longer[5] = ["aten.mm", [1, 4]]
+    paths = paths_of(json.dumps([*longer, ["aten.cos", [7]]]))
+    assert paths & plain == plain and size(paths) == size(plain) + 2
+
+
+def test_a_product_of_something_with_itself_is_no_product_of_two() -> None:
+    transposed = ["aten.transpose", [0]]
+    itself = signature(X, transposed, ["aten.bmm", [0, 1]])
+    assert itself == signature(X, ["aten.view", [0]], ["aten.t", [1]], ["aten.mm", [2, 0]])
+    assert itself != signature(X, X, ["aten.transpose", [1]], ["aten.bmm", [0, 2]])
+    halves = (X, ["aten.slice", [0]], ["aten.slice", [0]], ["aten.bmm", [1, 2]])
+    assert signature(*halves) == signature(X, X, ["aten.bmm", [0, 1]])
+
+
+def test_constants_are_blind_and_squares_are_powers() -> None:
+    assert signature(X, ["aten.mul", [0, 0]]) == signature(X, ["aten.pow", [0]])
+    assert signature(X, ["aten.mul", [0]]) == signature(X, ["aten.div", [0]]) != signature(X, X, ["aten.mul", [0, 1]])
+    assert signature(X, ["aten.mean", [0]]) == signature(X, ["aten.sum", [0]], ["aten.div", [1]])
+
+
+def test_nothing_has_no_signature() -> None:
+    assert signature() == signature(X, ["aten.view", [0]]) == ""

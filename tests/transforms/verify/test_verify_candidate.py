@@ -1,0 +1,365 @@
+"""Honest candidates are kept with their evidence, evil ones are dropped for the reason that each is made for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from corpus import HERE, Case, load_case, load_cases, make_workload
+from factories import make_pair
+
+from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Tier, Verified
+from kernelquarry.transforms.screen.screen_pair import flatten
+from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
+
+SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
+# What is not looked at here has tests of its own: what a row's mutants say, and the smallest call that shows a mistake.
+HONEST = replace(SETTINGS, mutants=0, limits=Limits(wall_s=60, cpu_s=30))  # a program an element takes its time
+HONEST_CASES = load_cases("honest")
+EVIL = replace(SETTINGS, shows=False, targets=("sm_90",))
+ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # all of which it takes
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        yield sandbox
+
+
+def by_name(case: Case) -> str:
+    return case.name
+
+
+@pytest.mark.parametrize("case", HONEST_CASES, ids=by_name)
+def test_honest(case: Case, sandbox: Sandbox) -> None:
+    """Each is compiled for one target, in turns; `benchmarks/honest.py` takes all."""
+    target = SETTINGS.targets[HONEST_CASES.index(case) % len(SETTINGS.targets)]
+    outcome = verify(case.candidate, sandbox, replace(HONEST, targets=(target,)))
+    assert isinstance(outcome, Kept), outcome
+    verdict = outcome.record.verdict
+    assert verdict.tiers == (Tier.COMPILED, Tier.INTERPRETED)
+    assert verdict.targets == (target,)
+    assert set(verdict.launched_kernels) == set(case.candidate.kernels)
+    assert verdict.deterministic == case.deterministic
+    task = Task.of_candidate(case.candidate)
+    assert set(range(len(task.workloads))) <= {trial.workload for trial in verdict.trials}
+    assert verdict.worst_ratio < 0.5, "honest kernels keep a distance from the limit"
+    assert {"zeros", "constant", "other_inputs"} <= set(verdict.impostors)
+
+
+@pytest.mark.parametrize("case", load_cases("evil"), ids=by_name)
+def test_evil(case: Case, sandbox: Sandbox) -> None:
+    outcome = verify(case.candidate, sandbox, ENDLESS if case.reasons[0] is Reason.TIMED_OUT else EVIL)
+    assert isinstance(outcome, Dropped), outcome
+    assert outcome.reason in case.reasons, outcome
+    assert case.evidence in outcome.evidence
+
+
+@pytest.fixture(scope="module")
+def softmax() -> Candidate:
+    return load_case(HERE / "honest" / "softmax").candidate
+
+
+@pytest.fixture(scope="module")
+def row(softmax: Candidate, sandbox: Sandbox) -> Pair:
+    outcome = verify(softmax, sandbox, SETTINGS)
+    assert isinstance(outcome, Kept)
+    return flatten(Verified(softmax, outcome.record.verdict))
+
+
+def with_reference(candidate: Candidate, code: str) -> Candidate:
+    return replace(candidate, probed=replace(candidate.probed, python_code=code))
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        ("x * 0.0 + 1e-3", Reason.IMPOSTOR_PASSES),
+        ("x", Reason.IMPOSTOR_PASSES),
+        ("x / (x - x)", Reason.ORACLE_FAILED),
+        ("x.no_such_method()", Reason.ORACLE_FAILED),
+        ("__import__('os')._exit(0)", Reason.CRASHED),
+    ],
+)
+def test_a_reference_that_proves_nothing(forward: str, reason: Reason, softmax: Candidate, sandbox: Sandbox) -> None:
+    code = f"from torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n        return {forward}\n"
+    outcome = verify(with_reference(softmax, code), sandbox, SETTINGS)
+    assert isinstance(outcome, Dropped) and outcome.reason is reason, outcome
+
+
+def test_the_oracle_is_in_float64_whatever_the_reference_asks_for(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n" + (
+        "        scale = torch.ones(x.shape[-1], x.shape[-1], dtype=torch.float32).diagonal().diag()\n"
+        "        return torch.softmax(x.float() @ scale, dim=-1, dtype=torch.float32)\n"
+    )
+    outcome = verify(with_reference(softmax, code), sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+
+
+def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox: Sandbox) -> None:
+    case = load_case(HERE / "evil" / "hard_coded_shape")
+    outcome = verify(replace(case.candidate, shape_general=False), sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+    assert {trial.workload for trial in outcome.record.verdict.trials} == {0}
+
+
+def contiguous(code: str) -> str:
+    return code.replace("forward(self, x):\n", "forward(self, x):\n        x = x.contiguous()\n")
+
+
+def lowered(candidate: Candidate, code: str) -> Candidate:
+    """As if lowering had written it."""
+    return replace(candidate, triton_code=code, generator=replace(candidate.generator, kind="inductor"))
+
+
+def test_the_constructor_s_arguments_are_read_of_what_was_lowered_too(softmax: Candidate, sandbox: Sandbox) -> None:
+    candidate = lowered(softmax, contiguous(softmax.triton_code))
+    candidate = replace(candidate, probed=replace(candidate.probed, init_args="[*globals().get('none', ())]"))
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=(), shows=False))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.FORBIDDEN_CODE, outcome
+    assert outcome.evidence == "the constructor's arguments: globals"
+
+
+def drawn(candidate: Candidate, sandbox: Sandbox) -> list[str]:
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    return [trial.distribution for trial in outcome.record.verdict.trials]
+
+
+def test_lowered_kernels_take_inputs_that_are_not_contiguous(softmax: Candidate, sandbox: Sandbox) -> None:
+    assert "shifted_strided" in drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
+    outcome = verify(lowered(softmax, softmax.triton_code), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and "shifted_strided" in outcome.evidence, outcome
+
+
+def test_lowered_kernels_leave_nan_where_it_belongs(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = contiguous(softmax.triton_code)
+    assert "special" in drawn(lowered(softmax, code), sandbox)
+    lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
+    outcome = verify(lowered(softmax, lost), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and "special" in outcome.evidence, outcome
+
+
+def test_a_model_is_asked_for_neither(softmax: Candidate, sandbox: Sandbox) -> None:
+    assert not {"shifted_strided", "special"} & set(drawn(softmax, sandbox))
+
+
+@pytest.mark.parametrize(
+    ("demand", "refused", "instead"),
+    [("x.view(-1)", "shifted_strided", ["shifted"]), ("assert not x.isnan().any()", "special", [])],
+)
+def test_what_the_reference_refuses_is_not_asked_for(
+    demand: str, refused: str, instead: list[str], softmax: Candidate, sandbox: Sandbox
+) -> None:
+    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    candidate = with_reference(softmax, f"{code}{demand}\n        return torch.softmax(x, dim=-1)\n")
+    whole = drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
+    wanted = [other for name in whole for other in (instead if name == refused else [name])]
+    assert drawn(lowered(candidate, contiguous(softmax.triton_code)), sandbox) == wanted
+
+
+def test_a_kernel_for_the_workloads_sizes_alone_is_found_out(softmax: Candidate, sandbox: Sandbox) -> None:
+    """No workload has more columns than this block."""
+    columns = max(workload.tensors[0].shape[-1] for workload in softmax.probed.workloads)
+    block = f"BLOCK={1 << (columns - 1).bit_length()}"
+    code = softmax.triton_code.replace("BLOCK=triton.next_power_of_2(x.shape[1])", block)
+    assert code != softmax.triton_code
+    outcome = verify(replace(softmax, triton_code=code), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason == Reason.WRONG_VALUES, outcome
+
+
+def test_where_enlarged_calls_are_refused_multiples_are_asked_for(softmax: Candidate, sandbox: Sandbox) -> None:
+    shapes = [(2, 6), (3, 12), (5, 18)]
+    code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    code += "assert x.shape[1] % 6 == 0\n        return torch.softmax(x, dim=-1)\n"
+    workloads = tuple(make_workload([list(shape)]) for shape in shapes)
+    candidate = replace(softmax, probed=replace(softmax.probed, python_code=code, workloads=workloads))
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    calls = Task.of_candidate(candidate).calls
+    assert [calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials[4:]] == [
+        *shapes[1:],
+        shapes[0],  # sparse
+        shapes[2],  # assorted, of which it has the most rows
+        (20, 18),
+        (5, 72),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "ends"), [("inductor", Kept), ("model", Dropped)])
+def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sandbox, kind: str, ends: type) -> None:
+    """What lowering takes over of a reference's constructor may look into anything."""
+    code = contiguous(softmax.triton_code) + "\n\nNAMES = dir(torch.ops)\n"
+    candidate = replace(softmax, triton_code=code, generator=replace(softmax.generator, kind=kind))
+    assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
+
+
+SCALED = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def scale(x_ptr, weight_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = column < columns
+    x, weight = tl.load(x_ptr + row * columns + column, inside), tl.load(weight_ptr + column, inside)
+    tl.store(out_ptr + row * columns + column, x.to(tl.float32) * weight.to(tl.float32), inside)
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(24))
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        scale[(x.shape[0],)](x, self.weight, out, 24, BLOCK=32)
+        return out
+"""
+
+
+def test_a_model_s_candidate_is_in_the_row_s_half_precision_wherever_it_is_called(
+    softmax: Candidate, sandbox: Sandbox
+) -> None:
+    reference = SCALED.replace("ModelNew", "Model").partition("        out =")[0] + "        return x * self.weight\n"
+    workloads = tuple(make_workload([{"shape": [rows, 24], "dtype": "bfloat16"}]) for rows in (5, 9))
+    state = (StateSpec("weight", "parameter", (24,), "bfloat16", 1.0, 0.0, 1.0),)
+    probed = replace(softmax.probed, python_code=reference, workloads=workloads, state=state)
+    candidate = replace(softmax, probed=probed, triton_code=SCALED, kernels=("scale",), dtype="bfloat16")
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+
+
+ROOMY = """
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+@triton.jit
+def softmax_rows(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK)[None, :]
+    inside = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * columns + column, mask=inside, other=float("-inf"))
+    power = tl.where(inside, tl.exp(x - tl.where(row < rows, tl.max(x, axis=1)[:, None], 0.0)), 0.0)
+    one = (tl.arange(0, BLOCK)[:, None] == tl.arange(0, BLOCK)[None, :]).to(tl.float32)
+    power = tl.dot(power, one, input_precision="tf32x3")
+    tl.store(out_ptr + row * columns + column, power / tl.sum(power, axis=1)[:, None], mask=inside)
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        rows, columns = x.shape
+        out = torch.empty_like(x)
+        block = max(128, triton.next_power_of_2(columns))
+        softmax_rows[(triton.cdiv(rows, 64),)](x, out, rows, columns, ROWS=64, BLOCK=block)
+        return out
+"""
+
+
+def test_a_model_may_need_more_than_all_gpus_have(softmax: Candidate, sandbox: Sandbox) -> None:
+    """192 KiB of shared memory: more than an A100 has, too."""
+    roomy = replace(softmax, triton_code=ROOMY, kernels=("softmax_rows",))
+    outcome = verify(roomy, sandbox, SETTINGS)
+    assert isinstance(outcome, Kept), outcome
+    assert outcome.record.verdict.targets == ("sm_90",)
+    assert SETTINGS.needed(Task.of_candidate(lowered(softmax, ROOMY))) == SETTINGS.targets
+
+
+def test_the_environment_is_recorded(row: Pair, sandbox: Sandbox) -> None:
+    environment = row.verdict.environment
+    assert environment.device == "cpu-interpreter"
+    assert json.loads(environment.sandbox) == dict(sandbox.layers)
+
+
+def test_a_row_is_verified_again_from_the_row_alone(row: Pair, sandbox: Sandbox) -> None:
+    replayed = replay_pair(row, sandbox, SETTINGS)
+    assert replayed.agrees and replayed.identical
+    assert "to the last bit" in replayed.render()
+
+
+def test_a_row_that_was_tampered_with_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+    changed = replace(row, triton_code=row.triton_code.replace("tl.max(x, axis=0)", "tl.min(x, axis=0)"))
+    replayed = replay_pair(changed, sandbox, SETTINGS)
+    assert not replayed.agrees
+    assert "wrong_values" in replayed.render() and "NOT verified" in replayed.render()
+
+
+def test_a_row_that_lost_trials_is_tried_on_them_all_the_same(row: Pair, sandbox: Sandbox) -> None:
+    one = replace(row, verdict=replace(row.verdict, trials=row.verdict.trials[:1]))
+    replayed = replay_pair(one, sandbox, SETTINGS)
+    assert replayed.agrees and replayed.identical and replayed.now is not None
+    assert len(replayed.now.trials) == len(row.verdict.trials)
+    ignorant = "tl.where(tl.max(x, axis=0) > 20, 0.0, power / tl.sum(power, axis=0))"
+    wrong = replace(one, triton_code=row.triton_code.replace("power / tl.sum(power, axis=0)", ignorant))
+    assert wrong.triton_code != row.triton_code and not replay_pair(wrong, sandbox, SETTINGS).agrees
+
+
+def test_a_row_that_claims_too_much_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+    claimed = replace(row, verdict=replace(row.verdict, launches=7))
+    assert any("launches" in difference for difference in replay_pair(claimed, sandbox, SETTINGS).differences)
+
+
+def test_the_rows_of_the_factories_are_true(sandbox: Sandbox) -> None:
+    """Other tests build on this row; its code should at least be right."""
+    pair = make_pair()
+    replayed = replay_pair(pair, sandbox, SETTINGS)
+    assert replayed.now is not None, replayed.rejected
+
+
+def test_a_row_says_whether_its_checks_notice_mistakes(row: Pair) -> None:
+    assert row.verdict.mutants == 2
+    assert row.verdict.survivors == ()
+
+
+def test_mistakes_that_no_check_can_see_are_named(softmax: Candidate, sandbox: Sandbox) -> None:
+    """A column sum that nobody reads: its loop may be wrong, and the answer right."""
+    code = contiguous(softmax.triton_code).replace(
+        "    power =", "    unread = tl.sum(x * 3.0 + 1.0, axis=0) / 5.0 - 2.0 * 7.0 + columns * 3.0\n    power ="
+    )
+    outcome = verify(lowered(softmax, code), sandbox, replace(SETTINGS, targets=(), mutants=20))
+    assert isinstance(outcome, Kept), outcome
+    verdict = outcome.record.verdict
+    assert verdict.survivors and all(text.startswith("line ") for text in verdict.survivors)
+    assert len(verdict.survivors) < verdict.mutants
+
+
+def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candidate, sandbox: Sandbox) -> None:
+    """Beside it there is an output that an operator outside of the kernels computes."""
+    assert row.verdict.written == 1.0
+    reference = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
+    both = with_reference(softmax, f"{reference}return torch.softmax(x, dim=-1), torch.sin(x).double()[:, ::2]\n")
+    code = softmax.triton_code.replace("return out", "return out, torch.sin(x).double()[:, ::2]")
+    mixed = replace(both, triton_code=code, purity=Purity.MIXED, extern_ops=("aten.sin", "aten._to_copy"))
+    outcome = verify(mixed, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    _, columns = softmax.probed.workloads[0].tensors[0].shape
+    assert outcome.record.verdict.written == pytest.approx(columns * 4 / (columns * 4 + -(-columns // 2) * 8))
+
+
+def test_a_lowered_candidate_may_refuse_what_its_guards_name(softmax: Candidate, sandbox: Sandbox) -> None:
+    """Sizes of 90 and less are in its workloads, larger calls have 129 and 65."""
+    check = "        if x.shape[1] > 100:\n            raise ValueError(x.shape)\n"
+    code = contiguous(softmax.triton_code).replace("        out =", f"{check}        out =")
+    refusing = lowered(softmax, code)
+    outcome = verify(refusing, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.DOES_NOT_RUN, outcome
+    outcome = verify(replace(refusing, guards=("input0_1 <= 100",)), sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Kept), outcome
+    calls = Task.of_candidate(refusing).calls
+    larger = {calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials} - {
+        workload.tensors[0].shape for workload in softmax.probed.workloads
+    }
+    assert larger == {(4 * 17, 90)}, "where a guard forbids one call, others that it allows are made"
+
+
+def test_no_guard_allows_to_refuse_a_workload(softmax: Candidate, sandbox: Sandbox) -> None:
+    code = contiguous(softmax.triton_code).replace("        out =", "        assert x.shape[1] < 60\n        out =")
+    refusing = replace(lowered(softmax, code), guards=("input0_1 < 60",))
+    outcome = verify(refusing, sandbox, replace(SETTINGS, targets=()))
+    assert isinstance(outcome, Dropped) and outcome.reason is Reason.DOES_NOT_RUN, outcome

@@ -1,0 +1,175 @@
+"""The problems of a benchmark, from a folder or from the Hub, in the form that mined modules have.
+
+A problem is a module called `Model` (KernelBench, robust-kbench), a function named after its file (TritonBench-T),
+which becomes the forward of one, or the call of an operator (BackendBench, `traces`). What only makes inputs, tests or
+prints is left out. A file of kernels without any of these (TritonBench-G) is a problem that is known by its text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.parse_python import parse
+from kernelquarry.pipeline.schema.records import ENTRY_POINT
+
+from .given import given_arguments, with_arguments
+from .ladder import clean_name
+from .traces import problems_of, read_trace
+
+_RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: what follows are tests
+_LEVEL = re.compile(r"level\d+/\d+_.+\.py")
+_CODE, _NAME = ("code", "python_code", "output"), ("name", "problem_id", "file", "op_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A problem as it was found."""
+
+    name: str
+    code: str
+    given: tuple[str, ...] = ()  # the code constructed as the benchmark does, see `given.py`; none if that is not known
+    runs: bool = True  # False: kernels, which are compared by their text alone
+
+
+def read_problems(place: str) -> list[Source]:
+    """All problems of a folder, of a JSON, JSONL or parquet file, or of "owner/name" on the Hub, sorted by name.
+
+    Raises: UserError: there are none.
+    """
+    path = Path(place)
+    if path.is_dir():
+        found = list(_of_folder(path))
+    elif path.is_file():
+        found = list(_of_file(path, path.parent))
+    elif re.fullmatch(r"[\w.-]+/[\w.-]+", place):
+        found = list(_of_hub(place))
+    else:
+        raise UserError(f"{place}: no folder, file or dataset of the Hub")
+    problems: dict[str, Source] = {}  # by code: benchmarks list a problem in several files
+    for name, text in sorted(found):
+        if code := module_of(name, text):
+            problems.setdefault(code, Source(name, code, with_arguments(code, given_arguments(text))))
+        elif code := kernels_of(text):
+            problems.setdefault(code, Source(name, code, runs=False))
+    if not problems:
+        raise UserError(
+            f"{place}: no problem found: a problem is a class {ENTRY_POINT}, or a function named as its file"
+        )
+    return sorted(problems.values(), key=lambda problem: problem.name)
+
+
+def module_of(name: str, text: str) -> str:
+    """The source of `Model` and of what it needs, "" if the text has no problem."""
+    try:
+        tree = parse(_RULE.split(text)[0])
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    if not isinstance(defined.get(ENTRY_POINT), ast.ClassDef):
+        function = defined.get(PurePosixPath(name).name)
+        if not isinstance(function, ast.FunctionDef):
+            return ""
+        tree.body[tree.body.index(function)] = _as_module(function)
+    return ast.unparse(_needed(tree))
+
+
+def kernels_of(text: str) -> str:
+    """A source of Triton kernels without its tests, "" if it is none."""
+    text = _RULE.split(text)[0]
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    decorators = (
+        ast.unparse(d) for node in tree.body if isinstance(node, ast.FunctionDef) for d in node.decorator_list
+    )
+    return text if any(name.endswith("triton.jit") for name in decorators) else ""
+
+
+def _as_module(function: ast.FunctionDef) -> ast.ClassDef:
+    (entry,) = parse(f"class {ENTRY_POINT}(torch.nn.Module):\n    pass").body
+    assert isinstance(entry, ast.ClassDef)
+    function.name = "forward"
+    function.args.args.insert(0, ast.arg("self"))
+    entry.body = [function]
+    return ast.fix_missing_locations(entry)
+
+
+def _needed(tree: ast.Module) -> ast.Module:
+    """The entry class, and the statements that bind what it uses."""
+    bound = [_binds(node) for node in tree.body]
+    wanted, kept = {ENTRY_POINT}, set[int]()
+    while more := {i for i, names in enumerate(bound) if i not in kept and names & wanted}:
+        kept |= more
+        wanted |= {n.id for i in more for n in ast.walk(tree.body[i]) if isinstance(n, ast.Name)}
+    return ast.Module(body=[node for i, node in enumerate(tree.body) if i in kept], type_ignores=[])
+
+
+def _binds(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+            return {name}
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {alias.asname or alias.name.partition(".")[0] for alias in names}
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _of_folder(path: Path) -> Iterator[tuple[str, str]]:
+    """Of a checkout of KernelBench only its levels, else of every file."""
+    files = [file for file in sorted(path.rglob("*")) if file.is_file()]
+    levels = [file for file in files if _LEVEL.fullmatch(f"{file.parent.name}/{file.name}")]
+    for file in levels or files:
+        yield from _of_file(file, file.parent.parent if levels else path)
+
+
+def _of_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:
+    name = file.relative_to(root).with_suffix("").as_posix()
+    match file.suffix:
+        case ".py":
+            yield clean_name(name), file.read_text(errors="replace")
+        case ".json" | ".jsonl":
+            yield from _of_rows(_rows(file), name)
+        case ".parquet":
+            import pyarrow.parquet as pq
+
+            yield from _of_rows(pq.read_table(file).to_pylist(), name)
+        case ".txt":
+            yield from problems_of(read_trace(file.read_text(errors="replace")))
+
+
+def _rows(file: Path) -> list[Any]:
+    text = file.read_text(errors="replace")
+    try:
+        rows = json.loads(text) if file.suffix == ".json" else [json.loads(line) for line in text.splitlines() if line]
+    except ValueError as error:
+        raise UserError(f"{file}: no JSON ({error})") from None
+    return rows if isinstance(rows, list) else []
+
+
+def _of_rows(rows: Iterable[Any], place: str) -> Iterator[tuple[str, str]]:
+    rows = [row for row in rows if isinstance(row, Mapping)]
+    for number, row in enumerate(rows):
+        code = next((row[column] for column in _CODE if isinstance(row.get(column), str)), None)
+        if code is not None:
+            name = next((str(row[column]) for column in _NAME if row.get(column) is not None), str(number))
+            level = f"level{row['level']}" if "level" in row else place
+            yield clean_name(f"{level}/{name.removesuffix('.py')}"), code
+    yield from problems_of((row["op_name"], row["args"]) for row in rows if {"op_name", "args"} <= row.keys())
+
+
+def _of_hub(name: str) -> Iterator[tuple[str, str]]:
+    import datasets
+
+    try:
+        splits = datasets.load_dataset(name)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{name}: not to be had from the Hub ({str(error).splitlines()[0]})") from None
+    for split in sorted(splits):
+        yield from _of_rows(splits[split], split)

@@ -1,0 +1,124 @@
+"""Host side of the lower stage: asks a guest, trusts nothing of its reply, makes the record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
+from kernelquarry.pipeline.schema.ids import canonical
+from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.provenance import Generator
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Backward, Binding, Lowered, Probed, Source, Workload
+from kernelquarry.transforms.workloads.guards import parse_guard
+
+TARGET = "sm_90"  # the GPU that Inductor believes to compile for by default; verify compiles for others too
+
+MOST_KERNELS = 10  # of a file: some 5,500 tokens, so that a row fits a context of 8,192; twelve take 7,000 and more
+MOST_WITH_GRADIENTS = 32  # a backward has two to three times as many as its forward
+
+_EVIDENCE = 500  # characters
+_GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
+_REASONS = {
+    Status.RAISED: Reason.UNSUPPORTED_OP,
+    Status.TIMED_OUT: Reason.TIMED_OUT,
+    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+    Status.CRASHED: Reason.CRASHED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """One source, and what its arguments are."""
+
+    inductor_code: str
+    bindings: tuple[tuple[str, Source, str], ...]
+
+    @property
+    def bound(self) -> tuple[Binding, ...]:
+        return tuple(Binding(*binding) for binding in self.bindings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found(_Half):
+    """What a guest replies when the module was lowered."""
+
+    outputs: JsonValue
+    shape_general: bool
+    guards: tuple[str, ...]
+    backward: _Half | None = None
+
+
+_REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
+
+
+def lower(
+    probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32", target: str = TARGET
+) -> Outcome[Lowered]:
+    """The module with Inductor's source for `target` (`sm_80`, `sm_90`, `sm_100` or `gfx942`) and what each of its
+    arguments is, or why there is none.
+
+    With `training`, a second source gives the gradients of its parameters and floating-point inputs. A half `dtype` is
+    what the module is cast to; the workloads of `probed` have it already, see `transforms.variants`.
+    """
+    most = MOST_WITH_GRADIENTS if training else MOST_KERNELS
+    request = {
+        "python_code": probed.python_code,
+        "target": target,
+        "workloads": [_described(workload) for workload in probed.workloads],
+        "training": training,
+        "dtype": dtype,
+        "most_kernels": most,
+    }
+    report = sandbox.run(Job("lower", request, limits=_GUEST))
+    if report.status is not Status.OK or report.reply is None:
+        return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
+    if "reason" in report.reply:
+        return _dropped(probed, report.reply)
+    try:
+        found = _REPLY.validate_json(canonical(report.reply))
+        for guard in found.guards:
+            parse_guard(guard)
+    except (ValidationError, ValueError) as error:
+        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
+    halves = [half for half in (found, found.backward) if half is not None]
+    kernels = [half.inductor_code.count("async_compile.triton(") for half in halves]
+    if not all(kernels):
+        return Dropped(probed.id, Reason.NOTHING_TO_LOWER, "no Triton kernel")
+    if sum(kernels) > most:
+        return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{sum(kernels)} kernels")
+    if len(halves) != 1 + training:
+        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {len(halves)} sources")
+    return Kept(
+        Lowered(
+            probed=probed,
+            inductor_code=found.inductor_code,
+            bindings=found.bound,
+            outputs=canonical(found.outputs),
+            shape_general=found.shape_general,
+            generator=Generator("inductor", "torch.inductor", version("torch"), _options(target)),
+            guards=found.guards,
+            backward=tuple(Backward(half.inductor_code, half.bound) for half in halves[1:]),
+            dtype=dtype,
+        )
+    )
+
+
+def _described(workload: Workload) -> dict[str, Any]:
+    tensors = [{"name": spec.name, "shape": list(spec.shape), "dtype": spec.dtype} for spec in workload.tensors]
+    return {"tensors": tensors, "args": workload.args, "kwargs": workload.kwargs}
+
+
+def _options(target: str) -> str:
+    return canonical({"target": target, "triton": version("triton")})
+
+
+def _dropped(probed: Probed, reply: dict[str, Any]) -> Dropped:
+    """By member name or code; a reason that is not this stage's is a guest that misbehaves."""
+    known = {reason.name: reason for reason in Reason if reason.stage == "lower"}
+    reason = known.get(str(reply["reason"]).upper(), Reason.CRASHED)
+    return Dropped(probed.id, reason, str(reply.get("evidence", ""))[:_EVIDENCE])

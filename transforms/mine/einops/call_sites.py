@@ -1,0 +1,163 @@
+"""The calls of einops in a piece of source, and the source with something else in their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tree_sitter import Node
+
+from kernelquarry.pipeline.schema.parse_python import parse_expression
+from kernelquarry.transforms.mine import tree_sitter_nodes
+from kernelquarry.transforms.mine.analyse import analyse
+from kernelquarry.transforms.mine.usage import Reference, Usage
+
+from .pattern import DEFINED, FUNCTIONS, Unsupported
+
+_SIMPLE = frozenset(("attribute", "call", "identifier", "parenthesized_expression", "subscript"))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of one of `FUNCTIONS`: its arguments by parameter, and the lengths that it gives. Or one of `DEFINED`."""
+
+    function: str
+    node: Node  # of `DEFINED`, the name alone
+    operands: tuple[Node, ...]  # all positional arguments
+    arguments: dict[str, Node]
+    lengths: dict[str, Node]
+
+    def literal(self, parameter: str) -> str:
+        return literal(self.arguments[parameter])
+
+
+def literal(node: Node) -> str:
+    """Raises: Unsupported: it is no string that is known without running anything."""
+    try:
+        value = ast.literal_eval(f"({tree_sitter_nodes.text(node)})")
+    except (ValueError, SyntaxError):
+        value = None
+    if not isinstance(value, str):
+        raise Unsupported(f"{tree_sitter_nodes.text(node)} in place of a pattern or reduction")
+    return value
+
+
+class Source:
+    """A piece of source whose global names `names` stand for einops or parts of it.
+
+    Raises:
+        Unsupported: it uses einops other than by calls of what is written out.
+    """
+
+    def __init__(self, code: str, names: Mapping[str, str]) -> None:
+        self._bytes = code.encode()
+        self._root = tree_sitter_nodes.parse(self._bytes)
+        self._names = names
+        found = [self._call(reference) for reference in self._references()]
+        self._calls = sorted(found, key=lambda call: call.node.start_byte)
+
+    def replaced(self, replace: Callable[[Call], str]) -> str:
+        return self._between(0, len(self._bytes), replace)
+
+    def text(self, node: Node, replace: Callable[[Call], str]) -> str:
+        """The source of a node, with the calls in it replaced."""
+        return self._between(node.start_byte, node.end_byte, replace)
+
+    def operand(self, node: Node, replace: Callable[[Call], str]) -> str:
+        """The same, so that `.name` can follow wherever it stands; of a list, what einops makes of it."""
+        if node.type in ("generator_expression", "list_splat", "tuple"):
+            raise Unsupported("a list of tensors")
+        text = self.text(node, replace)
+        if _is_list(node):
+            return f"torch.stack({text})"
+        try:
+            parse_expression(text)
+        except SyntaxError:  # lines that parentheses around them joined
+            return f"({text})"
+        return text if node.type in _SIMPLE else f"({text})"
+
+    def _between(self, start: int, end: int, replace: Callable[[Call], str]) -> str:
+        parts: list[str] = []
+        for call in self._calls:
+            if start <= call.node.start_byte and call.node.end_byte <= end:
+                parts += [self._bytes[start : call.node.start_byte].decode(), replace(call)]
+                start = call.node.end_byte
+        return "".join([*parts, self._bytes[start:end].decode()])
+
+    def _references(self) -> Iterator[Reference]:
+        for statement in tree_sitter_nodes.statements(self._root):
+            for usage in _all(analyse(statement).usage):
+                if any(b"einops" in (node.text or b"") for node in usage.imports):
+                    raise Unsupported("an import inside of a function")
+                if any(reference.name in self._names for note in usage.annotations for reference in note.references):
+                    raise Unsupported("an annotation")
+                yield from (reference for reference in usage.references if reference.name in self._names)
+
+    def _call(self, reference: Reference) -> Call:
+        function = ".".join((self._names[reference.name], *reference.attributes))
+        node = self._root.descendant_for_byte_range(reference.start, reference.start + reference.ends[-1])
+        if node is not None and function in DEFINED:
+            return Call(function, node, (), {}, {})
+        parent = node.parent if node is not None else None
+        if function not in FUNCTIONS or parent is None or tree_sitter_nodes.child(parent, "function") != node:
+            raise Unsupported(f"{function}, not called")
+        return _with_arguments(function, parent)
+
+
+def _is_list(node: Node) -> bool:
+    """Whether it is one as it stands, or the name of what was last bound to one in its function."""
+    if node.type in ("list", "list_comprehension"):
+        return True
+    if node.type == "call":
+        return tree_sitter_nodes.text(tree_sitter_nodes.field(node, "function")) == "list"
+    function = node
+    while function.type != "function_definition" and function.parent is not None:
+        function = function.parent
+    if node.type != "identifier" or function.type != "function_definition":
+        return False
+    bound = [value for name, value in _assigned(function) if name == node.text and value.end_byte <= node.start_byte]
+    return bool(bound) and bound[-1].type != "identifier" and _is_list(bound[-1])
+
+
+def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
+    """(target, value) of the assignments in it."""
+    for child in node.named_children:
+        value = tree_sitter_nodes.child(child, "right") if child.type == "assignment" else None
+        if value is not None:
+            yield tree_sitter_nodes.field(child, "left").text, value
+        if child.type not in tree_sitter_nodes.EXPRESSIONS:
+            yield from _assigned(child)
+
+
+@lru_cache(maxsize=64)  # of those lately mined: a tree-sitter tree is large
+def parse_source(code: str, names: tuple[tuple[str, str], ...]) -> Source:
+    """The same as `Source`: classes of one file have most of their closures in common."""
+    return Source(code, dict(names))
+
+
+def _all(usage: Usage) -> Iterator[Usage]:
+    yield usage
+    for part in usage.parts:
+        yield from _all(part.usage)
+
+
+def _with_arguments(function: str, node: Node) -> Call:
+    positional: list[Node] = []
+    named: dict[str, Node] = {}
+    for argument in tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments")):
+        if argument.type == "keyword_argument":
+            named[tree_sitter_nodes.text(tree_sitter_nodes.field(argument, "name"))] = tree_sitter_nodes.field(
+                argument, "value"
+            )
+        elif argument.type in ("dictionary_splat", "list_splat"):
+            raise Unsupported(f"{function} with {tree_sitter_nodes.text(argument)}")
+        else:
+            positional.append(argument)
+    parameters = FUNCTIONS[function]
+    arguments = dict(zip(parameters, positional, strict=False))
+    arguments |= {name: named.pop(name) for name in parameters if name in named}
+    if parameters and (len(positional) > len(parameters) or len(arguments) < len(parameters)):
+        raise Unsupported(f"{function} with {len(positional)} arguments")
+    return Call(function, node, tuple(positional), arguments, named)

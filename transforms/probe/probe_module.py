@@ -1,0 +1,158 @@
+"""Host side of the probe stage: asks a guest, trusts nothing of its reply, makes the record."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, replace
+from math import prod
+from typing import Any
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox, Status
+from kernelquarry.pipeline.schema.ids import canonical
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed, StateSpec, TensorSpec, Workload
+
+from .inference import for_inference
+from .positional import positional
+from .render_module import is_list, render
+
+_EVIDENCE = 500  # characters
+_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)  # a fork would search, and reply, too
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeLimits:
+    """How large a module and one call of it may be, so that its kernels fit one file and an interpreter."""
+
+    parameters: int = 5_000_000  # elements of parameters and buffers
+    elements: int = 6_000_000  # written by all operators of one forward
+    flops: int = 300_000_000  # floating-point operations of one forward
+    contractions: int = 8  # convolutions and matrix products of one forward, where each is a kernel of its own
+    layers: int = 32  # as many of them, where all operators together are few kernels:
+    kernels: int = 9  # those that differ in operator, sizes or settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    tensors: tuple[TensorSpec, ...]
+    args: list[JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a guest replies when the module is fit."""
+
+    init_args: str
+    workloads: tuple[_Call, ...]
+    state: tuple[StateSpec, ...]
+    outputs: JsonValue
+    operators: tuple[str, ...]
+    graph: list[JsonValue]
+    behaviour: str
+    behaviours: tuple[str, ...]
+
+
+_REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
+_REASONS = {
+    Status.TIMED_OUT: Reason.TIMED_OUT,
+    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+    Status.CRASHED: Reason.CRASHED,
+}
+
+
+def probe(
+    module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits(), guest: Limits = _GUEST
+) -> Outcome[Probed]:
+    """The module with constructor arguments and up to three workloads that it ran on, or why there are none."""
+    code = positional(module.code)
+    request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
+    request |= {"user": positional(module.user), "name": module.name}
+    report = sandbox.run(Job("probe", request, limits=guest))
+    if report.status is Status.RAISED:
+        kind, _, message = report.error.partition(": ")
+        return Errored(module.id, kind, message)
+    if report.status is not Status.OK or report.reply is None:
+        return Dropped(module.id, _REASONS[report.status], report.error[:_EVIDENCE])
+    if "reason" in report.reply:
+        return _dropped(module, report.reply)
+    try:
+        found = _parse(report, limits)
+    except (ValidationError, ValueError) as error:
+        return Dropped(module.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
+    workloads = tuple(Workload(call.tensors, canonical(call.args)) for call in found.workloads)
+    return Kept(
+        Probed(
+            module=replace(module, user=""),  # it has done its work
+            init_args=found.init_args,
+            workloads=workloads,
+            state=found.state,
+            outputs=canonical(found.outputs),
+            operators=tuple(sorted(found.operators)),
+            python_code=render(for_inference(code), found.init_args, workloads[0]),
+            graph=canonical(found.graph),
+            behaviour=found.behaviour,
+            behaviours=tuple(sorted(set(found.behaviours))),
+        )
+    )
+
+
+def _dropped(module: Module, reply: dict[str, Any]) -> Dropped:
+    known = {reason.value: reason for reason in Reason if reason.stage == "probe"}
+    reason = known.get(str(reply["reason"]), Reason.CRASHED)
+    return Dropped(module.id, reason, str(reply.get("evidence", ""))[:_EVIDENCE])
+
+
+def _parse(report: Report, limits: ProbeLimits) -> _Found:
+    """The reply, with every type, index and size checked.
+
+    Raises:
+        ValueError: it is not what a guest that works sends.
+    """
+    found = _REPLY.validate_json(canonical(report.reply), strict=True)
+    if not all(_is_node(node, place) for place, node in enumerate(found.graph)):
+        raise ValueError("a graph with a node that is none")
+    for digest in (found.behaviour, *found.behaviours):
+        if not re.fullmatch(r"([0-9a-f]{16})?", digest):
+            raise ValueError(f"a digest {digest[:40]!r}")
+    if not found.workloads or not is_list(found.init_args):
+        raise ValueError("no workload, or constructor arguments that are no list")
+    for call in found.workloads:
+        indices = _indices(call.args)
+        if not all(type(i) is int for i in indices) or sorted(indices) != list(range(len(call.tensors))):
+            raise ValueError("arguments that do not name each tensor once")
+        for spec in call.tensors:
+            if spec.dtype not in _DTYPES or any(size < 0 for size in spec.shape):
+                raise ValueError(f"a tensor of dtype {spec.dtype[:40]!r} and shape {spec.shape}")
+            if spec.dtype == "int64" and not -_LARGEST <= spec.low < spec.high <= _LARGEST:
+                raise ValueError(f"integers from {spec.low} to {spec.high}")
+        if sum(prod(spec.shape) for spec in call.tensors) > limits.elements:
+            raise ValueError(f"inputs of more than {limits.elements} elements")
+    return found
+
+
+def _is_node(node: JsonValue, place: int) -> bool:
+    """A leaf, or an operator that takes what stands before it."""
+    match node:
+        case [str()]:
+            return True
+        case [str(), list(takes)]:
+            return all(type(n) is int and 0 <= n < place for n in takes)
+    return False
+
+
+_DTYPES = frozenset({"float32", "int64", "bool"})
+_LARGEST = 1 << 31  # integer that an input may hold
+
+
+def _indices(tree: JsonValue) -> list[Any]:
+    """The i of each `{"tensor": i}`."""
+    if isinstance(tree, dict):
+        if tree.keys() == {"tensor"}:
+            return [tree["tensor"]]
+        return [index for value in tree.values() for index in _indices(value)]
+    if isinstance(tree, list):
+        return [index for value in tree for index in _indices(value)]
+    return []

@@ -1,0 +1,48 @@
+"""What was read of a table elsewhere is kept piece by piece, so that a run that broke off does not fetch it again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from kernelquarry.filters.optout import OptOut
+from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_shard
+from kernelquarry.pipeline.schema.ids import canonical, sha256
+from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.records import SourceFile
+
+from .corpus import Shard
+from .read_files import read_shard
+from .table import TableShard
+
+log = logging.getLogger(__name__)
+
+
+def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outcome[SourceFile]]:
+    """As `read_shard`. `fingerprint` is of the code that decides the result. Raises: UserError."""
+    if not isinstance(shard, TableShard) or shard.memory is None:
+        yield from read_shard(shard, opt_out)
+        return
+    name = sha256(canonical([fingerprint, shard.key, opt_out.lines()]))
+    kept_path, lost_path = (shard.memory / name[:2] / f"{name}.{end}.parquet" for end in ("kept", "lost"))
+    if kept_path.exists():  # it is written last
+        try:
+            outcomes: list[Outcome[SourceFile]] = [Kept(record) for record in read_records(kept_path, SourceFile)]
+            yield from outcomes + [loss.outcome for loss in read_records(lost_path, Loss)]
+            return
+        except (SchemaError, FileNotFoundError) as error:
+            log.warning("%s: damaged, reading it again (%s)", kept_path, error)
+    kept, lost, failed = list[SourceFile](), list[Loss](), False
+    for outcome in read_shard(shard, opt_out):
+        match outcome:
+            case Kept(record):
+                kept.append(record)
+            case Errored():
+                failed = True  # is tried again
+            case dropped:
+                lost.append(Loss.of("read", dropped))
+        yield outcome
+    if not failed:
+        write_shard(lost_path, lost, Loss)
+        write_shard(kept_path, kept, SourceFile)

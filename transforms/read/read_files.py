@@ -1,0 +1,91 @@
+"""A shard of a corpus -> an outcome for each Python file: decoded, with its licence. No code runs."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from kernelquarry.filters.objection import Objection
+from kernelquarry.filters.optout import OptOut
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.provenance import SourceRef
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import SourceFile
+
+from .corpus import Found, Shard
+
+MAX_BYTES = 1_000_000
+# Python would accept them; they can make text of anything, or take for ever.
+_NO_FILE_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+
+
+class _NotFit(Exception):
+    """The file is dropped."""
+
+    def __init__(self, reason: Reason, evidence: str) -> None:
+        super().__init__(evidence)
+        self.reason, self.evidence = reason, evidence
+
+
+def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[SourceFile]]:
+    """An outcome for each Python file of the shard.
+
+    Raises:
+        UserError: the shard as a whole cannot be read.
+    """
+    opt_out, seen = opt_out or OptOut(), set[str]()
+    for found in shard.files():
+        if isinstance(found, Found):
+            yield _read_file(shard.corpus, found, found.id in seen, opt_out)
+            seen.add(found.id)
+        else:
+            yield found
+
+
+def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outcome[SourceFile]:
+    unit = found.id.encode(errors="backslashreplace").decode()  # names of files need not be text
+    try:
+        if again or unit != found.id or not _is_plain(found.path):
+            raise _NotFit(Reason.NOT_PYTHON, "the path stands twice in the source" if again else "unsafe path")
+        if found.size > MAX_BYTES:
+            raise _NotFit(Reason.TOO_LARGE, f"{found.size} bytes")
+        data = found.read()
+        text = decode(data, found.encoding)
+    except _NotFit as unfit:
+        return Dropped(unit, unfit.reason, unfit.evidence)
+    except OSError as error:
+        return Errored(unit, type(error).__name__, str(error))
+    source = SourceRef(corpus, found.package, found.revision, found.path, sha256(data))
+    objection = opt_out(source, text)
+    if objection is None:
+        licence = found.licences.of(found.path, text)
+        if not isinstance(licence, Objection):
+            return Kept(SourceFile(source, licence, text))
+        objection = licence
+    return Dropped(unit, objection.reason, objection.evidence)
+
+
+def decode(data: bytes, encoding: str = "") -> str:
+    """Text of a Python file in `encoding`, or else in its declared encoding (PEP 263) or by its byte order mark.
+
+    Raises:
+        _NotFit: it is no text, or not in that encoding.
+    """
+    if b"\0" in data:
+        raise _NotFit(Reason.NOT_PYTHON, "holds null bytes")
+    try:
+        name = encoding or tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        if codecs.lookup(name).name in _NO_FILE_ENCODINGS:
+            raise _NotFit(Reason.UNDECODABLE, f"{name} is no encoding for files")
+        return data.decode(name).removeprefix("\ufeff")
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise _NotFit(Reason.UNDECODABLE, str(error)[:200]) from None
+
+
+def _is_plain(path: str) -> bool:
+    """A path that stays below the root of its tree, on any system."""
+    return not (path.startswith("/") or any(c in path for c in "\0\\:") or ".." in PurePosixPath(path).parts)

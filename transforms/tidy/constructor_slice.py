@@ -1,0 +1,433 @@
+"""The reference's constructor without the rest: what `ModelNew` needs so that its state is the reference's.
+
+The same calls in the same order, so that the same seed gives the same state. Forward methods, annotations,
+docstrings, definitions that nothing needs and attributes that hold nothing go; imports are those of
+`imports.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
+from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
+
+from .ast_tools import walk
+from .imports import Imports, NeedsImport
+from .raw import NotTidied
+
+__all__ = ["Constructor", "NeedsImport", "slice_constructor"]
+
+_HARNESS = ("get_inputs",)
+# Methods that torch or Python calls without naming them in the source.
+_IMPLICIT = frozenset(
+    "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ "
+    "__contains__ __hash__ __eq__ _load_from_state_dict _save_to_state_dict state_dict load_state_dict "
+    "_register_state_dict_hook get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ "
+    "__set_name__ __get__ __set__".split()
+)
+# Methods that run a module, or give what a parametrization starts from.
+_RUN = frozenset({"forward", "__call__", "right_inverse"})
+# Methods that the constructors of torch's own layers call.
+_CALLED_BY_LAYERS = frozenset({"reset_parameters", "_reset_parameters"})
+_SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
+_INERT_MODULES = frozenset(
+    "ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Hardswish Hardsigmoid "
+    "Hardtanh Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity MaxPool1d MaxPool2d MaxPool3d AvgPool1d "
+    "AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+    "Flatten Unflatten Upsample PixelShuffle PixelUnshuffle ZeroPad2d ReflectionPad2d ReplicationPad2d "
+    "ConstantPad1d ConstantPad2d CosineSimilarity Softsign Tanhshrink Unfold Fold".split()
+)
+
+
+class Constructor:
+    """The slice: imports, definitions before the class, and the class without `forward`."""
+
+    def __init__(self, imports: list[ast.stmt], definitions: list[ast.stmt], entry: ast.ClassDef) -> None:
+        self.imports = imports
+        self.definitions = definitions
+        self.entry = entry
+        classes = [node for node in [*definitions, entry] if isinstance(node, ast.ClassDef)]
+        self.made_later = {name for node in classes for method in _of_modes(node) for name in _stored(method)}
+        """Attributes that whoever asks for eval mode makes."""
+
+
+def forward_of(source: str) -> ast.FunctionDef | None:
+    """The entry point's `forward` without annotations, found through its bases in the source; None if torch has it."""
+    classes = {node.name: node for node in parse(source).body if isinstance(node, ast.ClassDef)}
+    name: str | None = ENTRY_POINT
+    seen: set[str] = set()
+    pending = [ENTRY_POINT]
+    while pending:
+        name = pending.pop(0)
+        if name in seen or name not in classes:
+            continue
+        seen.add(name)
+        for node in classes[name].body:
+            if isinstance(node, ast.FunctionDef) and node.name == "forward":
+                if "staticmethod" in map(ast.unparse, node.decorator_list):
+                    node.args.args.insert(0, ast.arg("self"))
+                return _Plain().visit(node)
+        pending += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+    return None
+
+
+def slice_constructor(source: str, state: Sequence[str], kept_attributes: Iterable[str]) -> Constructor:
+    """The slice of a reference. `state` are the qualified names of its state; `kept_attributes` stay as well.
+
+    Raises:
+        NeedsImport: it needs a package that is neither torch nor numpy nor simple to do without.
+        NotTidied: the source has statements at its top that are no definitions.
+    """
+    kept = set(kept_attributes)
+    try:
+        return _sliced(parse(source), state, kept, Imports())
+    except NeedsImport:
+        return _sliced(parse(source), state, kept, Imports(with_numpy=True))
+
+
+def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str], imports: Imports) -> Constructor:
+    definitions: dict[str, ast.stmt] = {}
+    arguments: list[ast.stmt] = []  # where those of the constructor are written, in words of the source
+    additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
+
+    def add(root: str, node: ast.stmt) -> None:
+        added = f"{root}, line {node.lineno}"
+        definitions[added], additions[added] = node, root
+
+    for node in module.body:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                imports.add(node)
+            case ast.FunctionDef(name="get_init_inputs"):
+                arguments.append(node)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                if name not in _HARNESS:
+                    definitions[name] = node
+                    owners = [root for root in map(_owner, node.decorator_list) if root in definitions]
+                    if owners:
+                        additions[name] = owners[0]
+            case ast.Expr(value=ast.Call() as call) if (root := _owner(call)) in definitions:
+                add(root, node)
+            case ast.Assign(targets=targets):
+                for part in (part for target in targets for part in walk(target)):
+                    match part:
+                        case ast.Name(name, ctx=ast.Store()):
+                            if (before := definitions.get(name, node)) is not node:  # what it may be made of
+                                add(name, before)
+                            definitions[name] = node
+                        case ast.Subscript(ast.Name(name), ctx=ast.Store()) if name in definitions:
+                            add(name, node)
+            case ast.AugAssign(target=ast.Name(name) | ast.Subscript(ast.Name(name))) if name in definitions:
+                add(name, node)
+            case ast.AnnAssign(target=ast.Name(name), value=ast.expr()):
+                definitions[name] = node
+            case ast.Expr(value=ast.Constant()):
+                pass
+            case _:
+                raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
+    protected = {part for name in state for part in name.split(".")} | kept_attributes
+    pruned = _Pruner(definitions, additions, imports, protected, _loaded(arguments)).prune()
+    order = list(dict.fromkeys(id(node) for node in module.body))
+    unique = {id(definitions[name]): pruned[name] for name in pruned}
+    kept = [unique[key] for key in order if key in unique]
+    entry = next(node for node in kept if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT)
+    kept = [_renamed(node) for node in kept if node is not entry]
+    needed = imports.needed([*kept, entry, *arguments])
+    renamed = _renamed(entry)
+    assert isinstance(renamed, ast.ClassDef)
+    return Constructor(needed, kept, renamed)
+
+
+def _of_modes(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Methods that are called by whoever asks for eval mode."""
+    return [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name in ("eval", "train")]
+
+
+def _stored(method: ast.FunctionDef) -> set[str]:
+    """Attributes that a method sets."""
+    attributes = [node for node in ast.walk(method) if isinstance(node, ast.Attribute)]
+    return {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+
+
+def _renamed(node: ast.stmt) -> ast.stmt:
+    for child in walk(node):
+        if isinstance(child, ast.Name) and child.id == ENTRY_POINT:
+            child.id = CANDIDATE_ENTRY_POINT
+    if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
+        node.name = CANDIDATE_ENTRY_POINT
+    return node
+
+
+def _owner(node: ast.expr) -> str:
+    """ "registry" of `registry.add("relu", nn.ReLU)`, and of `@registry.named("relu")`; "" of others."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(name))) | ast.Attribute(value=ast.Name(name)):
+            return name
+    return ""
+
+
+def _loaded(nodes: Sequence[ast.AST]) -> set[str]:
+    return {child.id for node in nodes for child in walk(node) if isinstance(child, ast.Name)}
+
+
+def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names, attributes and short strings: whatever a method could be reached by."""
+    found: set[str] = set()
+    for node in nodes:
+        for child in walk(node):
+            match child:
+                case ast.Name(name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                    found.add(name)
+    return found
+
+
+class _Pruner:
+    def __init__(
+        self,
+        definitions: dict[str, ast.stmt],
+        additions: dict[str, str],
+        imports: Imports,
+        protected: set[str],
+        given: set[str],
+    ) -> None:
+        self._given = given  # names in the arguments
+        self._definitions = definitions
+        self._additions = additions
+        self._imports = imports
+        self._protected = protected
+
+    def prune(self) -> dict[str, ast.stmt]:
+        """Definitions that constructing the entry point needs, with the methods that it needs, by name."""
+        cleaned = {id(node): self._imports.rewrite(_Plain().visit(node)) for node in self._definitions.values()}
+        definitions = {name: cleaned[id(node)] for name, node in self._definitions.items()}
+        entry = definitions[ENTRY_POINT]
+        assert isinstance(entry, ast.ClassDef)
+        runs_modules = self._runs_modules(definitions)
+        reached = {ENTRY_POINT} | {name for name in definitions if name in self._given}
+        methods: set[str] = set(_IMPLICIT) | (_RUN if runs_modules else set())
+        while True:
+            kept = {name: self._reduced(definitions[name], methods) for name in reached}
+            mentioned = _mentioned(kept.values())
+            loaded = _loaded(list(kept.values()))
+            further = {name for name in definitions if name in loaded}
+            further |= {added for added, root in self._additions.items() if root in reached}
+            if further <= reached and mentioned - {"forward"} <= methods:
+                break
+            reached |= further
+            methods |= mentioned - {"forward"}
+        return self._without_dead_attributes(kept, runs_modules)
+
+    def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
+        if not isinstance(node, ast.ClassDef):
+            return node
+        # The entry point gets a `forward` of its own, also where constructors run the modules that they hold.
+        kept = methods - {"forward"} if node.name == ENTRY_POINT else methods
+        if any(_is_layer(self._imports.resolve(base) or ast.unparse(base)) for base in node.bases):
+            kept = kept | _CALLED_BY_LAYERS
+        functions = ast.FunctionDef | ast.AsyncFunctionDef
+        kept = kept | {method.name for method in _of_modes(node) if _stored(method) & self._protected}
+        body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
+        return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
+
+    def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:
+        """Whether a constructor calls a module that it holds: to learn a shape, or as a parametrization; or a function
+        does, which a constructor may call."""
+        for node in definitions.values():
+            if isinstance(node, ast.FunctionDef) and self._runs_a_module(node, definitions):
+                return True
+            if not isinstance(node, ast.ClassDef):
+                continue
+            functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
+            if "__init__" not in functions:
+                continue
+            for child in walk(functions["__init__"]):
+                match child:
+                    case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if (
+                        name not in functions and not hasattr_of_module(name)
+                    ):
+                        return True
+                    case ast.Call(
+                        func=ast.Name("self" | "register_parametrization")
+                        | ast.Attribute(attr="register_parametrization")
+                    ):
+                        return True
+        return False
+
+    @staticmethod
+    def _runs_a_module(function: ast.FunctionDef, definitions: dict[str, ast.stmt]) -> bool:
+        """Whether it calls what it has made of a class of the source: `layer = Layer(8)`, then `layer(x)`."""
+        made, called = set(), set()
+        for node in walk(function):
+            match node:
+                case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Name(of))):
+                    made |= {name} if isinstance(definitions.get(of), ast.ClassDef) else set()
+                case ast.Call(func=ast.Name(name)):
+                    called.add(name)
+        return not made.isdisjoint(called)
+
+    def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
+        if runs_modules:
+            return kept
+        read = {name for node in kept.values() for name in map(_read, walk(node)) if name}
+        reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
+        return _without_empty_modules(reduced)
+
+
+def hasattr_of_module(name: str) -> bool:
+    """Whether torch.nn.Module has a method of this name that constructors call."""
+    return name in (
+        "register_buffer", "register_parameter", "register_module", "add_module", "apply", "modules", "parameters",
+        "named_modules", "named_parameters", "children", "named_children", "buffers", "eval", "train", "requires_grad_",
+        "to", "float", "half", "double", "type", "cuda", "cpu", "state_dict", "register_forward_hook", "append",
+        "extend", "insert", "reset_parameters", "_reset_parameters", "_register_load_state_dict_pre_hook",
+        "register_state_dict_pre_hook", "register_load_state_dict_post_hook", "__setattr__", "setattr", "get_submodule",
+        "register_full_backward_hook", "zero_grad", "keys", "values", "items", "update", "__init__", "share_memory",
+    )  # fmt: skip
+
+
+def _read(node: ast.AST) -> str:
+    """The attribute that a node reads, by its name or by a string; "" of others. Adding to one reads it."""
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Attribute(attr=name)):
+            return name
+        case ast.Constant(value=str(name)):
+            return name
+    return ""
+
+
+def _is_layer(base: str) -> bool:
+    name = base.removeprefix("torch.")
+    return name.startswith("nn.") and name not in ("nn.Module", "nn.modules.module.Module")
+
+
+class _Plain(ast.NodeTransformer):
+    """Without annotations, docstrings and messages."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.returns = None
+        for argument in walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        self.generic_visit(node)
+        node.body = self._body(node.body)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
+            return node
+        self.generic_visit(node)
+        node.body = self._body(node.body)
+        return node
+
+    def _body(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        kept = [child for child in body if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))]
+        return kept or [ast.Pass()]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        self.generic_visit(node)
+        return ast.Assign([node.target], node.value, lineno=0) if node.value is not None else None
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if isinstance(node.value, ast.Call):
+            root = ast.unparse(node.value.func).split(".")[0].split("(")[0]
+            if root in _SILENT:
+                return ast.Pass()
+        self.generic_visit(node)
+        return node
+
+
+def _without_empty_modules(definitions: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
+    """Modules that hold nothing become `nn.Identity()` where they are made; classes go that nothing needs then."""
+    empty = {name for name, node in definitions.items() if name != ENTRY_POINT and _is_empty_module(node)}
+    replaced = {name: _Identities(empty).visit(node) for name, node in definitions.items()}
+    needed = _loaded([node for name, node in replaced.items() if name not in empty])
+    return {name: node for name, node in replaced.items() if name not in empty or name in needed}
+
+
+def _is_empty_module(node: ast.stmt) -> bool:
+    """Whether it is a class right below nn.Module whose constructor does no more than call that one's."""
+    if not isinstance(node, ast.ClassDef) or node.keywords or node.decorator_list:
+        return False
+    if [ast.unparse(base) for base in node.bases] not in (["nn.Module"], ["torch.nn.Module"]):
+        return False
+    inits = [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name == "__init__"]
+    calls = ["super().__init__()", f"super({node.name}, self).__init__()"]
+    says = [child for init in inits for child in init.body if not isinstance(child, ast.Pass)]
+    return len(inits) == sum(not isinstance(child, ast.Pass) for child in node.body) and all(
+        ast.unparse(child) in calls for child in says
+    )
+
+
+class _Identities(ast.NodeTransformer):
+    def __init__(self, empty: set[str]) -> None:
+        self._empty = empty
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if isinstance(node.func, ast.Name) and node.func.id in self._empty and all(map(_is_inert, arguments)):
+            return parse_expression("nn.Identity()")
+        return node
+
+
+class _DeadAttributes(ast.NodeTransformer):
+    """Without `self.x = ...` that holds neither state nor anything that is read."""
+
+    def __init__(self, read: set[str]) -> None:
+        self._read = read
+        self._in_layer = False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        self._in_layer = any(_is_layer(ast.unparse(base)) for base in node.bases)
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.generic_visit(node)
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | None:
+        self.generic_visit(node)
+        if not node.body and not node.orelse and _is_inert(node.test):
+            return None
+        node.body = node.body or [ast.Pass()]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        match node.targets:
+            case [ast.Attribute(value=ast.Name("self"), attr=name)] if name not in self._read and _is_inert(node.value):
+                return node if self._in_layer and _is_none(node.value) else None  # a parameter of the layer's goes
+        return node
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_inert(node: ast.expr) -> bool:
+    """Whether evaluating it has no effect and gives nothing with state in it, whatever its names are bound to."""
+    match node:
+        case ast.Constant() | ast.Name():
+            return True
+        case ast.Attribute(value=value):
+            return _is_inert(value)
+        case ast.UnaryOp(operand=operand):
+            return _is_inert(operand)
+        case ast.BinOp(left=left, right=right):
+            return _is_inert(left) and _is_inert(right)
+        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+            return all(map(_is_inert, values))
+        case ast.Compare(left=left, comparators=comparators):
+            return all(map(_is_inert, [left, *comparators]))
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return all(map(_is_inert, [test, body, orelse]))
+        case ast.Call(
+            func=ast.Name("int" | "float" | "bool" | "len" | "tuple" | "max" | "min"), args=args, keywords=[]
+        ):
+            return all(map(_is_inert, args))
+        case ast.Call(func=ast.Attribute(value=ast.Name("nn"), attr=name), args=args, keywords=keywords):
+            return name in _INERT_MODULES and all(map(_is_inert, [*args, *(keyword.value for keyword in keywords)]))
+    return False

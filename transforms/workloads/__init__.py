@@ -1,0 +1,1 @@
+"""Workloads at other sizes, and the conditions on sizes that a kernel is valid under."""

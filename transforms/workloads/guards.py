@@ -1,0 +1,68 @@
+"""Guards: what must be true of the sizes of a call for a candidate's kernels to be right.
+
+A guard is a Python condition over `input0_1`, the size of axis 1 of the call's first tensor, and the like, in integer
+arithmetic: `input0_2 <= 31`, `input1_0 == input0_0`. A candidate with guards checks them in `forward`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from kernelquarry.pipeline.schema.parse_python import parse_expression
+from kernelquarry.pipeline.schema.records import Workload
+
+_SIZE = re.compile(r"input(\d{1,4})_(\d{1,4})")
+_LONGEST = 500  # characters
+_ALLOWED = (
+    ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Load,
+    ast.And, ast.Or, ast.Not, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod,
+    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
+)  # fmt: skip
+
+
+def parse_guard(text: str) -> ast.expr:
+    """Raises: ValueError: it is no condition in integer arithmetic over sizes."""
+    try:
+        tree = parse_expression(text) if len(text) <= _LONGEST else None
+    except (SyntaxError, RecursionError, MemoryError):
+        tree = None
+    if tree is None or not all(map(_is_allowed, ast.walk(tree))):
+        raise ValueError(f"no guard: {text[:80]!r}")
+    return tree
+
+
+def _is_allowed(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(name):
+            return bool(_SIZE.fullmatch(name)) or name in ("min", "max")
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.Call(func=ast.Name("min" | "max"), keywords=[]):
+            return True
+    return isinstance(node, _ALLOWED)
+
+
+def size_at(name: str) -> tuple[int, int] | None:
+    """The tensor and the axis of a size's name; None if it is no such name."""
+    found = _SIZE.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def hold(guards: Iterable[str], workload: Workload) -> bool:
+    """Whether all are true of a call; one that it has no answer to is not. Raises: ValueError: one is no guard."""
+    sizes = {
+        f"input{tensor}_{axis}": size
+        for tensor, spec in enumerate(workload.tensors)
+        for axis, size in enumerate(spec.shape)
+    }
+    return all(_is_true(parse_guard(guard), sizes) for guard in guards)
+
+
+def _is_true(condition: ast.expr, sizes: dict[str, int]) -> bool:
+    code = compile(ast.Expression(condition), "<guard>", "eval")
+    try:
+        return bool(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(sizes)))
+    except (ZeroDivisionError, NameError, TypeError):
+        return False
