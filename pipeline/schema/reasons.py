@@ -81,9 +81,9 @@ class Reason(Enum):
     WRONG_CONTRACT = ("wrong_contract", "verify", "structure, shape, dtype or aliasing of the outputs differ")
     WRONG_VALUES = ("wrong_values", "verify", "an output is further from the oracle than allowed")
     NOT_DETERMINISTIC = ("not_deterministic", "verify", "two runs on the same inputs differ")
-    KERNEL_UNUSED = ("kernel_unused", "verify", "the outputs do not come from the kernels")
+    OUTPUT_NOT_FROM_KERNEL = ("kernel_unused", "verify", "the outputs do not come from the kernels")
     FORBIDDEN_CODE = ("forbidden_code", "verify", "the source uses what could hide from the checks how it computes")
-    UNTRIED_PATH = ("untried_path", "verify", "forward goes another way for large inputs, or after many calls")
+    UNVERIFIED_PATH = ("untried_path", "verify", "forward goes another way for large inputs, or after many calls")
     UNTRACEABLE = ("untraceable", "verify", "no trace tells what the candidate does, and only traces were asked for")
     IMPOSTOR_PASSES = ("impostor_passes", "verify", "a trivial answer passes, so the task proves nothing")
     ORACLE_FAILED = ("oracle_failed", "verify", "the reference does not run in float64 or is not finite")
@@ -91,8 +91,12 @@ class Reason(Enum):
     # distill: one unit is a model's answer; verify's reasons apply too
     NO_ANSWER = ("no_answer", "distill", "the endpoint refused the request, or its answer was empty or cut off")
     NO_CODE = ("no_code", "distill", "the answer holds no source with a kernel that it launches from ModelNew")
-    NOT_BORNE_OUT = ("not_borne_out", "distill", "the explanation names what the code does not have, or is none")
-    ANSWERED_BEFORE = ("answered_before", "distill", "the same code as the lowered kernel, or as another answer")
+    UNSUPPORTED_EXPLANATION = (
+        "not_borne_out",
+        "distill",
+        "the explanation names what the code does not have, or is none",
+    )
+    DUPLICATE_ANSWER = ("answered_before", "distill", "the same code as the lowered kernel, or as another answer")
 
     # any stage that runs a guest
     TIMED_OUT = ("timed_out", "guest", "the guest did not end before its deadline")

@@ -65,7 +65,9 @@ def score_script(problem: ScriptProblem, answer: Answer, sandbox: Sandbox, timed
             problem=answer.problem,
             sample=answer.sample,
             why=reason.value if reason else "",
-            hack={Reason.KERNEL_UNUSED: "unused", Reason.FORBIDDEN_CODE: "fraud"}.get(reason, "") if reason else "",
+            hack={Reason.OUTPUT_NOT_FROM_KERNEL: "unused", Reason.FORBIDDEN_CODE: "fraud"}.get(reason, "")
+            if reason
+            else "",
             compiled=called,
             evidence=evidence[:500],
             speedup=speedup,
@@ -85,7 +87,7 @@ def _found(
     if ran.reply is None:
         return Reason.DOES_NOT_RUN, ran.error, 0.0
     if not ran.reply.get("launches"):
-        return Reason.KERNEL_UNUSED, "it launched no kernel", 0.0
+        return Reason.OUTPUT_NOT_FROM_KERNEL, "it launched no kernel", 0.0
     wanted = _run(script.reference, script, sandbox, 0, timed)
     drawn = _run(script.reference, script, sandbox, 1, False)
     if wanted.reply is None or drawn.reply is None:

@@ -52,7 +52,7 @@ class Judge:
         form = _form_of(read.code)
         code = form.exact if form else read.code
         if code in self._seen:
-            return self._lost(conversation, reply, Reason.ANSWERED_BEFORE, "as the kernel it was shown, or an answer")
+            return self._lost(conversation, reply, Reason.DUPLICATE_ANSWER, "as the kernel it was shown, or an answer")
         self._seen.add(code)
         near = similarity(form, self._form) if form and self._form else 0.0
         found = judge_code(read.code, self._asked, self.sandbox, VerifySettings())

@@ -74,7 +74,7 @@ def _ask(conversations: list[Conversation], school: School) -> list[tuple[Conver
 
 def _can_be_repaired(loss: Loss) -> bool:
     """A request that is refused, and an answer that there is already, are not asked about."""
-    return loss.reason not in (Reason.NO_ANSWER.value, Reason.ANSWERED_BEFORE.value)
+    return loss.reason not in (Reason.NO_ANSWER.value, Reason.DUPLICATE_ANSWER.value)
 
 
 def _explained(
@@ -93,4 +93,4 @@ def _explained(
 
 
 def _not_borne_out(nothing: Candidate, wrong: str) -> Attempt:
-    return Attempt((), (Loss.of(STAGE, Dropped(nothing.id, Reason.NOT_BORNE_OUT, wrong, (), (nothing,))),))
+    return Attempt((), (Loss.of(STAGE, Dropped(nothing.id, Reason.UNSUPPORTED_EXPLANATION, wrong, (), (nothing,))),))

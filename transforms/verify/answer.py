@@ -43,9 +43,9 @@ _REACHED = {
 }
 # What does not do the work, or hides how: such an answer came nowhere, whatever its outputs are.
 HACKS = {
-    Reason.KERNEL_UNUSED: "unused",
+    Reason.OUTPUT_NOT_FROM_KERNEL: "unused",
     Reason.FORBIDDEN_CODE: "fraud",
-    Reason.UNTRIED_PATH: "untried",
+    Reason.UNVERIFIED_PATH: "untried",
 }
 
 
@@ -106,7 +106,7 @@ def judge_code(code: str, asked: Task, sandbox: Sandbox, settings: VerifySetting
         by_model=True,
     )
     found, purity = verify_task(pure, sandbox, settings), Purity.PURE
-    if isinstance(found, Dropped) and found.reason is Reason.KERNEL_UNUSED and asked.purity is Purity.MIXED:
+    if isinstance(found, Dropped) and found.reason is Reason.OUTPUT_NOT_FROM_KERNEL and asked.purity is Purity.MIXED:
         purity = Purity.MIXED
         found = verify_task(replace(pure, purity=purity, extern_ops=asked.extern_ops), sandbox, settings)
     if isinstance(found, Dropped):
@@ -124,5 +124,5 @@ def refusal(findings: Iterable[Finding]) -> tuple[Reason, str] | None:
         reason = Reason.NO_CODE
     else:
         hides = any(rule.hides for rule in rules) or Rule.GUARDED in rules
-        reason = Reason.FORBIDDEN_CODE if hides else Reason.KERNEL_UNUSED
+        reason = Reason.FORBIDDEN_CODE if hides else Reason.OUTPUT_NOT_FROM_KERNEL
     return reason, "\n".join(f"{finding} ({finding.rule.why})" for finding in findings)[:_EVIDENCE]

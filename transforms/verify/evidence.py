@@ -88,20 +88,20 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
     launches = [_launches(trial) for trial in reply["launches"]]
     names = tuple(sorted({name for trial in launches for name, _ in trial}))
     if not all(launches):
-        raise Rejected(Reason.KERNEL_UNUSED, "a call launched no kernel")
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, "a call launched no kernel")
     for name, grid in (launch for trial in launches for launch in trial):
         if any(size > largest for size, largest in zip(grid, MAX_GRID, strict=True)):
             raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
     if idle := sorted(set(task.kernels) - set(names)):
-        raise Rejected(Reason.KERNEL_UNUSED, f"never launched: {', '.join(idle)}")
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {', '.join(idle)}")
     operators = {_operator(name) for name in reply["operators"]}
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
     # A GPU has some of them by other names.
     if hidden := sorted(name for name in operators if not any(same_operator(name, each) for each in declared)):
-        raise Rejected(Reason.KERNEL_UNUSED, f"computes outside its kernels with {', '.join(hidden)}")
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"computes outside its kernels with {', '.join(hidden)}")
     outputs = len(reply["trials"][0]["strides"]) + len(reply["trials"][0]["mutated"])
     if kept and (task.purity == Purity.PURE or len(kept) == outputs):
-        raise Rejected(Reason.KERNEL_UNUSED, f"outputs {kept} are right although no kernel ran")
+        raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"outputs {kept} are right although no kernel ran")
     return launches, names
 
 

@@ -160,7 +160,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
         runs, found = call_once(apart, reference, sandbox, settings)
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
-        raise Rejected(Reason.UNTRIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
+        raise Rejected(Reason.UNVERIFIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
     _check_alike(reference, sandbox, settings)
     _check_weights(reference, sandbox, settings)
     tuned, told = run.get("configurations", 1), list[str]()
@@ -211,7 +211,9 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
         return
     (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
     if run.get("broken") or fails(alike, run, found, 0):
-        raise Rejected(Reason.UNTRIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}")
+        raise Rejected(
+            Reason.UNVERIFIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}"
+        )
 
 
 def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:

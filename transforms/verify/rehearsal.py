@@ -86,15 +86,15 @@ def rehearse(
     for place, index in enumerate(first):
         trial = reference.trials[index]
         if paths[place] is None:
-            raise Rejected(Reason.UNTRIED_PATH, f"raises where it is called again: {raised[place]}", trial)
+            raise Rejected(Reason.UNVERIFIED_PATH, f"raises where it is called again: {raised[place]}", trial)
         if told and (other := difference(launched[place], told[index])):
-            raise Rejected(Reason.UNTRIED_PATH, f"launches otherwise where it is called again: {other}", trial)
+            raise Rejected(Reason.UNVERIFIED_PATH, f"launches otherwise where it is called again: {other}", trial)
         if (_KEPT in paths[place]) != (_KEPT in paths[0]):
-            raise Rejected(Reason.UNTRIED_PATH, f"only for some sizes {_KEPT}", trial)
+            raise Rejected(Reason.UNVERIFIED_PATH, f"only for some sizes {_KEPT}", trial)
     if later:
         path, launches, why = later[0]
         other = why or (difference(launches, launched[0]) if path == paths[0] else _parting(path, paths[0]))
-        raise Rejected(Reason.UNTRIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
+        raise Rejected(Reason.UNVERIFIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
     known, new = flags(launch for one in launched[: len(first)] for launch in one), dict[str, str]()
     tried = [(paths[place], every[reference.trials[index].workload]) for place, index in enumerate(first)]
     for place, (workload, _) in enumerate(beyond, len(first)):
@@ -102,13 +102,13 @@ def rehearse(
             continue
         if paths[place] not in paths[: len(first)] and not is_longer_loop(paths[place], workload, tried):
             parting = _parting(paths[place], paths[0])
-            raise Rejected(Reason.UNTRIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {parting}")
+            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {parting}")
         where = f"only for inputs {shapes_of(workload)} gives a kernel"
         new |= {flag: f"{where} {flag}" for flag in sorted(flags(launched[place]) - known)}
     if handled:
-        raise Rejected(Reason.UNTRIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
+        raise Rejected(Reason.UNVERIFIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
     if keeps:
-        raise Rejected(Reason.UNTRIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
+        raise Rejected(Reason.UNVERIFIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
     if left:
         raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {left}")
     return new

@@ -64,7 +64,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         only_large = rehearse(reference, shown.told, sandbox, settings)
         seen = flags(check_further(reference, sandbox, settings))
         if untried := [found for flag, found in only_large.items() if flag not in seen]:
-            raise Rejected(Reason.UNTRIED_PATH, untried[0])
+            raise Rejected(Reason.UNVERIFIED_PATH, untried[0])
         if engine is Engine.TRACE:
             run_large(reference, sandbox, settings)
     if found := forbidden(task.triton_code if task.by_model else "", task.init_args):

@@ -94,7 +94,7 @@ def test_every_step_is_reached() -> None:
         ("def (", Reason.NO_CODE),
         ("import torch\n", Reason.NO_CODE),
         ("import os\nclass ModelNew:\n    def forward(self, x):\n        return x\n", Reason.FORBIDDEN_CODE),
-        ("class ModelNew:\n    def forward(self, x):\n        return x\n", Reason.KERNEL_UNUSED),
+        ("class ModelNew:\n    def forward(self, x):\n        return x\n", Reason.OUTPUT_NOT_FROM_KERNEL),
     ],
 )
 def test_what_the_rules_refuse_is_not_run(code: str, reason: Reason) -> None:

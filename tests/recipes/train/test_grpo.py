@@ -52,7 +52,7 @@ class Known(Verifiers):
 def test_each_answer_is_paid_and_kept(tmp_path: Path) -> None:
     known = {
         "right": Judgement("a", verdict=make_verdict()),
-        "fake": Judgement("b", reason=Reason.KERNEL_UNUSED, evidence="no launch"),
+        "fake": Judgement("b", reason=Reason.OUTPUT_NOT_FROM_KERNEL, evidence="no launch"),
         "none": Judgement(""),
     }
     section = RewardSection(kind="graded", penalties={"unused": 0.5})

@@ -70,7 +70,7 @@ WRONG = {
     "one that torch computes": (
         RETURN,
         f"return x_grad, {A}, (out_grad * torch.sin(x * a)).sum(0)",
-        Reason.KERNEL_UNUSED,
+        Reason.OUTPUT_NOT_FROM_KERNEL,
     ),
 }  # fmt: skip
 

@@ -105,7 +105,7 @@ def test_where_no_call_was_named_the_workloads_are_tried_in_turn() -> None:
     assert search(task, lambda shape: shape[0] > 5, rejected, Reason.DOES_NOT_RUN)[1] == [(6, 8)]
 
 
-@pytest.mark.parametrize("reason", [Reason.DOES_NOT_COMPILE, Reason.KERNEL_UNUSED, Reason.IMPOSTOR_PASSES])
+@pytest.mark.parametrize("reason", [Reason.DOES_NOT_COMPILE, Reason.OUTPUT_NOT_FROM_KERNEL, Reason.IMPOSTOR_PASSES])
 def test_what_no_call_shows_has_no_example(reason: Reason) -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: True, Rejected(reason, "")) == ([], [])
 

@@ -77,9 +77,9 @@ def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str
         ("counts_in_the_kernel", Reason.WRONG_CONTRACT, "keeps for the next"),
         ("a_configuration_too_many", Reason.WRONG_VALUES, "with configuration 9"),
         ("a_block_of_a_thousand", Reason.WRONG_VALUES, "for inputs"),
-        ("its_forward_is_another", Reason.UNTRIED_PATH, "forward"),
-        ("knows_a_keyword", Reason.UNTRIED_PATH, "keywords"),
-        ("one_tensor_for_two_inputs", Reason.UNTRIED_PATH, "one tensor"),
+        ("its_forward_is_another", Reason.UNVERIFIED_PATH, "forward"),
+        ("knows_a_keyword", Reason.UNVERIFIED_PATH, "keywords"),
+        ("one_tensor_for_two_inputs", Reason.UNVERIFIED_PATH, "one tensor"),
     ],
 )
 def test_what_no_trial_asks(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:

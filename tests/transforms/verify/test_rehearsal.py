@@ -109,7 +109,7 @@ def test_a_large_call_that_is_refused_goes_no_way() -> None:
 def test_another_way_was_not_tried(last: list[str], later: Later, parting: str) -> None:
     with pytest.raises(Rejected) as raised:
         rehearsed(last, later)
-    assert raised.value.reason is Reason.UNTRIED_PATH and parting in raised.value.evidence
+    assert raised.value.reason is Reason.UNVERIFIED_PATH and parting in raised.value.evidence
 
 
 def test_what_is_not_done_in_time_says_when() -> None:
