@@ -66,7 +66,7 @@ def test_a_trial_says_why_it_failed() -> None:
         raise PermissionError(1, "Operation not permitted", "unshare")
 
     def allowed() -> None:
-        with trial._forbidden("the act"):
+        with layer_probe._forbidden("the act"):
             pass
 
     assert layer_probe.run(lambda: None) == ""
