@@ -112,7 +112,7 @@ def same_bits(left: Tensor, right: Tensor) -> bool:
     return left.dtype == right.dtype and left.shape == right.shape and torch.equal(octets(left), octets(right))
 
 
-class Yardstick:
+class ErrorBounds:
     """Measures the values of calls against one trial of the reference."""
 
     def __init__(

@@ -12,7 +12,7 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import NAMED
-from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bits, same_bytes
+from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -89,14 +89,14 @@ class Reference:
             workloads = task.calls  # worked out anew each time
             called = [workloads[trial.workload] for trial in trials]
             pairs = list(enumerate(zip(called, runs, strict=True)))
-            self._yardsticks = [self._yardstick(index, call, run) for index, (call, run) in pairs]
-            self._of_state = [self._yardstick(index, call, self._left(run)) for index, (call, run) in pairs]
+            self._bounds = [self._error_bounds(index, call, run) for index, (call, run) in pairs]
+            self._state_bounds = [self._error_bounds(index, call, self._left(run)) for index, (call, run) in pairs]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._counted = [
             index
-            for index, yardstick in enumerate(self._yardsticks)
-            if yardstick.is_decided and not self._is_open(index, runs[index]["eager"])
+            for index, bounds in enumerate(self._bounds)
+            if bounds.is_decided and not self._is_open(index, runs[index]["eager"])
         ]
 
     def _is_open(self, index: int, eager: Observation) -> bool:
@@ -142,7 +142,7 @@ class Reference:
 
     def check_finite(self) -> None:
         """Raises: Rejected: too little of the trials is finite to say anything."""
-        finite = [index for index, yardstick in enumerate(self._yardsticks) if yardstick.is_finite]
+        finite = [index for index, bounds in enumerate(self._bounds) if bounds.is_finite]
         if 0 not in finite or len(finite) < min(2, len(self.trials)):
             raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self.trials)}")
 
@@ -151,7 +151,7 @@ class Reference:
         if len(self._counted) < len(self.trials):
             raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self.trials)} are decided")
 
-    def _yardstick(self, index: int, workload: Workload, run: dict[str, Observation]) -> Yardstick:
+    def _error_bounds(self, index: int, workload: Workload, run: dict[str, Observation]) -> ErrorBounds:
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
@@ -159,8 +159,8 @@ class Reference:
         nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
         tied, free = run.get("tied"), self._any_integer(index)
         if not self.task.is_half:
-            return Yardstick(oracle, [eager, *nudged], summed, None, tied, free)
-        return Yardstick(oracle, nudged, summed, eager, tied, free)
+            return ErrorBounds(oracle, [eager, *nudged], summed, None, tied, free)
+        return ErrorBounds(oracle, nudged, summed, eager, tied, free)
 
     def check_impostors(self) -> tuple[str, ...]:
         """The names of the impostors that were tried; each failed."""
@@ -171,7 +171,7 @@ class Reference:
         inputs = [self.tensors[f"input.0.{i}"] for i in range(len(self.task.workloads[0].tensors))]
         answers = impostors(eager, inputs, stand_ins)
         for name, values in answers.items():
-            measure = self._yardsticks[0].measure(values)
+            measure = self._bounds[0].measure(values)
             if measure.passes:
                 evidence = f"{name}: error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
                 raise Rejected(Reason.IMPOSTOR_PASSES, evidence)
@@ -222,10 +222,10 @@ class Reference:
             raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
         if left := self._wrong_state(index, observed):
             raise Rejected(wrong, left, planned)
-        measure = self._yardsticks[index].measure(observed.values)
+        measure = self._bounds[index].measure(observed.values)
         if not measure.passes:
             found = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
-            raise Rejected(wrong, found, planned, self._yardsticks[index].worst_element(observed))
+            raise Rejected(wrong, found, planned, self._bounds[index].worst_element(observed))
         return Trial(
             workload=planned.workload,
             seed=planned.seed,
@@ -239,14 +239,14 @@ class Reference:
         """Whether trial `index` would pass with it."""
         if contract(self._runs[index]["eager"], observed, self.trials[index].strided):
             return False
-        return not self._wrong_state(index, observed) and self._yardsticks[index].measure(observed.values).passes
+        return not self._wrong_state(index, observed) and self._bounds[index].measure(observed.values).passes
 
     def _wrong_state(self, index: int, observed: Observation) -> str:
         """What the call leaves in the state that is not what the reference leaves; "" for nothing."""
         left = self._drawn(observed)
         if not left:
             return ""
-        measure = self._of_state[index].measure(list(left.values()))
+        measure = self._state_bounds[index].measure(list(left.values()))
         names = ", ".join(left)
         return "" if measure.passes else f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} (state {names})"
 
@@ -281,7 +281,7 @@ class Reference:
         if contract(eager, observed):
             return []
         shared = [index for index, owner in enumerate(eager.shares) if owner]
-        return [index for index in self._yardsticks[0].unchanged(observed.values) if index not in shared]
+        return [index for index in self._bounds[0].unchanged(observed.values) if index not in shared]
 
 
 def _sorts(code: str) -> bool:

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.pipeline.sandbox.judge import Yardstick, contract, impostors, same_bytes
+from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract, impostors, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, read_observation
 
 
@@ -32,10 +32,10 @@ def randn(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-def yardstick(exact: torch.Tensor, terms: int = 1) -> Yardstick:
+def bounds_of(exact: torch.Tensor, terms: int = 1) -> ErrorBounds:
     """Of a reference whose float32 runs are off by rounding alone."""
     runs = [exact.float(), (exact * (1 + 2**-24)).float(), (exact * (1 - 2**-24)).float()]
-    return Yardstick(observed(exact), [observed(run) for run in runs], terms)
+    return ErrorBounds(observed(exact), [observed(run) for run in runs], terms)
 
 
 shapes = st.lists(st.integers(1, 7), min_size=0, max_size=4).map(tuple)
@@ -44,7 +44,7 @@ shapes = st.lists(st.integers(1, 7), min_size=0, max_size=4).map(tuple)
 @given(shape=shapes, seed=st.integers(0, 99))
 def test_rounding_passes(shape: tuple[int, ...], seed: int) -> None:
     exact = randn(*shape, seed=seed)
-    measure = yardstick(exact).measure([exact.float()])
+    measure = bounds_of(exact).measure([exact.float()])
     assert measure.passes and measure.ratio < 0.5
 
 
@@ -53,14 +53,14 @@ def test_one_wrong_element_fails(shape: tuple[int, ...], seed: int, place: int, 
     exact = randn(*shape, seed=seed)
     wrong = exact.float().reshape(-1)
     wrong[place % len(wrong)] += size * exact.square().mean().sqrt()
-    assert not yardstick(exact).measure([wrong.reshape(shape)]).passes
+    assert not bounds_of(exact).measure([wrong.reshape(shape)]).passes
 
 
 @given(seed=st.integers(0, 99), power=st.integers(-40, 40))
 def test_the_unit_of_the_values_does_not_matter(seed: int, power: int) -> None:
     exact, factor = randn(6, 5, seed=seed), 2.0**power
     off = exact * 1.00001
-    here, there = yardstick(exact).measure([off.float()]), yardstick(exact * factor).measure([(off * factor).float()])
+    here, there = bounds_of(exact).measure([off.float()]), bounds_of(exact * factor).measure([(off * factor).float()])
     assert math.isclose(here.ratio, there.ratio, rel_tol=1e-6)
 
 
@@ -70,7 +70,7 @@ def test_a_wrong_small_slice_does_not_hide_behind_a_large_one(axis: int) -> None
     exact.select(axis, 2).mul_(1e-4)
     wrong = exact.clone()
     wrong.select(axis, 2).mul_(1.001)
-    found = yardstick(exact).measure([wrong.float()])
+    found = bounds_of(exact).measure([wrong.float()])
     assert not found.passes
     assert f"slice 2 of axis {axis}" in found.where or "nine" in found.where
 
@@ -78,33 +78,33 @@ def test_a_wrong_small_slice_does_not_hide_behind_a_large_one(axis: int) -> None
 def test_lost_precision_does_not_hide_behind_one_huge_value() -> None:
     exact = randn(400)
     exact[7] = 1e9
-    assert not yardstick(exact).measure([exact.half().float().where(exact < 1e8, exact.float())]).passes
+    assert not bounds_of(exact).measure([exact.half().float().where(exact < 1e8, exact.float())]).passes
 
 
 def test_half_precision_fails() -> None:
     exact = randn(30, 50)
-    assert not yardstick(exact, terms=50).measure([exact.half().float()]).passes
+    assert not bounds_of(exact, terms=50).measure([exact.half().float()]).passes
 
 
 def test_an_ill_conditioned_reference_earns_a_wider_tolerance() -> None:
     exact = randn(64, 8)
     loose = [observed((exact * (1 + off)).float()) for off in (0.0, 1e-4, -1e-4)]
     candidate = [(exact * (1 + 2e-4)).float()]
-    assert Yardstick(observed(exact), loose, 1).measure(candidate).passes
-    assert not yardstick(exact).measure(candidate).passes
+    assert ErrorBounds(observed(exact), loose, 1).measure(candidate).passes
+    assert not bounds_of(exact).measure(candidate).passes
 
 
 def test_long_sums_may_round_more() -> None:
     exact = randn(64)
     off = [(exact * (1 + 2e-6)).float()]
-    assert not yardstick(exact, terms=1).measure(off).passes
-    assert yardstick(exact, terms=10_000).measure(off).passes
+    assert not bounds_of(exact, terms=1).measure(off).passes
+    assert bounds_of(exact, terms=10_000).measure(off).passes
 
 
 def test_zeros_must_be_zeros() -> None:
     exact = torch.zeros(5, 5, dtype=torch.float64)
-    assert yardstick(exact).measure([torch.zeros(5, 5)]).passes
-    assert not yardstick(exact).measure([torch.full((5, 5), 1e-6)]).passes
+    assert bounds_of(exact).measure([torch.zeros(5, 5)]).passes
+    assert not bounds_of(exact).measure([torch.full((5, 5), 1e-6)]).passes
 
 
 @pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
@@ -112,37 +112,37 @@ def test_special_values_stand_where_the_reference_has_them(special: float) -> No
     exact = randn(9)
     with_special = exact.clone()
     with_special[3] = special
-    assert yardstick(with_special).measure([with_special.float()]).passes
-    assert not yardstick(with_special).measure([exact.float()]).passes
-    assert not yardstick(exact).measure([with_special.float()]).passes
-    assert not yardstick(with_special).measure([with_special.float().roll(1)]).passes
+    assert bounds_of(with_special).measure([with_special.float()]).passes
+    assert not bounds_of(with_special).measure([exact.float()]).passes
+    assert not bounds_of(exact).measure([with_special.float()]).passes
+    assert not bounds_of(with_special).measure([with_special.float().roll(1)]).passes
 
 
 def test_infinities_have_a_sign() -> None:
     exact = torch.tensor([1.0, math.inf], dtype=torch.float64)
-    assert not yardstick(exact).measure([torch.tensor([1.0, -math.inf])]).passes
+    assert not bounds_of(exact).measure([torch.tensor([1.0, -math.inf])]).passes
 
 
 def test_overflow_of_float32_is_no_fault_of_the_candidate() -> None:
     exact = torch.tensor([1.0, 1e39], dtype=torch.float64)
-    assert yardstick(exact).measure([exact.float()]).passes
+    assert bounds_of(exact).measure([exact.float()]).passes
 
 
 def test_a_reference_that_is_mostly_not_finite_measures_nothing() -> None:
     exact = randn(10)
-    assert yardstick(exact).is_finite
+    assert bounds_of(exact).is_finite
     exact[2:5] = math.nan
-    assert not yardstick(exact).is_finite
+    assert not bounds_of(exact).is_finite
 
 
-def of_runs(exact: torch.Tensor, *runs: torch.Tensor) -> Yardstick:
-    return Yardstick(observed(exact), [observed(run.float()) for run in (exact, *runs)], 1)
+def of_runs(exact: torch.Tensor, *runs: torch.Tensor) -> ErrorBounds:
+    return ErrorBounds(observed(exact), [observed(run.float()) for run in (exact, *runs)], 1)
 
 
 def test_what_is_not_finite_is_decided_where_honest_runs_agree() -> None:
     exact = randn(10)
     exact[2:5] = math.nan
-    assert yardstick(exact).is_decided
+    assert bounds_of(exact).is_decided
     other = exact.clone()
     other[2:5] = math.inf
     assert not of_runs(exact, other, exact).is_decided
@@ -162,17 +162,17 @@ def test_where_honest_runs_disagree_anything_goes(given: float) -> None:
 
 def test_an_overflow_of_float32_that_the_oracle_does_not_have_is_not_asked_for() -> None:
     exact = torch.tensor([1.0, 1e39], dtype=torch.float64)
-    assert yardstick(exact).measure([torch.tensor([1.0, 1e38])]).passes
+    assert bounds_of(exact).measure([torch.tensor([1.0, 1e38])]).passes
 
 
 def test_lost_precision_does_not_hide_behind_many_nans() -> None:
     exact = randn(400)
     exact[:300] = math.nan
-    assert yardstick(exact).measure([exact.float()]).passes
-    assert not yardstick(exact).measure([exact.half().float()]).passes
+    assert bounds_of(exact).measure([exact.float()]).passes
+    assert not bounds_of(exact).measure([exact.half().float()]).passes
     some = exact.float()
     some[300:315] *= 1 + 1e-5
-    found = yardstick(torch.cat([exact[:399], torch.tensor([1e9]).double()])).measure(
+    found = bounds_of(torch.cat([exact[:399], torch.tensor([1e9]).double()])).measure(
         [torch.cat([some[:399], torch.tensor([1e9])])]
     )
     assert not found.passes and "nine" in found.where
@@ -180,22 +180,22 @@ def test_lost_precision_does_not_hide_behind_many_nans() -> None:
 
 def test_integers_are_right_or_wrong() -> None:
     exact = torch.arange(12).reshape(3, 4)
-    gauge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
-    assert gauge.measure([exact]).passes
-    assert not gauge.measure([exact.clone().fill_diagonal_(1)]).passes
+    bounds = ErrorBounds(observed(exact), [observed(exact)] * 3, 1)
+    assert bounds.measure([exact]).passes
+    assert not bounds.measure([exact.clone().fill_diagonal_(1)]).passes
 
 
 def test_ties_that_rounding_decides_may_fall_either_way() -> None:
     first, second = torch.tensor([3, 5]), torch.tensor([3, 6])
-    gauge = Yardstick(observed(first), [observed(first), observed(second), observed(first)], 1)
-    assert gauge.measure([second]).passes
-    assert not gauge.measure([torch.tensor([4, 5])]).passes
+    bounds = ErrorBounds(observed(first), [observed(first), observed(second), observed(first)], 1)
+    assert bounds.measure([second]).passes
+    assert not bounds.measure([torch.tensor([4, 5])]).passes
 
 
 def test_complex_numbers_are_two() -> None:
     exact = torch.complex(randn(9, 5), randn(9, 5, seed=1))
     runs = [observed(exact.to(torch.complex64)) for _ in range(3)]
-    measured = Yardstick(observed(exact), runs, 1)
+    measured = ErrorBounds(observed(exact), runs, 1)
     rounded = exact.to(torch.complex64)
     assert measured.measure([rounded * (1 + 2**-23)]).passes
     assert not measured.measure([rounded.conj()]).passes
@@ -211,14 +211,14 @@ def test_the_constant_of_complex_numbers_is_their_mean() -> None:
 
 def test_the_worst_output_decides() -> None:
     exact = (randn(8, seed=1), randn(8, seed=2))
-    gauge = Yardstick(observed(*exact), [observed(*(e.float() for e in exact))] * 3, 1)
-    found = gauge.measure([exact[0].float(), exact[1].float() + 1])
+    bounds = ErrorBounds(observed(*exact), [observed(*(e.float() for e in exact))] * 3, 1)
+    found = bounds.measure([exact[0].float(), exact[1].float() + 1])
     assert not found.passes and found.where.startswith("output 1")
-    assert gauge.unchanged([exact[0].float(), exact[1].float() + 1]) == [0]
+    assert bounds.unchanged([exact[0].float(), exact[1].float() + 1]) == [0]
 
 
 def test_an_empty_output_is_right() -> None:
-    assert yardstick(randn(0, 3)).measure([torch.empty(0, 3)]).passes
+    assert bounds_of(randn(0, 3)).measure([torch.empty(0, 3)]).passes
 
 
 PLAIN = observed(torch.zeros(4, 3))
@@ -279,7 +279,7 @@ def test_no_impostor_is_the_right_answer(shape: tuple[int, ...]) -> None:
     """The mean over a batch of one is what was averaged, and so is the mean of one number."""
     exact = randn(*shape)
     for name, values in impostors(observed(exact.float()), [], {}).items():
-        assert not yardstick(exact).measure(values).passes, name
+        assert not bounds_of(exact).measure(values).passes, name
 
 
 def test_an_impostor_answers_all_outputs() -> None:
@@ -334,7 +334,7 @@ def test_the_right_answer_with_nan_in_it_is_no_impostor() -> None:
 def test_the_worst_element_of_the_worst_tensor_is_named() -> None:
     exact = [randn(4, 5), randn(3, 6, seed=1), randn(2, 2, seed=2)]
     honest = [observed(*(value.float() for value in exact[:2]), mutated={3: exact[2].float()}) for _ in range(3)]
-    judge = Yardstick(observed(*exact[:2], mutated={3: exact[2]}), honest, 1)
+    judge = ErrorBounds(observed(*exact[:2], mutated={3: exact[2]}), honest, 1)
     values = [value.float() for value in exact]
     values[0][1, 1] += 0.01
     values[1][2, 4] += 1.0
@@ -355,29 +355,29 @@ def test_a_nan_that_is_missing_is_named() -> None:
     exact[[2, 5]] = math.nan
     given = exact.float()
     given[5] = 0.0
-    element = yardstick(exact).worst_element(observed(given))
+    element = bounds_of(exact).worst_element(observed(given))
     assert element.name == "output 0[5]" and math.isnan(element.expected) and element.actual == 0.0
 
 
 def test_a_number_has_no_index_and_integers_are_numbers() -> None:
     exact = torch.tensor(7)
-    judge = Yardstick(observed(exact), [observed(exact)] * 3, 1)
+    judge = ErrorBounds(observed(exact), [observed(exact)] * 3, 1)
     element = judge.worst_element(observed(torch.tensor(9)))
     assert (element.name, element.expected, element.actual) == ("output 0", 7.0, 9.0)
 
 
-def half_yardstick(exact: torch.Tensor, dtype: torch.dtype, terms: int) -> Yardstick:
+def half_bounds(exact: torch.Tensor, dtype: torch.dtype, terms: int) -> ErrorBounds:
     """Of a reference whose run in half precision rounds its result, and one value on the way."""
     runs = [observed((exact * (1 + sign * 2**-24)).float()) for sign in (1, -1)]
     rounded = ((exact * 3).to(dtype).double() / 3).to(dtype)
-    return Yardstick(observed(exact), runs, terms, rounded=observed(rounded))
+    return ErrorBounds(observed(exact), runs, terms, rounded=observed(rounded))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @given(shape=shapes, seed=st.integers(0, 99))
 def test_one_rounding_to_half_precision_passes(dtype: torch.dtype, shape: tuple[int, ...], seed: int) -> None:
     exact = randn(*shape, seed=seed)
-    measure = half_yardstick(exact, dtype, terms=1).measure([exact.to(dtype)])
+    measure = half_bounds(exact, dtype, terms=1).measure([exact.to(dtype)])
     assert measure.passes and measure.ratio < 0.5
 
 
@@ -385,7 +385,7 @@ def test_one_rounding_to_half_precision_passes(dtype: torch.dtype, shape: tuple[
 def test_bfloat16_is_no_float16_however_much_is_summed(terms: int) -> None:
     exact = randn(16, 64)
     coarser = exact.to(torch.bfloat16).to(torch.float16)
-    assert not half_yardstick(exact, torch.float16, terms).measure([coarser]).passes
+    assert not half_bounds(exact, torch.float16, terms).measure([coarser]).passes
 
 
 def test_a_long_sum_is_not_kept_in_float16() -> None:
@@ -393,42 +393,42 @@ def test_a_long_sum_is_not_kept_in_float16() -> None:
     exact, kept = terms.double().mean(0), torch.zeros(64, dtype=torch.float16)
     for term in terms:
         kept += term
-    ruler = half_yardstick(exact, torch.float16, terms=4096)
-    assert ruler.measure([(terms.float().sum(0) / 4096).half()]).passes
-    assert not ruler.measure([kept / 4096]).passes
+    bounds = half_bounds(exact, torch.float16, terms=4096)
+    assert bounds.measure([(terms.float().sum(0) / 4096).half()]).passes
+    assert not bounds.measure([kept / 4096]).passes
 
 
 def test_what_overflows_in_half_precision_alone_is_not_compared() -> None:
     exact = randn(10, 10)
     exact[0, 0] = 1e6
     runs = [observed(exact.float())] * 2
-    ruler = Yardstick(observed(exact), runs, 1, rounded=observed(exact.half()))
-    assert ruler.is_decided and ruler.measure([exact.half()]).passes
+    bounds = ErrorBounds(observed(exact), runs, 1, rounded=observed(exact.half()))
+    assert bounds.is_decided and bounds.measure([exact.half()]).passes
 
 
 def test_places_of_equals_may_be_any_where_another_of_them_counts() -> None:
     places = torch.tensor([3, 5, 7])
     tied = torch.tensor([3, 6, 7])
-    gauge = Yardstick(observed(places), [observed(places)] * 3, 1, tied=observed(tied))
-    assert gauge.measure([torch.tensor([3, 4, 7])]).passes
-    assert not gauge.measure([torch.tensor([2, 5, 7])]).passes
+    bounds = ErrorBounds(observed(places), [observed(places)] * 3, 1, tied=observed(tied))
+    assert bounds.measure([torch.tensor([3, 4, 7])]).passes
+    assert not bounds.measure([torch.tensor([2, 5, 7])]).passes
 
 
 def test_integers_may_be_any_and_what_stands_beside_them_may_not() -> None:
     values, places, flags = randn(8).float(), torch.arange(8), torch.ones(8, dtype=torch.bool)
     exact = observed(values.double(), places, flags)
-    gauge = Yardstick(exact, [observed(values, places, flags)] * 3, 1, any_integer=True)
-    assert gauge.measure([values, places + 1, flags]).passes
-    assert not gauge.measure([values + 1, places, flags]).passes
-    assert not gauge.measure([values, places, ~flags]).passes
+    bounds = ErrorBounds(exact, [observed(values, places, flags)] * 3, 1, any_integer=True)
+    assert bounds.measure([values, places + 1, flags]).passes
+    assert not bounds.measure([values + 1, places, flags]).passes
+    assert not bounds.measure([values, places, ~flags]).passes
 
 
 def test_values_that_depend_on_which_of_equals_counts_may_be_any() -> None:
     exact = randn(3, 8)
     tied = exact.clone()
     tied[1, 2] += 1.0
-    gauge = Yardstick(observed(exact), [observed(exact.float())] * 3, 1, tied=observed(tied.float()))
-    assert gauge.measure([tied.float()]).passes
+    bounds = ErrorBounds(observed(exact), [observed(exact.float())] * 3, 1, tied=observed(tied.float()))
+    assert bounds.measure([tied.float()]).passes
     other = exact.float()
     other[0] += 1.0
-    assert not gauge.measure([other]).passes
+    assert not bounds.measure([other]).passes
