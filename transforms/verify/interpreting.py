@@ -17,11 +17,11 @@ from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Workload
 from kernelquarry.transforms.workloads.resize import (
-    above,
     at_numbers,
+    exceed_numel,
     free_sizes,
     lengthened,
-    oblong,
+    non_square,
     rounded,
     single,
     unforeseen,
@@ -241,13 +241,13 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     own = task.workloads
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
     short = [[call] for call in unforeseen(own, shares[1:])]
-    if short and (image := oblong(own, short[0][0], upright=shares[0] < 0.5)):
+    if short and (image := non_square(own, short[0][0], upright=shares[0] < 0.5)):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))
     numbers = Named(task.triton_code, task.python_code).sizes
-    named, many = at_numbers(own, numbers, _NAMED, _SHORT), above(own, numbers, _NAMED)
+    named, exceeding = at_numbers(own, numbers, _NAMED, _SHORT), exceed_numel(own, numbers, _NAMED)
     long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
-    return [*([call] for call in named), *short, *long, *([call] for call in many)]
+    return [*([call] for call in named), *short, *long, *([call] for call in exceeding)]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:

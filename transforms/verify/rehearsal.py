@@ -17,7 +17,7 @@ from kernelquarry.pipeline.sandbox.executor.service import How
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
-from kernelquarry.transforms.workloads.resize import count_elements, large, many, single, square, wide
+from kernelquarry.transforms.workloads.resize import count_elements, large, single, square, sweep_each, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
@@ -62,7 +62,7 @@ def rehearse(
         "dtype": task.dtype,
         "calls": calls,
         "repeats": _REPEATS,
-        "sizes": [_endless(workload) for workload in many(task.workloads)] if task.shape_general else [],
+        "sizes": [_endless(workload) for workload in sweep_each(task.workloads)] if task.shape_general else [],
         "seed": task.first_seed >> 8,
         "mixed": task.purity is Purity.MIXED,
         "broken_off": MORE,

@@ -99,7 +99,7 @@ def single(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
     return [resized(workloads, {other: other[-1] for other in free} | {size: n}) for size in free]
 
 
-def many(workloads: Sequence[Workload]) -> list[Workload]:
+def sweep_each(workloads: Sequence[Workload]) -> list[Workload]:
     """Calls with one free size each that is another in each of them, as far as they are not too much."""
     calls = [call for n in range(2, 2 + _MANY) for call in single(workloads, n)]
     return [call for call in calls if count_elements(call) <= _MOST]
@@ -144,7 +144,7 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int,
     return calls
 
 
-def above(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
+def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
     """At most so many calls in which the first tensor with a free size has just more elements than a number has, of the
     numbers that are too many for other calls: one free size is made that long, the first of that tensor."""
     sizes, free = _sizes(workloads), set(free_sizes(workloads))
@@ -158,7 +158,7 @@ def above(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> l
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 
 
-def oblong(workloads: Sequence[Workload], call: Workload, upright: bool) -> Workload | None:
+def non_square(workloads: Sequence[Workload], call: Workload, upright: bool) -> Workload | None:
     """The call with the last axes of images and volumes each longer than the one before, or shorter if they are to be
     `upright`, where these are free and alike in all workloads: what takes one for the other is right for those. None
     if there are no such."""

@@ -2,14 +2,14 @@
 
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.workloads.resize import (
-    above,
     at_numbers,
     enlarged,
+    exceed_numel,
     free_sizes,
     large,
     lengthened,
     multiplied,
-    oblong,
+    non_square,
     resized,
     rounded,
     single,
@@ -100,10 +100,10 @@ def test_sizes_that_nobody_knows_before_are_uneven_and_even():
 
 
 def test_calls_have_just_more_elements_than_a_number_that_is_too_many_elsewhere():
-    assert above(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
-    assert above(WORKLOADS, [1 << 40], 2) == [] == above(WORKLOADS[:1], [1 << 20], 2)
+    assert exceed_numel(WORKLOADS, [1 << 20, 1 << 16, 8], 2) == [of_shapes((26216, 8, 5), (26216, 5))]
+    assert exceed_numel(WORKLOADS, [1 << 40], 2) == [] == exceed_numel(WORKLOADS[:1], [1 << 20], 2)
     fixed_first = [of_shapes((4,), (3, 5)), of_shapes((4,), (2, 5))]
-    assert above(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
+    assert exceed_numel(fixed_first, [1 << 20, 1 << 21, 1 << 22], 2) == [
         of_shapes((4,), (n // 5 + 2, 5)) for n in (1 << 20, 1 << 21)
     ]
 
@@ -121,17 +121,17 @@ def test_a_call_is_rounded_up_to_multiples():
 
 def test_an_image_is_oblong_where_all_are_square():
     square = [of_shapes((2, 3, 9, 9), (2, 3)), of_shapes((1, 3, 12, 12), (1, 3))]
-    assert oblong(square, square[1], upright=False) == of_shapes((1, 3, 12, 16), (1, 3))
-    assert oblong(square, square[1], upright=True) == of_shapes((1, 3, 16, 12), (1, 3))
-    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 12, 11))], square[1], upright=False) is None
-    assert oblong([of_shapes((2, 9, 9)), of_shapes((1, 12, 12))], of_shapes((1, 12, 12)), upright=False) is None
-    assert oblong([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 9, 9))], square[0], upright=False) is None
+    assert non_square(square, square[1], upright=False) == of_shapes((1, 3, 12, 16), (1, 3))
+    assert non_square(square, square[1], upright=True) == of_shapes((1, 3, 16, 12), (1, 3))
+    assert non_square([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 12, 11))], square[1], upright=False) is None
+    assert non_square([of_shapes((2, 9, 9)), of_shapes((1, 12, 12))], of_shapes((1, 12, 12)), upright=False) is None
+    assert non_square([of_shapes((2, 3, 9, 9)), of_shapes((1, 3, 9, 9))], square[0], upright=False) is None
 
 
 def test_no_two_axes_of_a_volume_are_alike():
     cubes = [of_shapes((2, 3, 9, 9, 9)), of_shapes((1, 3, 6, 6, 6))]
-    assert oblong(cubes, cubes[0], upright=False) == of_shapes((2, 3, 9, 12, 15))
-    assert oblong(cubes, cubes[1], upright=True) == of_shapes((1, 3, 10, 8, 6))
+    assert non_square(cubes, cubes[0], upright=False) == of_shapes((2, 3, 9, 12, 15))
+    assert non_square(cubes, cubes[1], upright=True) == of_shapes((1, 3, 10, 8, 6))
 
 
 def test_what_is_long_is_not_longer():
