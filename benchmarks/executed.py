@@ -164,7 +164,7 @@ class Round:
         self._seconds, self._ahead = args.seconds, 2 * max(1, args.workers // args.processes)
         self._settings = VerifySettings(
             targets=tuple(filter(None, args.targets.split(","))),
-            shows=False,
+            find_counterexamples=False,
             mutants=0,
             engine=Engine.GUEST if name == "guests" else None,
         )

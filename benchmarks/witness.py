@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
 from kernelquarry.transforms.mutate.mutants import Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings
-from kernelquarry.transforms.verify.evidence import Refused, Rejected, reply_of
+from kernelquarry.transforms.verify.evidence import InputRejected, Rejected, reply_of
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import describe, plan
 from kernelquarry.transforms.verify.verify_candidate import judge_task
@@ -110,7 +110,7 @@ def _look(batch: Batch, mutant: str, sandbox: Sandbox, settings: VerifySettings)
     try:
         judge = _Judge(batch, sandbox, settings)
         original = judge.rejection(batch.task.triton_code)
-    except (Rejected, Refused):  # the reference itself
+    except (Rejected, InputRejected):  # the reference itself
         return _first(several, mutant, sandbox, settings)
     if original is not None:
         return _first(several, mutant, sandbox, settings)

@@ -23,7 +23,7 @@ def judge_settings(sandbox: Sandbox) -> VerifySettings:
     compiler takes.
     """
     targets, cpu_s = ((), _GPU_S) if sandbox.gpus else (("sm_90",), int(_WALL_S))
-    return VerifySettings(targets, shows=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
+    return VerifySettings(targets, find_counterexamples=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
 
 
 def guests(sandbox: Sandbox) -> tuple[str, ...]:

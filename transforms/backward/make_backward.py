@@ -17,7 +17,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 
 def backward(probed: Probed, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[TrainingPair]:
     """The row, or why there is none, by whichever stage says so. Rejected candidates have no counter-example."""
-    settings = settings or VerifySettings(shows=False)
+    settings = settings or VerifySettings(find_counterexamples=False)
     return follow(
         probed,
         partial(lower, sandbox=sandbox, training=True),

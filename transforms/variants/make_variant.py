@@ -16,7 +16,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 from .cast import cast
 from .chain_stages import follow
 
-_SETTINGS = VerifySettings(shows=False)  # rejected candidates have no counter-example
+_SETTINGS = VerifySettings(find_counterexamples=False)  # rejected candidates have no counter-example
 
 
 def float16(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:

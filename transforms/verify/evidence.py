@@ -42,7 +42,7 @@ class Rejected(Exception):
         self.trial, self.element = trial, element
 
 
-class Refused(Exception):
+class InputRejected(Exception):
     """The module raises on `trials`, and may."""
 
     def __init__(self, trials: list[int]) -> None:

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from .evidence import Refused, Rejected, refused_in, reply_of
+from .evidence import InputRejected, Rejected, refused_in, reply_of
 from .reference_run import Reference
 from .task import PlannedTrial, Task, VerifySettings, describe_inputs
 
@@ -54,7 +54,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     calls = list(_calls(trials))
     if refused := refused_in(reply):
         unwanted = [calls[number] for number in refused if number < len(calls)]
-        raise Refused([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
+        raise InputRejected([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
     try:
         kernels = read_kernels(reply.get("kernels"))
         programs = [read_program(claim, len(kernels)) for claim in expect(reply.get("programs"), list)]

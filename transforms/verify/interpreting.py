@@ -28,9 +28,9 @@ from kernelquarry.transforms.workloads.resize import (
 )
 
 from .compiling import check_refusal
-from .evidence import Refused, Rejected
+from .evidence import InputRejected, Rejected
 from .reference_run import Reference
-from .source_constants import Named
+from .source_constants import SourceConstants
 from .task import STATE_SETS, Call, Task, VerifySettings, describe, draw, shapes_of, uneven
 
 _MOST_CONFIGURATIONS = 64
@@ -46,7 +46,7 @@ _UNFINISHED = 2  # calls that took longer: the others would, too
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class RunSpec:
     """How a source is called."""
 
     code: str
@@ -54,12 +54,12 @@ class Once:
     reverse: bool = False  # programs run from the last to the first
     configuration: int = 0  # of each autotuned kernel
     again: bool = False  # the call is made twice more, to see what changes in what is kept
-    elsewhere: tuple[str, ...] = ()  # what is otherwise than in a trial, see the guest
+    perturbations: tuple[str, ...] = ()  # what is otherwise than in a trial, see the guest
     seed: int = 0
 
 
-def call_once(
-    calls: Sequence[Once], reference: Reference, sandbox: Sandbox, settings: VerifySettings
+def run_specs(
+    calls: Sequence[RunSpec], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[list[dict[str, Any]], Tensors]:
     """What the guest `mutants` says of each call, nothing of one that took too long or too much, and the tensors.
 
@@ -67,7 +67,7 @@ def call_once(
     """
     request = describe(reference.task, reference.trials)
     request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
-    asked = any("keywords" in call.elsewhere for call in calls)
+    asked = any("keywords" in call.perturbations for call in calls)
     request["names"] = named_arguments(reference.task.python_code) if asked else []
     tried = {call.trial for call in calls}
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
@@ -82,7 +82,7 @@ def call_once(
         return [{}], {}
     half = len(calls) // 2  # together they took too long
     (runs, tensors), (others, more) = (
-        call_once(part, reference, sandbox, settings) for part in (calls[:half], calls[half:])
+        run_specs(part, reference, sandbox, settings) for part in (calls[:half], calls[half:])
     )
     return [*runs, *others], tensors | {_numbered(name, half): value for name, value in more.items()}
 
@@ -120,8 +120,8 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
         Rejected: it reads outside of its tensors, or was right by the order in which a GPU ran it.
     """
     code = reference.task.triton_code
-    calls = [Once(code, trial, reverse=True) for trial in sorted({0, _oddest(reference)})]
-    runs, found = call_once(calls, reference, sandbox, settings)
+    calls = [RunSpec(code, trial, reverse=True) for trial in sorted({0, _oddest(reference)})]
+    runs, found = run_specs(calls, reference, sandbox, settings)
     for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
         if fails(reference, run, found, number, call.trial):
             if raised := str(run.get("raised", "")):
@@ -150,15 +150,15 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     code = reference.task.triton_code
     seed = reference.task.first_seed >> 8
     ways = (_ELSEWHERE, _CHAINED, *_TRACKED)
-    calls = [Once(code, elsewhere=each, seed=seed) for each in ways]
-    runs, found = call_once([Once(code, again=True), *calls], reference, sandbox, settings)
+    calls = [RunSpec(code, perturbations=each, seed=seed) for each in ways]
+    runs, found = run_specs([RunSpec(code, again=True), *calls], reference, sandbox, settings)
     run = runs[0]
     if changed := run.get("changed_again"):
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
     if any(_is_wrong(reference, runs[number], found, number) for number in range(1, len(runs))):
         names = tuple(dict.fromkeys(name for way in reversed(ways) for name in way))
-        apart = [Once(code, elsewhere=(one,), seed=seed) for one in names]
-        runs, found = call_once(apart, reference, sandbox, settings)
+        apart = [RunSpec(code, perturbations=(one,), seed=seed) for one in names]
+        runs, found = run_specs(apart, reference, sandbox, settings)
         which = [one for place, one in enumerate(names) if _is_wrong(reference, runs[place], found, place)]
         raise Rejected(Reason.UNVERIFIED_PATH, f"wrong where it is not as in a trial: {', '.join(which or names)}")
     _check_alike(reference, sandbox, settings)
@@ -209,7 +209,7 @@ def _check_alike(reference: Reference, sandbox: Sandbox, settings: VerifySetting
     tensors |= {f"input.0.{i}": reference.tensors[f"input.0.{specs.index(spec)}"] for i, spec in enumerate(specs)}
     if (alike := _decided(Call(task, trial), tensors, sandbox, settings, in_order=False)) is None:
         return
-    (run,), found = call_once([Once(task.triton_code, elsewhere=("alike",))], alike, sandbox, settings)
+    (run,), found = run_specs([RunSpec(task.triton_code, perturbations=("alike",))], alike, sandbox, settings)
     if run.get("broken") or fails(alike, run, found, 0):
         raise Rejected(
             Reason.UNVERIFIED_PATH, f"wrong where inputs are one tensor: {run.get('raised', 'wrong values')}"
@@ -227,7 +227,7 @@ def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySetti
     for told, weights in (("as its constructor makes them", {}), ("far from its constructor's", far)):
         if (other := _decided(Call(task, trial), given | weights, sandbox, settings)) is None:
             continue
-        (run,), found = call_once([Once(task.triton_code)], other, sandbox, settings)
+        (run,), found = run_specs([RunSpec(task.triton_code)], other, sandbox, settings)
         if run.get("broken") or fails(other, run, found, 0):
             raise Rejected(Reason.WRONG_VALUES, f"with weights {told}: {run.get('raised', 'wrong values')}")
 
@@ -244,15 +244,15 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     if short and (image := non_square(own, short[0][0], upright=shares[0] < 0.5)):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))
-    numbers = Named(task.triton_code, task.python_code).sizes
+    numbers = SourceConstants(task.triton_code, task.python_code).sizes
     named, exceeding = at_numbers(own, numbers, _NAMED, _SHORT), exceed_numel(own, numbers, _NAMED)
     long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
     return [*([call] for call in named), *short, *long, *([call] for call in exceeding)]
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
-    calls = [Once(reference.task.triton_code, configuration=number) for number in range(1, count)]
-    runs, found = call_once(calls, reference, sandbox, settings)
+    calls = [RunSpec(reference.task.triton_code, configuration=number) for number in range(1, count)]
+    runs, found = run_specs(calls, reference, sandbox, settings)
     for number, run in enumerate(runs):
         if fails(reference, run, found, number):
             raised = run.get("raised", "wrong values")
@@ -264,7 +264,7 @@ def _takes(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySet
     call = Call.of(task, workload, task.first_seed, "normal")
     try:
         Reference(call.task, (call.trial,), draw(call.task, (call.trial,)), sandbox, settings)
-    except (Refused, Rejected):
+    except (InputRejected, Rejected):
         return False
     return True
 
@@ -295,7 +295,7 @@ def _decided(
     try:
         reference = Reference(call.task, (call.trial,), tensors, sandbox, settings, in_order)
         reference.check_decided()
-    except (Refused, Rejected):
+    except (InputRejected, Rejected):
         return None
     return reference
 
@@ -307,7 +307,7 @@ def _drawn(call: Call, sandbox: Sandbox, settings: VerifySettings) -> Reference 
 def _check_long(call: Call, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> dict[str, Any]:
     """What the guest says of the call, nothing if it was not done in time. Raises: Rejected."""
     limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
-    (run,), found = call_once([Once(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
+    (run,), found = run_specs([RunSpec(call.task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, found, 0):
         where = f"for inputs {shapes_of(call.task.workloads[0])}"
         raise Rejected(Reason.WRONG_VALUES, f"{where}: {run.get('raised', 'wrong values')}")

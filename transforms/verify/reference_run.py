@@ -18,7 +18,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 
-from .evidence import Launch, Refused, Rejected, check_kernels, read_told, refused_in, reply_of
+from .evidence import InputRejected, Launch, Rejected, check_kernels, read_told, refused_in, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
 _TIES = ("sparse", "assorted", NAMED)  # where values are equal
@@ -77,7 +77,7 @@ class Reference:
         reply = reply_of(report, Reason.ORACLE_FAILED)
         try:
             if refused := refused_in(reply):
-                raise Refused(refused)
+                raise InputRejected(refused)
             self._state, self._indirect = reply["state"], frozenset(expect(reply["indirect"], list))
             left = {name: f"state.{name}" for name in self._state}
             self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}
@@ -123,7 +123,7 @@ class Reference:
         first = trial.distribution != "sparse" and _FIRST.search(code) is not None
         return trial.distribution in _TIES and (first or _sorts(code))
 
-    def beside(self, code: str) -> Reference:
+    def with_candidate(self, code: str) -> Reference:
         """The same answers, for a candidate with another source."""
         other = copy(self)
         other.task = replace(self.task, triton_code=code)

@@ -9,7 +9,7 @@ from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
 from .evidence import Rejected
 from .task import Call, Task, VerifySettings, plan, replan
-from .validate_task import check_asked
+from .validate_task import validate_task
 from .verify_candidate import check_call, judge_task
 
 
@@ -74,7 +74,7 @@ def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = 
     settings, task = settings or VerifySettings(targets=pair.verdict.targets), Task.of_row(pair)
     named = replan(pair.verdict.trials)
     try:
-        check_asked(task)
+        validate_task(task)
         trials = (*named, *(trial for trial in plan(task) if trial not in named))
         verdict = judge_task(task, trials, sandbox, settings)
     except Rejected as rejected:
@@ -108,7 +108,7 @@ def replay_rejection(row: Rejection, sandbox: Sandbox, settings: VerifySettings 
     """Repeat the row's counter-example; verify the candidate from the start, if it has none."""
     task, settings = Task.of_row(row), settings or VerifySettings()
     try:
-        check_asked(task)
+        validate_task(task)
         if not row.counter_examples:
             judge_task(task, plan(task), sandbox, settings)
         for example in row.counter_examples:

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
 from .compiling import check_refusal
-from .evidence import Refused, Rejected, refused_in, reply_of
+from .evidence import InputRejected, Rejected, refused_in, reply_of
 from .execution import Untraceable, execute
 from .reference_run import Reference
 from .task import Call, VerifySettings, describe
@@ -30,7 +30,7 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     """The trials of the reference, a repetition and a ghost of the first.
 
     Raises:
-        Refused: it raises on trials on which it may.
+        InputRejected: it raises on trials on which it may.
         Rejected: it did not run to the end.
     """
     tensors = reference.tensors
@@ -64,5 +64,5 @@ def _check_refusals(reference: Reference, report: Report, sandbox: Sandbox, sett
 def _ran(report: Report, engine: Engine) -> Ran:
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     if refused := refused_in(reply):
-        raise Refused(refused)
+        raise InputRejected(refused)
     return Ran(reply, report.tensors, engine)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.transforms.mutate import choose_likely
 
-from .evidence import Refused, Rejected
-from .interpreting import Once, call_once, fails
+from .evidence import InputRejected, Rejected
+from .interpreting import RunSpec, fails, run_specs
 from .reference_run import Reference
 from .running import run_candidate
 from .task import VerifySettings
@@ -20,7 +20,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
         return 0, ()
-    runs, found = call_once([Once(mutant.code) for mutant in mutants], reference, sandbox, settings)
+    runs, found = run_specs([RunSpec(mutant.code) for mutant in mutants], reference, sandbox, settings)
     tried, passed = 0, []
     for number, (mutant, run) in enumerate(zip(mutants, runs, strict=True)):
         if "raised" in run and not run.get("outside"):
@@ -28,7 +28,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
         tried += 1
         if fails(reference, run, found, number):
             continue
-        if _passes(reference.beside(mutant.code), sandbox, settings):
+        if _passes(reference.with_candidate(mutant.code), sandbox, settings):
             passed.append(f"line {mutant.line}: {mutant.what}")
     return tried, tuple(passed)
 
@@ -37,6 +37,6 @@ def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     try:
         ran = run_candidate(reference, sandbox, settings)
         reference.conclude(ran.reply, ran.tensors)
-    except (Rejected, Refused):
+    except (Rejected, InputRejected):
         return False
     return True

@@ -23,7 +23,7 @@ _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 
-class Named:
+class SourceConstants:
     """The numbers, likeliest first: those that something is compared with, then the others from the largest on, the
     candidate's before the reference's. None if a text does not parse."""
 

@@ -27,7 +27,7 @@ from kernelquarry.pipeline.schema.records import (
 from kernelquarry.transforms.workloads.guards import hold
 from kernelquarry.transforms.workloads.resize import enlarged, free_sizes, multiplied
 
-from .source_constants import Named
+from .source_constants import SourceConstants
 
 _SLACK = 1.5  # over what a sum in order is expected to be off by
 _FEW = 4
@@ -44,7 +44,7 @@ class VerifySettings:
     for those that only wait, and generous, so that a busy machine rejects nothing."""
 
     targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # () leaves the tier out
-    shows: bool = True  # look for the smallest call on which a rejected candidate fails
+    find_counterexamples: bool = True  # look for the smallest call on which a rejected candidate fails
     mutants: int = 2  # of the candidate's own kernel, which its checks must tell from it
     engine: Engine | None = None  # None: traces where there is a GPU, guests for what they cannot say
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
@@ -212,7 +212,7 @@ def _keeps_nan(task: Task) -> bool:
 
 def values_named(task: Task) -> tuple[float, ...]:
     """As many as one draw has room for."""
-    return Named(task.triton_code, f"{task.python_code}\n{task.init_args}").values[:KINDS]
+    return SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values[:KINDS]
 
 
 def uneven(task: Task) -> int | None:

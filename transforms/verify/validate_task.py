@@ -29,7 +29,7 @@ _DRAWN = frozenset(
 _TASK_DTYPES = ("float32", "float16", "bfloat16")
 
 
-def check_asked(task: Task, trials: Sequence[PlannedTrial] = ()) -> None:
+def validate_task(task: Task, trials: Sequence[PlannedTrial] = ()) -> None:
     """Raises: Rejected: the task, or one of its `trials`, asks for what cannot be drawn, or for too much."""
     if problem := next(_problems(task, trials), ""):
         raise Rejected(Reason.ORACLE_FAILED, f"not a task: {problem}")

@@ -16,14 +16,14 @@ from .compiling import compile_kernels
 from .configurations import others
 from .counterexample import counter_examples
 from .environment import environment
-from .evidence import Refused, Rejected, check_kernels
+from .evidence import InputRejected, Rejected, check_kernels
 from .interpreting import check_further, check_interpreted
 from .reference_run import Conclusion, Reference
 from .rehearsal import flags, rehearse, run_large
 from .running import run_candidate
 from .score import score
 from .task import Call, PlannedTrial, Task, VerifySettings, draw, plan, without
-from .validate_task import check_asked
+from .validate_task import validate_task
 
 
 def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[Verified]:
@@ -35,11 +35,11 @@ def verify(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings | No
 def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdict | Dropped:
     """The verdict on `task`, or why there is none."""
     try:
-        check_asked(task)
+        validate_task(task)
         return judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
         check = partial(check_call, sandbox=sandbox, settings=settings)
-        examples = counter_examples(task, rejected, check) if settings.shows else ()
+        examples = counter_examples(task, rejected, check) if settings.find_counterexamples else ()
         return Dropped(task.id, rejected.reason, rejected.evidence, examples)
 
 
@@ -49,7 +49,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
     Raises:
         Rejected: it is not verified, and why.
     """
-    check_asked(task, trials)
+    validate_task(task, trials)
     while True:
         reference = _referred(task, trials, sandbox, settings)
         reference.check_finite()
@@ -57,7 +57,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
         try:
             engine, targets, shown = _try_out(reference, sandbox, settings)
             break
-        except Refused as refused:
+        except InputRejected as refused:
             trials = [trial for index, trial in enumerate(reference.trials) if index not in refused.trials]
     shown = replace(shown, trials=_try_configurations(reference, shown.trials, sandbox, settings))
     if task.by_model:
@@ -90,7 +90,7 @@ def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, set
 def _try_out(
     reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[Engine, tuple[str, ...], Conclusion]:
-    """What ran the candidate, what it compiled for, and what its trials have shown. Raises: Refused, Rejected."""
+    """What ran the candidate, what it compiled for, and what its trials have shown. Raises: InputRejected, Rejected."""
     ran = run_candidate(reference, sandbox, settings)
     shown = reference.conclude(ran.reply, ran.tensors)
     if ran.engine is not Engine.INTERPRETER:  # its GPU may have had no room for what a tuner takes elsewhere
@@ -115,7 +115,7 @@ def _try_configurations(
     codes = () if reference.task.by_model else others(reference.task.triton_code)
     for number, code in enumerate(codes, 2):
         try:
-            *_, shown = _try_out(reference.beside(code), sandbox, settings)
+            *_, shown = _try_out(reference.with_candidate(code), sandbox, settings)
         except Rejected as rejected:
             found = f"with configuration {number}: {rejected.found}"
             raise Rejected(rejected.reason, found, rejected.trial, rejected.element) from rejected
@@ -130,12 +130,12 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
         Rejected: it fails there, or nothing can be said about it.
     """
     task, trials = call.task, (call.trial,)
-    check_asked(task, trials)
+    validate_task(task, trials)
     try:
         reference = Reference(task, trials, draw(task, trials), sandbox, settings)
         reference.check_decided()
         ran = run_candidate(reference, sandbox, settings)
-    except Refused as refused:
+    except InputRejected as refused:
         raise Rejected(Reason.ORACLE_FAILED, "raises, as it may") from refused
     reference.compare(ran.reply, ran.tensors)
     reference.check_later(ran.tensors)
@@ -147,5 +147,5 @@ def _referred(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, sett
     while True:
         try:
             return Reference(task, trials, draw(task, trials), sandbox, settings)
-        except Refused as refused:
+        except InputRejected as refused:
             trials = without(task, trials, refused.trials)

@@ -59,7 +59,7 @@ def row_of(path: str) -> tuple[Pair, str]:
 @pytest.mark.parametrize("path", CASES)
 def test_filter_evaluation_and_reward_agree(path: str, sandbox: Sandbox) -> None:
     case = load_case(HERE / path)
-    outcome = verify(case.candidate, sandbox, VerifySettings(("sm_90",), shows=False, mutants=0))
+    outcome = verify(case.candidate, sandbox, VerifySettings(("sm_90",), find_counterexamples=False, mutants=0))
     row, text = row_of(path)
     judgement = judge_answer(text, row, sandbox, case.candidate.shape_general)
     assert judgement.passes is isinstance(outcome, Kept) is path.startswith("honest")

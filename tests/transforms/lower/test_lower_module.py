@@ -38,7 +38,9 @@ def agrees(record: Lowered, sandbox: Sandbox) -> bool:
     """Whether the candidate computes what the module does, with all state and inputs drawn apart."""
     candidate = tidy(record)
     assert isinstance(candidate, Kept), candidate
-    return isinstance(verify(candidate.record, sandbox, VerifySettings(targets=(), shows=False, mutants=0)), Kept)
+    return isinstance(
+        verify(candidate.record, sandbox, VerifySettings(targets=(), find_counterexamples=False, mutants=0)), Kept
+    )
 
 
 stage = import_module("kernelquarry.transforms.lower.lower_module")  # its package has a function of the same name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelquarry.transforms.verify.source_constants import Named
+from kernelquarry.transforms.verify.source_constants import SourceConstants
 
 
 @pytest.mark.parametrize(
@@ -26,19 +26,19 @@ from kernelquarry.transforms.verify.source_constants import Named
     ],
 )
 def test_values(text: str, values: tuple[float, ...]) -> None:
-    found = Named(text, "").values
+    found = SourceConstants(text, "").values
     assert found[: len(values)] == values and (values or not found)
 
 
 def test_sizes_are_those_named_and_what_is_one_above_a_number_compared() -> None:
-    assert Named("n == 777\nBLOCK = 64\neps = 0.5", "").sizes == (777, 778, 64)
+    assert SourceConstants("n == 777\nBLOCK = 64\neps = 0.5", "").sizes == (777, 778, 64)
 
 
 def test_what_the_reference_alone_names_may_have_been_left_out() -> None:
-    named = Named("x > 42.0\ny + 5000.0", "torch.where(x == -9999.0, 0.0, x).clamp(-1e6, 1e6)")
+    named = SourceConstants("x > 42.0\ny + 5000.0", "torch.where(x == -9999.0, 0.0, x).clamp(-1e6, 1e6)")
     assert named.values == (42.0, -9999.0, 5000.0, -1e6, 1e6)
 
 
 def test_what_the_reference_names_too_is_no_other_way() -> None:
-    named = Named("x > 42.0 and n == 777", "y = 21 * 2\nn = 777.0")
+    named = SourceConstants("x > 42.0 and n == 777", "y = 21 * 2\nn = 777.0")
     assert not named.values and not named.sizes

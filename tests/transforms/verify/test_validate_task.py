@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, plan
-from kernelquarry.transforms.verify.validate_task import check_asked
+from kernelquarry.transforms.verify.validate_task import validate_task
 from kernelquarry.transforms.verify.verify_candidate import verify_task
 
 TASK = Task.of_candidate(load_case(HERE / "honest" / "softmax").candidate)
@@ -53,7 +53,7 @@ def holding(shape: tuple[int, ...], dtype: str) -> Task:
 )
 def test_what_no_row_may_ask(task: Task, found: str) -> None:
     with pytest.raises(Rejected, match=found) as raised:
-        check_asked(task)
+        validate_task(task)
     assert raised.value.reason is Reason.ORACLE_FAILED
 
 
@@ -67,16 +67,16 @@ def test_what_no_row_may_ask(task: Task, found: str) -> None:
 )
 def test_what_no_trial_may_ask(trial: PlannedTrial, found: str) -> None:
     with pytest.raises(Rejected, match=found):
-        check_asked(TASK, [trial])
+        validate_task(TASK, [trial])
     with pytest.raises(Rejected, match="trials"):
-        check_asked(TASK, plan(TASK) * 1000)
+        validate_task(TASK, plan(TASK) * 1000)
 
 
 def test_what_an_honest_row_asks() -> None:
-    check_asked(TASK, plan(TASK))
+    validate_task(TASK, plan(TASK))
 
 
 def test_it_is_asked_before_anything_is_drawn() -> None:
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
-        found = verify_task(asking(shape=(1 << 40,)), sandbox, VerifySettings(shows=False))
+        found = verify_task(asking(shape=(1 << 40,)), sandbox, VerifySettings(find_counterexamples=False))
     assert isinstance(found, Dropped) and found.evidence.startswith("not a task")

@@ -21,7 +21,7 @@ SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, 
 # What is not looked at here has tests of its own: what a row's mutants say, and the smallest call that shows a mistake.
 HONEST = replace(SETTINGS, mutants=0, limits=Limits(wall_s=60, cpu_s=30))  # a program an element takes its time
 HONEST_CASES = load_cases("honest")
-EVIL = replace(SETTINGS, shows=False, targets=("sm_90",))
+EVIL = replace(SETTINGS, find_counterexamples=False, targets=("sm_90",))
 ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # all of which it takes
 
 
@@ -120,7 +120,7 @@ def lowered(candidate: Candidate, code: str) -> Candidate:
 def test_the_constructor_s_arguments_are_read_of_what_was_lowered_too(softmax: Candidate, sandbox: Sandbox) -> None:
     candidate = lowered(softmax, contiguous(softmax.triton_code))
     candidate = replace(candidate, probed=replace(candidate.probed, init_args="[*globals().get('none', ())]"))
-    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=(), shows=False))
+    outcome = verify(candidate, sandbox, replace(SETTINGS, targets=(), find_counterexamples=False))
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.FORBIDDEN_CODE, outcome
     assert outcome.evidence == "the constructor's arguments: globals"
 

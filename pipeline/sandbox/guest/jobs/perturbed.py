@@ -33,8 +33,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
 
     `reverse` says whether the programs of its grids run from the last to the first, `configuration` which of an
     autotuned kernel's is taken, in the second of two calls, since the first may leave something; `again` whether it is
-    called three times. `elsewhere` are names of what is as a check need not have it, and `seed` says how: another "gpu"
-    is asked about, of two, or an "unknown" one; memory has "plain" contents; inputs are at an "offset" in others; the
+    called three times. `perturbations` name differences from a trial, and `seed` says how: another "gpu" is asked
+    about, of two, or an "unknown" one; memory has "plain" contents; inputs are at an "offset" in others; the
     file has another "name"; an "instance" beside it, with other weights, is called before; the module is "handled" by
     its own methods, as its users do; and the "weights" and the "inputs" are set in place after it was called with
     others, as an optimizer does, and who has one buffer for all inputs; or inputs are outputs of its own, where they
@@ -60,11 +60,12 @@ def _run(request: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[dic
     runs = []
     for number, call in enumerate(request["calls"]):
         session.reverse, session.trial, session.failed = call["reverse"], call["configuration"], []
-        elsewhere = call["elsewhere"]
+        perturbations = call["perturbations"]
         seed = call["seed"]
-        there = fake_cuda.unknown(seed) if "unknown" in elsewhere else fake_cuda.OTHERS[seed % len(fake_cuda.OTHERS)]
-        fake_cuda.answer(*((there, 2) if {"gpu", "unknown"} & set(elsewhere) else (fake_cuda.PROPERTIES, 1)))
-        install.builder.plain = "plain" in elsewhere
+        known = fake_cuda.OTHERS[seed % len(fake_cuda.OTHERS)]
+        there = fake_cuda.unknown(seed) if "unknown" in perturbations else known
+        fake_cuda.answer(*((there, 2) if {"gpu", "unknown"} & set(perturbations) else (fake_cuda.PROPERTIES, 1)))
+        install.builder.plain = "plain" in perturbations
         try:
             runs.append(_call(call, request, tensors, str(number), results))
         except Exception as error:  # noqa: BLE001  whatever it raises is the finding
@@ -83,46 +84,46 @@ def _call(
 ) -> dict[str, Any]:
     tried = call["trial"]
     trial = request["trials"][tried]
-    elsewhere, seed = call["elsewhere"], call["seed"]
-    name = drawn_name(seed) if "name" in elsewhere else f"mutant{number}"
+    perturbations, seed = call["perturbations"], call["seed"]
+    name = drawn_name(seed) if "name" in perturbations else f"mutant{number}"
     module = nn.Module.to(module_call.constructed(request, call["code"], name), fake_cuda.DEVICE)
     drawn = module_call.selected(tensors, f"state.{trial['state']}.")
     module_call.load_state(module, drawn)
-    if "copied" in elsewhere:
+    if "copied" in perturbations:
         module = _copied(module)
-    if "subclass" in elsewhere:
+    if "subclass" in perturbations:
         kind = type(module)
         module.__class__ = type(kind.__name__, (kind,), {})
     names = vars(sys.modules[name])
     inputs = [tensors[f"input.{tried}.{i}"] for i in range(trial["inputs"])]
-    trial = {**trial, "offset": seed if "offset" in elsewhere else None}
-    trial |= {name: name in elsewhere for name in ("alike", "derived", "parameters")}
-    trial["around"] = next((name for name in module_call.AROUND if name in elsewhere), "")
-    if "process" in elsewhere:
+    trial = {**trial, "offset": seed if "offset" in perturbations else None}
+    trial |= {name: name in perturbations for name in ("alike", "derived", "parameters")}
+    trial["around"] = next((name for name in module_call.AROUND if name in perturbations), "")
+    if "process" in perturbations:
         torch.manual_seed(seed)
-    torch.set_num_threads(2 if "process" in elsewhere else 1)
-    keywords = request["names"] if "keywords" in elsewhere else []
-    used: list[Tensor] | None = [] if {"inputs", "chained"} & set(elsewhere) else None
+    torch.set_num_threads(2 if "process" in perturbations else 1)
+    keywords = request["names"] if "keywords" in perturbations else []
+    used: list[Tensor] | None = [] if {"inputs", "chained"} & set(perturbations) else None
 
     def once(called: nn.Module = module, inputs: Sequence[Tensor] = inputs) -> Any:
-        watching = Plain(seed) if "plain" in elsewhere else Watch()
-        chained = "chained" in elsewhere
-        way = _way(called, "forward" in elsewhere, keywords)
+        watching = Plain(seed) if "plain" in perturbations else Watch()
+        chained = "chained" in perturbations
+        way = _way(called, "forward" in perturbations, keywords)
         return module_call.call(called, trial, inputs, watching, tensors.get(f"gradient.{tried}"), used, chained, way)
 
-    if "instance" in elsewhere:
+    if "instance" in perturbations:
         other = module_call.instance(names, request["entry_point"], request["init_args"], request["dtype"])
         other = nn.Module.to(other, fake_cuda.DEVICE)
         weights = next(key for key in request["states"] if key != trial["state"])
         module_call.load_state(other, module_call.selected(tensors, f"state.{weights}."))
         once(other)
-    if "handled" in elsewhere:
+    if "handled" in perturbations:
         module = module.train().eval().to(fake_cuda.DEVICE).cuda().requires_grad_(False)
         module.zero_grad()
         module.load_state_dict(module.state_dict())
-    if used is not None and "weights" not in elsewhere:
+    if used is not None and "weights" not in perturbations:
         once(module, [_other(value) for value in inputs])
-    if "weights" in elsewhere:
+    if "weights" in perturbations:
         module_call.load_state(
             module, {name: _other(value) if value.ndim else value + 1 for name, value in drawn.items()}
         )
@@ -131,7 +132,7 @@ def _call(
             for entry, value in nn.Module.state_dict(module).items():  # as they are loaded: of what is tied, the last
                 if entry in drawn:
                     value.copy_(drawn[entry])
-    if "handled" in elsewhere:  # last, so that nothing of ours is asked behind it
+    if "handled" in perturbations:  # last, so that nothing of ours is asked behind it
         _ask(module)
     if call["configuration"]:
         once()
