@@ -24,7 +24,7 @@ from figures import record
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import count_records, read_records
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Module, Probed
 from kernelquarry.transforms.probe import probe
 from kernelquarry.transforms.workloads.resize import free_sizes
@@ -157,8 +157,8 @@ def main() -> None:
             record(id, value, f"python benchmarks/probing.py out/{name}" + (" --sample 0" if not whole else ""), note)
 
 
-def _losses(path: Path) -> Iterator[Loss]:
-    return read_records(path, Loss)
+def _losses(path: Path) -> Iterator[DropRecord]:
+    return read_records(path, DropRecord)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,14 @@ from figures import record
 
 from kernelquarry.pipeline.dataset.teacher_stats import Acceptance, acceptance
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Verified
 
 
 def read(run: Path) -> Acceptance:
     """Raises: SystemExit: the run asked nobody."""
     kept = [v for shard in sorted(run.glob("stages/*-distill/kept-*.parquet")) for v in read_records(shard, Verified)]
-    losses = [loss for shard in run.glob("stages/*-distill/lost.parquet") for loss in read_records(shard, Loss)]
+    losses = [loss for shard in run.glob("stages/*-distill/lost.parquet") for loss in read_records(shard, DropRecord)]
     found = acceptance(kept, losses)
     if found is None:
         raise SystemExit(f"{run}: no model was asked: run it with --distill")

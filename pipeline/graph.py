@@ -34,7 +34,7 @@ from kernelquarry.transforms.wiring import (
 )
 
 from .runtime.apply import Where, Work
-from .schema.lessons import Lesson
+from .schema.distill_result import DistillResult
 from .schema.outcome import Outcome
 from .schema.records import Candidate, Lowered, Module, Pair, Probed, SourceFile, TrainingPair, Variant, Verified
 
@@ -127,7 +127,7 @@ DISTILL = Stage(
     root="transforms.distill.distill_module",
     packages=("torch", "triton", "numpy"),
     executes=True,
-    work=Work("teach", distill, Lesson, Where.ENDPOINTS),
+    work=Work("teach", distill, DistillResult, Where.ENDPOINTS),
     wiring=TeachKernels,
     asks=True,
     beside="decontaminate",

@@ -8,7 +8,8 @@ from typing import Any
 
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.schema import ids
-from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.flatten import flatten_rejected
+from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 from kernelquarry.pipeline.schema.provenance import (
     Distillation,
     Environment,
@@ -38,7 +39,6 @@ from kernelquarry.pipeline.schema.records import (
     Verified,
     Workload,
 )
-from kernelquarry.transforms.screen import flatten_rejected
 
 MODULE_CODE = '''import torch
 from torch import nn
@@ -263,7 +263,7 @@ def make_example(**overrides: Any) -> CounterExample:
     return CounterExample(**{**fields, **overrides})
 
 
-def make_loss(candidate: Candidate, **overrides: Any) -> Loss:
+def make_drop_record(candidate: Candidate, **overrides: Any) -> DropRecord:
     """Verify's, of a candidate with wrong values."""
     fields: dict[str, Any] = dict(
         stage="verify",
@@ -272,12 +272,12 @@ def make_loss(candidate: Candidate, **overrides: Any) -> Loss:
         evidence="workload 0, normal: error 0.5, allowed 1e-06 (output 0, whole)",
         counter_examples=(make_example(),),
     )
-    return Loss(candidate.id, **{**fields, **overrides})
+    return DropRecord(candidate.id, **{**fields, **overrides})
 
 
 def make_rejection(**overrides: Any) -> Rejection:
     candidate = make_candidate()
-    row = flatten_rejected(candidate, make_loss(candidate))
+    row = flatten_rejected(candidate, make_drop_record(candidate))
     return replace(row, **{"cluster": ids.cluster_id(["0"]), "split": "train", **overrides})
 
 

@@ -20,7 +20,7 @@ from kernelquarry.pipeline.runtime import events
 from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import pack, unpack
-from kernelquarry.pipeline.schema.lessons import Lesson
+from kernelquarry.pipeline.schema.distill_result import DistillResult
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -386,15 +386,15 @@ def _bare(modules: beam.PTransform, seeds: beam.PCollection) -> beam.PCollection
     )
 
 
-def _no_lesson(id: str) -> Outcome[Lesson]:
-    return Kept(Lesson(id, (), ()))
+def _no_lesson(id: str) -> Outcome[DistillResult]:
+    return Kept(DistillResult(id, (), ()))
 
 
-def _lesson_id(outcome: Outcome[Lesson]) -> str:
+def _lesson_id(outcome: Outcome[DistillResult]) -> str:
     return outcome.record.id if isinstance(outcome, Kept) else outcome.id
 
 
-def taught_in(seeds: Iterable[Verified], lesson: Outcome[Lesson]) -> Iterator[Tagged]:
+def taught_in(seeds: Iterable[Verified], lesson: Outcome[DistillResult]) -> Iterator[Tagged]:
     """The lines of the funnel that one module's lesson makes. `seeds` are its verified kernel, or none."""
     yield "teach", lesson
     if not isinstance(lesson, Kept):

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kernelquarry.pipeline.schema.ids import contamination_id, sha256
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Contamination, Probed
 from kernelquarry.transforms.decontaminate import DEFAULT, Hit, Rung, parse_hits
@@ -19,7 +19,7 @@ from kernelquarry.transforms.split.assign_split import Shares, split_of
 REPORT = "decontamination.json"
 
 
-def contaminated(modules: Iterable[Probed], losses: Iterable[Loss]) -> tuple[Contamination, ...]:
+def contaminated(modules: Iterable[Probed], losses: Iterable[DropRecord]) -> tuple[Contamination, ...]:
     """A row for each of the `modules` that was dropped as contaminated, by id."""
     evidence = {loss.id: loss.evidence for loss in losses if loss.reason == Reason.CONTAMINATED.value}
     rows = [_row(module, evidence[module.id]) for module in modules if module.id in evidence]

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.runtime.funnel import StageCounts
-from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.flatten import flatten_rejected
+from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 from kernelquarry.pipeline.schema.records import Candidate, Rejection
-from kernelquarry.transforms.screen import first_objection, flatten_rejected
+from kernelquarry.transforms.screen import first_objection
 from kernelquarry.transforms.split import with_split
 
 from .summary import Tally, tally
@@ -33,7 +34,7 @@ class Rejected:
         return tally(row.split for row in self.rows)
 
 
-def reject(candidates: Iterable[Candidate], losses: Iterable[Loss]) -> Rejected:
+def reject(candidates: Iterable[Candidate], losses: Iterable[DropRecord]) -> Rejected:
     """The rows of those `candidates` that verify lost, and of models' answers, which losses carry with them; but for
     what a filter objects to.
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation
 from kernelquarry.pipeline.schema.records import Verified
 
@@ -47,7 +47,7 @@ class Acceptance:
         return self.usd / self.kernels if self.kernels else 0.0
 
 
-def acceptance(kept: Iterable[Verified], losses: Iterable[Loss]) -> Acceptance | None:
+def acceptance(kept: Iterable[Verified], losses: Iterable[DropRecord]) -> Acceptance | None:
     """From what the stage `distill` left. None if no model was asked."""
     answers: list[tuple[Distillation, str]] = []
     for verified in kept:

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.dataset.speeds import describe
 from kernelquarry.pipeline.dataset.summary import summarise
 from kernelquarry.pipeline.dataset.teacher_stats import Acceptance
 from kernelquarry.pipeline.runtime.funnel import StageCounts, explain
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Pair
 
 from .highlight import highlight
@@ -48,14 +48,14 @@ class LossView:
     reason: str
     why: str
     count: int
-    examples: tuple[Loss, ...]
+    examples: tuple[DropRecord, ...]
 
 
 def render_report(
     corpus: str,
     pairs: Sequence[Pair],
     funnel: Sequence[StageCounts],
-    losses: Iterable[Loss],
+    losses: Iterable[DropRecord],
     taught: Acceptance | None = None,
     benchmarks: Sequence[str] = (),
 ) -> str:
@@ -100,9 +100,9 @@ def _pair_view(pair: Pair) -> PairView:
     )
 
 
-def _loss_views(losses: Iterable[Loss]) -> dict[str, list[LossView]]:
+def _loss_views(losses: Iterable[DropRecord]) -> dict[str, list[LossView]]:
     """Stage -> its reasons, most frequent first."""
-    groups: defaultdict[tuple[str, str], list[Loss]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[DropRecord]] = defaultdict(list)
     for loss in losses:
         groups[loss.stage, loss.reason].append(loss)
     views: defaultdict[str, list[LossView]] = defaultdict(list)

@@ -39,14 +39,14 @@ from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import digest, read_bytes, replace_file
+from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.ids import canonical
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
 from kernelquarry.transforms.decontaminate import read_index, shipped
 from kernelquarry.transforms.distill import mark
 from kernelquarry.transforms.read import Corpus, open_corpus
-from kernelquarry.transforms.screen import flatten
 
 from .beam_runner import DEFAULT, accelerator
 from .execute_stage import LOST, MANIFEST, Counted, StageDirectory, execute, number_of, read_shards, tag_as
@@ -158,12 +158,12 @@ def published(run: Run, stage: Stage) -> list[Published]:
     return [row for path in run.directory(stage).kept for row in read_records(path, kind)]
 
 
-def lost(run: Run) -> Iterator[Loss]:
+def lost(run: Run) -> Iterator[DropRecord]:
     """What was dropped or errored, stage by stage."""
     for stage in ALL:
         path = run.directory(stage).lost
         if path.exists():
-            yield from read_records(path, Loss)
+            yield from read_records(path, DropRecord)
 
 
 def rejected(run: Run) -> Rejected:
@@ -175,21 +175,21 @@ def rejected(run: Run) -> Rejected:
     candidates = (
         candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
     )
-    return reject(candidates, (loss for path in paths for loss in read_records(path, Loss)))
+    return reject(candidates, (loss for path in paths for loss in read_records(path, DropRecord)))
 
 
 def unscreened(run: Run) -> Iterator[Pair]:
     """The rows that a run's filters were asked of."""
     (screen,) = (stage for stage in STAGES if stage.takes is Verified and stage.gives is Pair)
     for shard in run.directory(before(screen)).kept:
-        yield from (flatten(verified) for verified in read_records(shard, Verified))
+        yield from (flatten_verified(verified) for verified in read_records(shard, Verified))
 
 
 def taught(run: Run) -> Acceptance | None:
     """What asking models came to; None if none was asked."""
     directory = run.directory(DISTILL)
     kept = (verified for shard in directory.kept for verified in read_records(shard, Verified))
-    losses = read_records(directory.lost, Loss) if directory.lost.exists() else iter(())
+    losses = read_records(directory.lost, DropRecord) if directory.lost.exists() else iter(())
     return acceptance(kept, losses)
 
 
@@ -201,7 +201,7 @@ def overlapping(run: Run) -> tuple[Contamination, ...]:
         return ()
     shards = run.directory(before(stage)).kept
     modules = (module for shard in shards for module in read_records(shard, Probed))
-    return contaminated(modules, read_records(path, Loss))
+    return contaminated(modules, read_records(path, DropRecord))
 
 
 def claim(root: Path, corpus: str | None) -> str:

@@ -20,8 +20,7 @@ from kernelquarry.pipeline.schema.arrow import count_records, pack, read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import digest, place, remove_tree
 from kernelquarry.pipeline.schema.ids import sha256
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Kept, Outcome
 
 from .beam_runner import DEFAULT, WorkerDied, open_pipeline, run_pipeline
 
@@ -102,13 +101,13 @@ class WriteOutcomes(beam.PTransform):
     def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, bytes]]:
         Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
         if not isinstance(outcome, Kept):
-            yield LOST, pack(Loss.of(counted, outcome))
+            yield LOST, pack(DropRecord.of(counted, outcome))
         elif counted == self._stage:
             index = number_of(outcome.record.id) % self._shards
             yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", pack(outcome.record)
 
     def _write(self, name: str, packed: Iterable[bytes]) -> None:
-        kind = Loss if name == LOST else self._kind
+        kind = DropRecord if name == LOST else self._kind
         write_sorted(self._directory / name, (unpack(each, kind) for each in packed), kind)
 
 
@@ -121,7 +120,7 @@ def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
     """A shard of a stage: what it kept, or what it lost."""
     if path.name == LOST:
         losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
-        write_shard(path, losses, Loss)
+        write_shard(path, losses, DropRecord)
     else:
         write_shard(path, sorted(records, key=lambda record: record.id), kind)
 
@@ -245,7 +244,7 @@ def check(kind: type, directory: StageDirectory, manifest: StageManifest) -> Non
     (kept,) = (count.kept for count in manifest.counts if count.stage == manifest.stage)
     lost = sum(count.total_dropped + count.total_errored for count in manifest.counts)
     in_shards = sum(count_records(path, kind) for path in directory.kept)
-    in_lost = count_records(directory.lost, Loss) if directory.lost.exists() else 0
+    in_lost = count_records(directory.lost, DropRecord) if directory.lost.exists() else 0
     if (in_shards, in_lost) != (kept, lost):
         raise ConservationError(
             f"{manifest.stage}: counted {kept} kept and {lost} lost, but the shards hold {in_shards} and {in_lost}"

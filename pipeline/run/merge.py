@@ -22,8 +22,7 @@ from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept
 from kernelquarry.transforms.wiring import keep_one
 
 from .build import Asked, Run, ask
@@ -123,16 +122,16 @@ def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path])
 def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> StageManifest:
     """Shard by shard. Raises: ConservationError if the parts are not the whole."""
     into.empty()
-    again: list[Loss] = []
+    again: list[DropRecord] = []
     shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
     for name in shards:
         records = chain.from_iterable(_records(part, name, stage.gives) for part in parts)
         kept, copies = _distinct(stage, records)
         again += copies
         write_sorted(into.path / name, kept, stage.gives)
-    losses = [*chain.from_iterable(_records(part, LOST, Loss) for part in parts), *again]
+    losses = [*chain.from_iterable(_records(part, LOST, DropRecord) for part in parts), *again]
     if losses:
-        write_sorted(into.path / LOST, losses, Loss)
+        write_sorted(into.path / LOST, losses, DropRecord)
     manifests = [part.manifest for part in parts]
     manifest = StageManifest(
         stage=stage.name,
@@ -156,7 +155,7 @@ def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
     return read_records(part.directory.path / name, kind) if name in part.manifest.outputs else iter(())
 
 
-def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[Loss]]:
+def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[DropRecord]]:
     """Records as they are, but for modules that several parts mined: one stays, as it would if all were mined at once.
     Copies have one id, and so one shard."""
     if stage.name != "mine":
@@ -166,10 +165,10 @@ def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[Los
         by_id.setdefault(record.id, []).append(Kept(record))
     outcomes = [outcome for copies in by_id.values() for outcome in keep_one(copies)]
     kept = [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
-    return kept, [Loss.of(stage.name, outcome) for outcome in outcomes if isinstance(outcome, Dropped)]
+    return kept, [DropRecord.of(stage.name, outcome) for outcome in outcomes if isinstance(outcome, Dropped)]
 
 
-def _sum(lines: Sequence[StageCounts], stage: Stage, again: Sequence[Loss]) -> StageCounts:
+def _sum(lines: Sequence[StageCounts], stage: Stage, again: Sequence[DropRecord]) -> StageCounts:
     """One line of the funnel, of all parts; `again` are records that each kept, and all together do not."""
     dropped = sum((Counter(line.dropped) for line in lines), Counter[str]())
     errored = sum((Counter(line.errored) for line in lines), Counter[str]())

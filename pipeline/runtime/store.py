@@ -15,8 +15,7 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, to_plain, write_entry
 from kernelquarry.pipeline.schema.ids import canonical, sha256
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import DropRecord, Errored, Kept, Outcome
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,7 @@ class Store:
 
     def get(self, stage: str, key: str, kind: type[Any]) -> Outcome[Any] | None:
         """The outcome stored under `key`, or None. A damaged entry is a miss: its stage makes it anew."""
-        for suffix, cls in ((".kept.parquet", kind), (".lost.parquet", Loss)):
+        for suffix, cls in ((".kept.parquet", kind), (".lost.parquet", DropRecord)):
             path = self._path(stage, key, suffix)
             try:
                 (record,) = read_records(path, cls)
@@ -41,7 +40,7 @@ class Store:
             except (SchemaError, ValueError) as error:
                 log.warning("%s: damaged store entry, doing its work again (%s)", path, error)
                 continue
-            return record.outcome if cls is Loss else Kept(record)
+            return record.outcome if cls is DropRecord else Kept(record)
         return None
 
     def holds(self, stage: str, key: str) -> bool:
@@ -55,7 +54,7 @@ class Store:
             case Errored():
                 pass
             case dropped:
-                write_entry(self._path(stage, key, ".lost.parquet"), Loss.of(stage, dropped))
+                write_entry(self._path(stage, key, ".lost.parquet"), DropRecord.of(stage, dropped))
 
     def _path(self, stage: str, key: str, suffix: str) -> Path:
         return self.directory / stage / key[:2] / (key + suffix)

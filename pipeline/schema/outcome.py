@@ -1,8 +1,9 @@
-"""How a record leaves a stage: in exactly one of three ways."""
+"""The three ways in which a record leaves a stage: kept, dropped or errored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar
 
 from .reasons import Reason
@@ -12,8 +13,7 @@ R = TypeVar("R")
 
 
 def printable(text: str) -> str:
-    """`text` as any file and terminal can take it: a message may be a guest's, and have what a terminal obeys, or half
-    a character."""
+    """Escape what is unsafe to print: a guest's message may hold terminal control sequences or lone surrogates."""
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -24,13 +24,13 @@ class Kept(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The record is not fit, and this is why."""
+    """A record that is unfit for the dataset, and the reason."""
 
     id: str
     reason: Reason
     evidence: str  # the measured value or message, capped by the stage that writes it
-    counter_examples: tuple[CounterExample, ...] = ()  # none or one, of a candidate that was run
-    candidates: tuple[Candidate, ...] = ()  # one if it is a candidate that no stage before has kept
+    counter_examples: tuple[CounterExample, ...] = ()  # at most one, of a candidate that was run
+    candidates: tuple[Candidate, ...] = ()  # the candidate, if no earlier stage has kept it; else empty
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", printable(self.evidence))
@@ -38,7 +38,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Errored:
-    """We failed, not the record: worth a bug report, retried by the next run."""
+    """A record on which the pipeline itself failed. It is worth a bug report, and the next run retries it."""
 
     id: str
     error: str  # exception type
@@ -46,3 +46,35 @@ class Errored:
 
 
 Outcome: TypeAlias = Kept[R] | Dropped | Errored
+
+
+class Status(StrEnum):
+    DROPPED = "dropped"
+    ERRORED = "errored"
+
+
+@dataclass(frozen=True, slots=True)
+class DropRecord:
+    """A `Dropped` or `Errored` outcome and its stage, as a row of the stage's drop table."""
+
+    id: str
+    stage: str
+    status: Status
+    reason: str  # code of the `Reason`, or type of the exception
+    evidence: str  # measured value, or message of the exception
+    counter_examples: tuple[CounterExample, ...] = ()  # at most one
+    candidates: tuple[Candidate, ...] = ()  # the candidate, if no earlier stage has kept it; else empty
+
+    @classmethod
+    def of(cls, stage: str, outcome: Dropped | Errored) -> DropRecord:
+        match outcome:
+            case Dropped(id, reason, evidence, counter_examples, candidates):
+                return cls(id, stage, Status.DROPPED, reason.value, evidence, counter_examples, candidates)
+            case Errored(id, error, message):
+                return cls(id, stage, Status.ERRORED, error, message)
+
+    @property
+    def outcome(self) -> Dropped | Errored:
+        if self.status is Status.DROPPED:
+            return Dropped(self.id, Reason(self.reason), self.evidence, self.counter_examples, self.candidates)
+        return Errored(self.id, self.reason, self.evidence)

@@ -13,7 +13,7 @@ from kernelquarry.filters import FILTERS
 from kernelquarry.filters.secrets import PATTERNS
 from kernelquarry.pipeline.dataset.configs import CONFIGS
 from kernelquarry.pipeline.schema.chats import Message
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Environment, Generator, Licence, SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
@@ -33,7 +33,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 ROWS = tuple(config.record for config in CONFIGS)
 CHECKS = (Verdict, Trial, Timing, Timed, CounterExample, Environment)
 PARTS = (Message, Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
-RECORDS = (*ROWS, *PARTS, Loss)
+RECORDS = (*ROWS, *PARTS, DropRecord)
 
 
 def sections(page: str) -> dict[str, str]:

@@ -9,9 +9,9 @@ from corpus import HERE, load_case
 from factories import make_verdict
 
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Engine, Pair, Timing, Verified
-from kernelquarry.transforms.screen import flatten
 from kernelquarry.transforms.time import TimeSettings, time
 
 HONEST = ("softmax", "gelu", "linear", "layer_norm", "matmul_split_k_two_kernels", "attention_flash", "conv1d")
@@ -19,7 +19,7 @@ HONEST = ("softmax", "gelu", "linear", "layer_norm", "matmul_split_k_two_kernels
 
 def pair(name: str, engine: Engine = Engine.TRACE) -> Pair:
     candidate = load_case(HERE / "honest" / name).candidate
-    return flatten(Verified(candidate, make_verdict(engine=engine)))
+    return flatten_verified(Verified(candidate, make_verdict(engine=engine)))
 
 
 def timing(pair: Pair, sandbox: Sandbox, settings: TimeSettings | None = None) -> Timing:

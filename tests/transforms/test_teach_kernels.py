@@ -13,7 +13,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from corpus import HERE, load_case
 from factories import make_verdict
 
-from kernelquarry.pipeline.schema.lessons import Lesson
+from kernelquarry.pipeline.schema.distill_result import DistillResult
 from kernelquarry.pipeline.schema.outcome import Errored, Kept
 from kernelquarry.pipeline.schema.records import Probed, Verified
 from kernelquarry.transforms.wiring import TeachKernels
@@ -26,7 +26,7 @@ Line = tuple[str, str, str]  # of the funnel, with the outcome's kind and id
 
 
 def lesson(module: Any) -> Any:
-    return Kept(Lesson(module.id, (), ()))
+    return Kept(DistillResult(module.id, (), ()))
 
 
 def fails(module: Any) -> Any:

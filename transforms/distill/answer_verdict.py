@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.prompts import parse_answer
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.schema.lessons import Attempt
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.distill_result import Attempt
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Purity, Verified
 from kernelquarry.transforms.similarity.form import Form, form_of, similarity
@@ -63,7 +62,7 @@ class Judge:
             return Attempt((Verified(candidate, found.verdict),), ())
         assert found.reason is not None  # there is code
         lost = Dropped(candidate.id, found.reason, found.evidence, found.counter_examples, (candidate,))
-        return Attempt((), (Loss.of(STAGE, lost),))
+        return Attempt((), (DropRecord.of(STAGE, lost),))
 
     def nothing(self, conversation: Conversation, reply: Reply) -> Candidate:
         """In place of a candidate, for an answer that has no code."""
@@ -72,7 +71,7 @@ class Judge:
     def _lost(self, conversation: Conversation, reply: Reply, reason: Reason, evidence: str) -> Attempt:
         candidate = self.nothing(conversation, reply)
         lost = Dropped(candidate.id, reason, evidence[:_EVIDENCE], (), (candidate,))
-        return Attempt((), (Loss.of(STAGE, lost),))
+        return Attempt((), (DropRecord.of(STAGE, lost),))
 
     def _candidate(self, conversation: Conversation, reply: Reply, code: str, similarity: float) -> Candidate:
         """What the answer claims to be: for all sizes, as it was asked to, whatever the compiler made of the module."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.prompts import Message, answer, parse_answer, prompt_id, render_prompt, repair
 from kernelquarry.pipeline.schema.ids import canonical
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample
@@ -65,7 +65,7 @@ class Conversation:
         said = answer(read.code) if read.code else Message(role="assistant", content=reply.content[:_REPEATED])
         return replace(self, messages=(*self.messages, said), turns=(*self.turns, turn))
 
-    def told(self, loss: Loss) -> Conversation:
+    def told(self, loss: DropRecord) -> Conversation:
         """With what was wrong with the last answer."""
         message = repair(_WHY[loss.reason], describe(loss))
         turns = (*self.turns[:-1], replace(self.turns[-1], reason=loss.reason))
@@ -93,7 +93,7 @@ class Conversation:
         return Generator("model", self.teacher.model, self.teacher.version, sampling)
 
 
-def describe(loss: Loss) -> str:
+def describe(loss: DropRecord) -> str:
     """What a teacher is told: the evidence, and the smallest call that shows it."""
     lines = [loss.evidence]
     for example in loss.counter_examples:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.schema.lessons import Attempt, Lesson
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Explanation, Generator
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Probed, Purity, Verified
@@ -28,7 +27,7 @@ class School:
     asks: Asks
 
 
-def distill(module: Verified | Probed, sandbox: Sandbox, school: School) -> Outcome[Lesson]:
+def distill(module: Verified | Probed, sandbox: Sandbox, school: School) -> Outcome[DistillResult]:
     """All answers for one module. Its verified kernel is what is refined and explained; one that has none is written.
 
     Raises: Unanswered, BudgetSpent, Postponed: a question has no answer yet. What others were answered is in the cache.
@@ -54,7 +53,7 @@ def distill(module: Verified | Probed, sandbox: Sandbox, school: School) -> Outc
                 again.append(conversation.told(attempt.lost[0]))
         live = again
     explanations, refused = _explained(_ask(explaining, school), judge)
-    return Kept(Lesson(module.id, (*attempts, *refused), explanations))
+    return Kept(DistillResult(module.id, (*attempts, *refused), explanations))
 
 
 def _bare(probed: Probed) -> Candidate:
@@ -72,7 +71,7 @@ def _ask(conversations: list[Conversation], school: School) -> list[tuple[Conver
     return [(talk.answered(reply), reply) for talk, reply in pairs if isinstance(reply, Reply)]
 
 
-def _can_be_repaired(loss: Loss) -> bool:
+def _can_be_repaired(loss: DropRecord) -> bool:
     """A request that is refused, and an answer that there is already, are not asked about."""
     return loss.reason not in (Reason.NO_ANSWER.value, Reason.DUPLICATE_ANSWER.value)
 
@@ -93,4 +92,5 @@ def _explained(
 
 
 def _not_borne_out(nothing: Candidate, wrong: str) -> Attempt:
-    return Attempt((), (Loss.of(STAGE, Dropped(nothing.id, Reason.UNSUPPORTED_EXPLANATION, wrong, (), (nothing,))),))
+    dropped = Dropped(nothing.id, Reason.UNSUPPORTED_EXPLANATION, wrong, (), (nothing,))
+    return Attempt((), (DropRecord.of(STAGE, dropped),))

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_shard
 from kernelquarry.pipeline.schema.ids import canonical, sha256
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import DropRecord, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.records import SourceFile
 
 from .corpus import Shard
@@ -29,11 +28,11 @@ def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outco
     if kept_path.exists():  # it is written last
         try:
             outcomes: list[Outcome[SourceFile]] = [Kept(record) for record in read_records(kept_path, SourceFile)]
-            yield from outcomes + [loss.outcome for loss in read_records(lost_path, Loss)]
+            yield from outcomes + [loss.outcome for loss in read_records(lost_path, DropRecord)]
             return
         except (SchemaError, FileNotFoundError) as error:
             log.warning("%s: damaged, reading it again (%s)", kept_path, error)
-    kept, lost, failed = list[SourceFile](), list[Loss](), False
+    kept, lost, failed = list[SourceFile](), list[DropRecord](), False
     for outcome in read_shard(shard, opt_out):
         match outcome:
             case Kept(record):
@@ -41,8 +40,8 @@ def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outco
             case Errored():
                 failed = True  # is tried again
             case dropped:
-                lost.append(Loss.of("read", dropped))
+                lost.append(DropRecord.of("read", dropped))
         yield outcome
     if not failed:
-        write_shard(lost_path, lost, Loss)
+        write_shard(lost_path, lost, DropRecord)
         write_shard(kept_path, kept, SourceFile)

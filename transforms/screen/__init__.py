@@ -1,5 +1,5 @@
 """Screen: a verified candidate becomes a row, unless a filter objects."""
 
-from .screen_pair import first_objection, flatten, flatten_rejected, screen
+from .screen_pair import first_objection, screen
 
-__all__ = ["first_objection", "flatten", "flatten_rejected", "screen"]
+__all__ = ["first_objection", "screen"]

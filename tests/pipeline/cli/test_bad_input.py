@@ -29,8 +29,7 @@ from kernelquarry.pipeline.runtime.store import Store
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
-from kernelquarry.pipeline.schema.loss import Loss
-from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Pair
 from kernelquarry.transforms.read import download as downloading
@@ -358,5 +357,5 @@ def test_a_worker_that_dies_costs_one_record(tmp_path: Path) -> None:
         shards=1,
     )
     assert (manifest.counts[0].kept, manifest.counts[0].errored) == (5, {"BrokenProcessPool": 1})
-    (loss,) = read_records(tmp_path / "stage" / "lost.parquet", Loss)
+    (loss,) = read_records(tmp_path / "stage" / "lost.parquet", DropRecord)
     assert loss.id == modules[3].id

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.run.execute_stage import LOST
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 from tests.pipeline.cli.test_bad_input import said
 from tests.pipeline.command import Ended
@@ -41,7 +41,7 @@ def test_rows_of_a_repository_are_one_tree(tmp_path: Path, invoke: Invoke) -> No
     assert net_module.imported_files == ("pkg/base.py",)
     assert "x + 1" in net_module.code
     (mine,) = root.glob("stages/*-mine")
-    lost = [loss for loss in read_records(mine / LOST, Loss) if loss.reason == "duplicate_path"]
+    lost = [loss for loss in read_records(mine / LOST, DropRecord) if loss.reason == "duplicate_path"]
     assert [loss.id for loss in lost] == ["someone/layers@" + "c" * 40 + "/pkg/base.py"]
     assert len([module for module in kept(root, "mine", Module) if module.name == "Base"]) == 1
 

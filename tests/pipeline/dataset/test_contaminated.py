@@ -20,7 +20,7 @@ from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.report.report import render_report
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.ids import sha256
-from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 from kernelquarry.transforms.decontaminate import IndexFile, Rung, fingerprint_of, read_index
 from kernelquarry.transforms.decontaminate.build_index import index_benchmark
 from kernelquarry.transforms.split.assign_split import SPLITS
@@ -31,8 +31,8 @@ EVIDENCE = "renamed bench/1 1.00; minhash bench/1 0.80; minhash other/2 0.70"
 KEPT = make_probed(make_module("x = 1"), cluster="clu_0")
 TAKEN = make_probed(cluster="clu_1")
 LOSSES = [
-    Loss(TAKEN.id, "decontaminate", Status.DROPPED, "contaminated", EVIDENCE),
-    Loss(KEPT.id, "decontaminate", Status.ERRORED, "ValueError", "renamed bench/1 1.00"),
+    DropRecord(TAKEN.id, "decontaminate", Status.DROPPED, "contaminated", EVIDENCE),
+    DropRecord(KEPT.id, "decontaminate", Status.ERRORED, "ValueError", "renamed bench/1 1.00"),
 ]
 
 

@@ -13,7 +13,15 @@ import datasets
 import pytest
 import yaml
 from corpus import HERE, load_case
-from factories import TRITON_CODE, make_candidate, make_example, make_loss, make_pairs, make_probed, make_rejection
+from factories import (
+    TRITON_CODE,
+    make_candidate,
+    make_drop_record,
+    make_example,
+    make_pairs,
+    make_probed,
+    make_rejection,
+)
 
 from kernelquarry.pipeline.dataset.rejected import Rejected, reject
 from kernelquarry.pipeline.dataset.rows import find_row, read_rejections
@@ -26,8 +34,7 @@ from kernelquarry.pipeline.runtime.funnel import ConservationError
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import to_plain, write_shard
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.loss import Loss, Status
-from kernelquarry.pipeline.schema.outcome import Dropped
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Status
 from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.records import Candidate, Module, Rejection
 from kernelquarry.transforms.split import SPLITS, Shares
@@ -48,8 +55,8 @@ def candidates(number: int) -> list[Candidate]:
     return found
 
 
-def losses(candidates: list[Candidate]) -> list[Loss]:
-    return [make_loss(candidate) for candidate in candidates]
+def losses(candidates: list[Candidate]) -> list[DropRecord]:
+    return [make_drop_record(candidate) for candidate in candidates]
 
 
 def write(folder: Path, rejected: Rejected) -> dict:
@@ -77,8 +84,8 @@ def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> N
 
 def test_what_errored_is_not_published() -> None:
     found = candidates(3)
-    errored = make_loss(found[1], status=Status.ERRORED, reason="OSError", counter_examples=())
-    rejected = reject(found, [make_loss(found[0]), errored])
+    errored = make_drop_record(found[1], status=Status.ERRORED, reason="OSError", counter_examples=())
+    rejected = reject(found, [make_drop_record(found[0]), errored])
     assert [row.python_code for row in rejected.rows] == [found[0].probed.python_code]
     assert rejected.counts.entered == 1
 
@@ -86,7 +93,7 @@ def test_what_errored_is_not_published() -> None:
 @pytest.mark.parametrize("place", ["python_code", "triton_code", "evidence", "found"])
 def test_a_credential_is_not_published(place: str) -> None:
     plain, secret = candidates(2)
-    loss = make_loss(secret)
+    loss = make_drop_record(secret)
     match place:
         case "python_code":
             secret = replace(secret, probed=replace(secret.probed, python_code=f"KEY = {CREDENTIAL!r}\n"))
@@ -96,7 +103,7 @@ def test_a_credential_is_not_published(place: str) -> None:
             loss = replace(loss, evidence=f"KeyError: {CREDENTIAL}")
         case "found":
             loss = replace(loss, counter_examples=(make_example(found=f"KeyError: {CREDENTIAL}"),))
-    rejected = reject([plain, secret], [make_loss(plain), loss])
+    rejected = reject([plain, secret], [make_drop_record(plain), loss])
     assert [row.python_code for row in rejected.rows] == [plain.probed.python_code]
     assert CREDENTIAL not in str(rejected)
     assert rejected.counts.dropped == {"secret": 1}
@@ -123,7 +130,7 @@ def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
     for index, shard in enumerate((found[:3], found[3:])):
         write_shard(tidy.path / f"kept-{index:05d}-of-00002.parquet", shard, Candidate)
     assert rejected_in(run) == Rejected()
-    write_shard(verify.lost, losses(found[2:5]), Loss)
+    write_shard(verify.lost, losses(found[2:5]), DropRecord)
     assert rejected_in(run) == reject(found, losses(found[2:5]))
     assert rejected_in(run).counts.kept == 3
 
@@ -226,7 +233,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
             outcome = verify(candidate, sandbox, VerifySettings(targets=()))
             assert isinstance(outcome, Dropped), outcome
             found.append(candidate)
-            lost.append(Loss.of("verify", outcome))
+            lost.append(DropRecord.of("verify", outcome))
     rejected = reject(found, lost)
     assert [len(row.counter_examples) for row in sorted(rejected.rows, key=lambda row: row.reason)] == [0, 1]
     write(folder, rejected)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from factories import make_candidate, make_distillation, make_loss, make_turn, make_verified
+from factories import make_candidate, make_distillation, make_drop_record, make_turn, make_verified
 
 from kernelquarry.pipeline.dataset.teacher_stats import acceptance
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Explanation
 from kernelquarry.pipeline.schema.records import Verified
 
@@ -18,13 +18,13 @@ def verified(**distillation: Any) -> Verified:
     return make_verified(replace(make_candidate(), distillation=(make_distillation(**distillation),)))
 
 
-def rejected(reason: str, **distillation: Any) -> Loss:
+def rejected(reason: str, **distillation: Any) -> DropRecord:
     candidate = replace(make_candidate(), distillation=(make_distillation(**distillation),))
-    return make_loss(candidate, stage="distill", reason=reason, candidates=(candidate,))
+    return make_drop_record(candidate, stage="distill", reason=reason, candidates=(candidate,))
 
 
 def test_nobody_was_asked() -> None:
-    assert acceptance([make_verified()], [make_loss(make_candidate())]) is None
+    assert acceptance([make_verified()], [make_drop_record(make_candidate())]) is None
 
 
 def test_answers_are_counted_by_model_route_and_turn() -> None:

@@ -7,20 +7,20 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from factories import make_candidate, make_example, make_loss, make_pair, make_pairs, make_timing
+from factories import make_candidate, make_drop_record, make_example, make_pair, make_pairs, make_timing
 
 from kernelquarry.pipeline.report.highlight import highlight
 from kernelquarry.pipeline.report.report import LOSSES_SHOWN, PAIRS_SHOWN, render_report, sample
 from kernelquarry.pipeline.runtime.funnel import StageCounts
-from kernelquarry.pipeline.schema.loss import Loss, Status
+from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 
 HOSTILE = '</pre></script><script>alert(1)</script><img src=x onerror=alert(2)> & "quoted"'
 FUNNEL = [
     StageCounts("probe", "module", 40, 30, {"no_workload": 9}, {"OSError": 1}),
     StageCounts("verify", "module", 30, 12, {"wrong_values": 18}),
 ]
-LOSSES = [Loss(f"mod_{i}", "probe", Status.DROPPED, "no_workload", f"evidence {i}") for i in range(9)]
-LOSSES += [Loss("mod_9", "probe", Status.ERRORED, "OSError", HOSTILE)]
+LOSSES = [DropRecord(f"mod_{i}", "probe", Status.DROPPED, "no_workload", f"evidence {i}") for i in range(9)]
+LOSSES += [DropRecord("mod_9", "probe", Status.ERRORED, "OSError", HOSTILE)]
 
 
 class Page(HTMLParser):
@@ -91,7 +91,7 @@ def test_what_is_shown_cannot_become_markup(column: str) -> None:
 
 
 def test_long_evidence_and_many_pairs_are_cut() -> None:
-    many = [Loss(f"mod_{i}", "verify", Status.DROPPED, "wrong_values", "long " * 1000) for i in range(18)]
+    many = [DropRecord(f"mod_{i}", "verify", Status.DROPPED, "wrong_values", "long " * 1000) for i in range(18)]
     page = Page(render_report("tiny", make_pairs(PAIRS_SHOWN + 1), FUNNEL, many))
     assert page.count("details", **{"class": "pair"}) == PAIRS_SHOWN
     assert page.count("dd") - 8 * PAIRS_SHOWN <= LOSSES_SHOWN + PAIRS_SHOWN
@@ -101,7 +101,7 @@ def test_long_evidence_and_many_pairs_are_cut() -> None:
 
 def test_a_rejected_candidate_is_shown_with_what_it_fails_on() -> None:
     example = make_example(found=HOSTILE)
-    loss = make_loss(make_candidate(), counter_examples=(example,))
+    loss = make_drop_record(make_candidate(), counter_examples=(example,))
     page = Page(render_report("tiny", make_pairs(1), FUNNEL, [loss]))
     assert "fails on" in page.text
     assert f"x[2, 8], normal, seed 3: {HOSTILE}; output 0[1, 7] is -1.5, not 0.25" in page.text

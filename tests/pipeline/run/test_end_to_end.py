@@ -14,8 +14,8 @@ import typer
 
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.schema.arrow import read_records, write_shard
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.arrow import count_records, read_records, write_shard
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.pipeline.schema.stages import DOES
 from tests.pipeline.command import Built, Ended, dataset_bytes, run
@@ -60,7 +60,8 @@ def test_counts_conserve_at_every_stage(built: Built) -> None:
             assert count.total_errored == 0
         folder = built.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}"
         kept = sum(1 for path in folder.glob("kept-*.parquet") for _ in read_records(path, stage.gives))
-        lost = sum(1 for _ in read_records(folder / "lost.parquet", Loss)) if (folder / "lost.parquet").exists() else 0
+        drops = folder / "lost.parquet"
+        lost = count_records(drops, DropRecord) if drops.exists() else 0
         assert kept == manifest.counts[-1].kept
         assert lost == sum(count.total_dropped for count in manifest.counts)
         assert before in (None, manifest.counts[0].entered)
@@ -73,8 +74,9 @@ def test_counts_conserve_at_every_stage(built: Built) -> None:
 
 def test_what_is_lost_has_its_reason(built: Built) -> None:
     """Each bad file and module of the corpus costs only itself."""
-    losses = [loss for path in (built.root / "stages").glob("*/lost.parquet") for loss in read_records(path, Loss)]
-    reasons = {loss.id.rpartition("/")[2]: loss.reason for loss in losses if loss.stage in ("read", "scan")}
+    paths = (built.root / "stages").glob("*/lost.parquet")
+    losses = [drop for path in paths for drop in read_records(path, DropRecord)]
+    reasons = {drop.id.rpartition("/")[2]: drop.reason for drop in losses if drop.stage in ("read", "scan")}
     assert reasons == {
         "binary.py": "not_python",
         "latin.py": "undecodable",

@@ -14,8 +14,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Gpus
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
-from kernelquarry.pipeline.schema.loss import Loss, Status
-from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept, Outcome, Status
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
 from tests.factories import make_fingerprint, make_module
@@ -65,7 +64,7 @@ def test_every_record_ends_in_exactly_one_way(tmp_path: Path) -> None:
     assert counts.errored == {"KeyError": 2}
     stage = StageDirectory(tmp_path / "stage")
     kept = [module for path in stage.kept for module in read_records(path, Module)]
-    losses = list(read_records(stage.lost, Loss))
+    losses = list(read_records(stage.lost, DropRecord))
     assert len(stage.kept) == 3
     assert {m.id for m in kept} | {loss.id for loss in losses} == {m.id for m in MODULES}
     assert len(kept) + len(losses) == len(MODULES)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.pipeline.schema.arrow import read_records
-from kernelquarry.pipeline.schema.loss import Loss
+from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.parts import Part
 from tests.pipeline.cli.test_bad_input import said
 from tests.pipeline.command import Built, Ended
@@ -52,7 +52,7 @@ def test_parts_of_several_machines_are_the_whole(corpus: Path, tmp_path: Path, i
     assert invoke("merge", one, two).out == "merged mine\n"
     assert shards(one, "mine") == shards(whole, "mine")  # the module that parts share is kept once, as in the whole
     (folder,) = whole.glob("stages/*-mine")
-    assert [loss.reason for loss in read_records(folder / "lost.parquet", Loss)] == ["duplicate_source"] * 4
+    assert [loss.reason for loss in read_records(folder / "lost.parquet", DropRecord)] == ["duplicate_source"] * 4
     again = invoke("mine", one).out
     assert again == mined + "mine: nothing to do\n"
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from kernelquarry.pipeline.schema import arrow
 from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_shard
-from kernelquarry.pipeline.schema.loss import Loss, Status
-from kernelquarry.pipeline.schema.outcome import Dropped, Errored
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Status
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import (
     SCHEMA_VERSION,
@@ -51,12 +50,12 @@ def records_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 SAMPLE = [
-    Loss("mod_1", "verify", Status.DROPPED, "wrong_values", "3.5"),
-    Loss("mod_2", "verify", Status.ERRORED, "OSError", "no"),
+    DropRecord("mod_1", "verify", Status.DROPPED, "wrong_values", "3.5"),
+    DropRecord("mod_2", "verify", Status.ERRORED, "OSError", "no"),
 ]
 
 
-@pytest.mark.parametrize("cls", [SourceFile, Module, Probed, Lowered, Verified, Pair, Rejection, Loss])
+@pytest.mark.parametrize("cls", [SourceFile, Module, Probed, Lowered, Verified, Pair, Rejection, DropRecord])
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_table_round_trip(cls: type, data: st.DataObject) -> None:
@@ -72,9 +71,9 @@ def test_nan_and_infinity_survive() -> None:
 
 def test_shard_round_trip_keeps_order(tmp_path) -> None:
     path = tmp_path / "deep" / "losses.parquet"
-    write_shard(path, SAMPLE[::-1], Loss)
-    assert list(read_records(path, Loss)) == SAMPLE[::-1]
-    assert arrow.count_records(path, Loss) == 2
+    write_shard(path, SAMPLE[::-1], DropRecord)
+    assert list(read_records(path, DropRecord)) == SAMPLE[::-1]
+    assert arrow.count_records(path, DropRecord) == 2
 
 
 def test_an_entry_is_a_smaller_shard_of_one(tmp_path) -> None:
@@ -91,22 +90,24 @@ def test_shard_of_nothing(tmp_path) -> None:
 
 
 def test_several_row_groups(tmp_path) -> None:
-    many = [Loss(f"mod_{i}", "probe", Status.DROPPED, "random", str(i)) for i in range(2 * arrow.ROWS_PER_GROUP + 1)]
-    write_shard(tmp_path / "many.parquet", many, Loss)
+    many = [
+        DropRecord(f"mod_{i}", "probe", Status.DROPPED, "random", str(i)) for i in range(2 * arrow.ROWS_PER_GROUP + 1)
+    ]
+    write_shard(tmp_path / "many.parquet", many, DropRecord)
     assert pq.read_metadata(tmp_path / "many.parquet").num_row_groups == 3
-    assert list(read_records(tmp_path / "many.parquet", Loss)) == many
+    assert list(read_records(tmp_path / "many.parquet", DropRecord)) == many
     for start, stop in ((0, 3), (248, 252), (250, 500), (499, 10_000), (501, 502)):
-        assert list(read_records(tmp_path / "many.parquet", Loss, start, stop)) == many[start:stop]
+        assert list(read_records(tmp_path / "many.parquet", DropRecord, start, stop)) == many[start:stop]
 
 
 def test_enums_come_back_as_enums(tmp_path) -> None:
-    write_shard(tmp_path / "a.parquet", SAMPLE, Loss)
-    assert [type(loss.status).__name__ for loss in read_records(tmp_path / "a.parquet", Loss)] == ["Status"] * 2
+    write_shard(tmp_path / "a.parquet", SAMPLE, DropRecord)
+    assert [type(loss.status).__name__ for loss in read_records(tmp_path / "a.parquet", DropRecord)] == ["Status"] * 2
 
 
 def test_same_records_same_bytes(tmp_path) -> None:
-    write_shard(tmp_path / "a.parquet", SAMPLE, Loss)
-    write_shard(tmp_path / "b.parquet", iter(SAMPLE), Loss)
+    write_shard(tmp_path / "a.parquet", SAMPLE, DropRecord)
+    write_shard(tmp_path / "b.parquet", iter(SAMPLE), DropRecord)
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
@@ -121,10 +122,10 @@ def test_no_column_is_nullable() -> None:
 
 def test_failed_write_leaves_the_old_shard_and_no_litter(tmp_path) -> None:
     path = tmp_path / "a.parquet"
-    write_shard(path, SAMPLE, Loss)
+    write_shard(path, SAMPLE, DropRecord)
     before = path.read_bytes()
     with pytest.raises(AttributeError):
-        write_shard(path, [SAMPLE[0], "not a record"], Loss)
+        write_shard(path, [SAMPLE[0], "not a record"], DropRecord)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -132,50 +133,50 @@ def test_failed_write_leaves_the_old_shard_and_no_litter(tmp_path) -> None:
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
 def test_truncated_shard_is_refused_at_once(tmp_path, share: float) -> None:
     path = tmp_path / "a.parquet"
-    write_shard(path, SAMPLE, Loss)
+    write_shard(path, SAMPLE, DropRecord)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
     with pytest.raises(SchemaError, match="not a complete parquet file") as caught:
-        read_records(path, Loss)
+        read_records(path, DropRecord)
     assert str(path) in str(caught.value) and "run the stage" in str(caught.value)
 
 
 def test_flipped_bits_in_a_page_are_found(tmp_path) -> None:
     path = tmp_path / "a.parquet"
-    write_shard(path, SAMPLE, Loss)
+    write_shard(path, SAMPLE, DropRecord)
     data = bytearray(path.read_bytes())
     column = pq.read_metadata(path).row_group(0).column(4)  # `evidence`, the last one: its chunk ends with its page
     data[column.dictionary_page_offset + column.total_compressed_size - 1] ^= 0x01
     path.write_bytes(data)
     with pytest.raises(SchemaError, match="damaged data"):
-        list(read_records(path, Loss))
+        list(read_records(path, DropRecord))
 
 
 def test_another_record_is_refused(tmp_path) -> None:
-    write_shard(tmp_path / "a.parquet", SAMPLE, Loss)
-    with pytest.raises(SchemaError, match=r"holds Loss records.*shard of Pair"):
+    write_shard(tmp_path / "a.parquet", SAMPLE, DropRecord)
+    with pytest.raises(SchemaError, match=r"holds DropRecord records.*shard of Pair"):
         read_records(tmp_path / "a.parquet", Pair)
 
 
 def test_another_schema_version_is_refused(tmp_path, monkeypatch) -> None:
-    write_shard(tmp_path / "a.parquet", SAMPLE, Loss)
+    write_shard(tmp_path / "a.parquet", SAMPLE, DropRecord)
     monkeypatch.setattr(arrow, "SCHEMA_VERSION", 99)
     with pytest.raises(SchemaError, match=f"schema version {SCHEMA_VERSION}, this release reads 99"):
-        read_records(tmp_path / "a.parquet", Loss)
+        read_records(tmp_path / "a.parquet", DropRecord)
     with pytest.raises(SchemaError, match=f"schema version {SCHEMA_VERSION}, this release reads 99"):
-        arrow.count_records(tmp_path / "a.parquet", Loss)
+        arrow.count_records(tmp_path / "a.parquet", DropRecord)
 
 
 def test_foreign_parquet_is_refused(tmp_path) -> None:
     pq.write_table(pa.table({"id": ["x"]}), tmp_path / "a.parquet")
     with pytest.raises(SchemaError, match="not written by kernelquarry"):
-        read_records(tmp_path / "a.parquet", Loss)
+        read_records(tmp_path / "a.parquet", DropRecord)
 
 
 def test_other_columns_under_the_right_name_are_refused() -> None:
-    table = arrow.to_table(SAMPLE, Loss).drop_columns(["evidence"])
-    with pytest.raises(SchemaError, match="columns are not those of Loss"):
-        arrow.from_table(table, Loss)
+    table = arrow.to_table(SAMPLE, DropRecord).drop_columns(["evidence"])
+    with pytest.raises(SchemaError, match="columns are not those of DropRecord"):
+        arrow.from_table(table, DropRecord)
 
 
 def test_a_type_outside_the_table_is_refused() -> None:
@@ -186,8 +187,8 @@ def test_a_type_outside_the_table_is_refused() -> None:
 def test_losses_give_their_outcomes_back() -> None:
     dropped = Dropped("mod_1", Reason.WRONG_VALUES, "3.5", (make_example(),))
     errored = Errored("mod_2", "OSError", "disk")
-    assert Loss.of("verify", dropped).outcome == dropped
-    assert Loss.of("verify", errored).outcome == errored
+    assert DropRecord.of("verify", dropped).outcome == dropped
+    assert DropRecord.of("verify", errored).outcome == errored
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = """
 import ast, warnings
-from kernelquarry.pipeline.schema.syntax import parse, parse_expression
+from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 parse(r"x = '\\(' ; y = 1if x else 2")
 parse_expression(r"'\\('")
 {more}

@@ -15,7 +15,7 @@ from teaching import make_teacher, make_teaching
 from kernelquarry.pipeline.prompts import ask, render_prompt
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
-from kernelquarry.pipeline.schema.lessons import Attempt, Lesson
+from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.pipeline.schema.records import Purity, Verified
@@ -30,7 +30,7 @@ ONLINE = load_case(HERE / "honest" / "softmax_online").candidate.triton_code
 WRONG = CODE.replace('other=float("-inf")', "other=0.0")
 FALLBACK = load_case(HERE / "evil" / "torch_fallback").candidate.triton_code
 
-Learn = Callable[..., Lesson]
+Learn = Callable[..., DistillResult]
 
 
 def fenced(code: str) -> str:
@@ -55,7 +55,7 @@ def judged_once() -> Iterator[None]:
 def learn(sandbox: Sandbox, tmp_path: Path) -> Learn:
     """A lesson in which the endpoint gives these answers in turn."""
 
-    def learn(answers: Sequence[str], routes=("refine",), samples=1, **teaching) -> Lesson:
+    def learn(answers: Sequence[str], routes=("refine",), samples=1, **teaching) -> DistillResult:
         with ScriptedEndpoint(lambda request, number: Said(answers[number])) as endpoint:
             teacher = make_teacher(endpoint.url, routes=routes, samples=samples, in_flight=1)
             settings: Teaching = make_teaching(teacher, **teaching)
@@ -69,7 +69,7 @@ def learn(sandbox: Sandbox, tmp_path: Path) -> Learn:
     return learn
 
 
-def reasons(lesson: Lesson) -> list[str]:
+def reasons(lesson: DistillResult) -> list[str]:
     return [attempt.lost[0].reason if attempt.lost else "" for attempt in lesson.attempts]
 
 
@@ -222,8 +222,8 @@ def test_a_lesson_without_answers_is_no_lesson(learn: Learn) -> None:
 
 def test_a_lesson_is_stored_as_it_is(learn: Learn, tmp_path: Path) -> None:
     lesson = learn([fenced(FALLBACK), fenced(ONLINE), SAID], routes=("refine", "explain"))
-    write_shard(tmp_path / "lesson.parquet", [lesson], Lesson)
-    assert list(read_records(tmp_path / "lesson.parquet", Lesson)) == [lesson]
+    write_shard(tmp_path / "lesson.parquet", [lesson], DistillResult)
+    assert list(read_records(tmp_path / "lesson.parquet", DistillResult)) == [lesson]
 
 
 @pytest.mark.parametrize("name", ["rms_norm", "linear_gelu"])

@@ -9,11 +9,12 @@ from factories import make_candidate, make_probed, make_verified
 from kernelquarry.filters import measure
 from kernelquarry.filters.length import Length
 from kernelquarry.filters.objection import Objection
+from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.ids import pair_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.transforms.screen import flatten, screen
+from kernelquarry.transforms.screen import screen
 
 
 def test_kept_with_the_id_of_its_code() -> None:
@@ -26,7 +27,7 @@ def test_kept_with_the_id_of_its_code() -> None:
 def test_every_field_of_the_row_comes_from_the_record_of_that_name() -> None:
     verified = make_verified()
     candidate, probed, module = verified.candidate, verified.candidate.probed, verified.candidate.probed.module
-    pair = flatten(verified)
+    pair = flatten_verified(verified)
     renamed = {"module_name": module.name}
     own = {"id", "entry_point", "cluster", "split", "schema_version", "verdict", "timings", "explanations", "marks"}
     own |= {"measures"}

@@ -11,10 +11,10 @@ from corpus import HERE, Case, load_case, load_cases, make_workload
 from factories import make_pair
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateSpec, Tier, Verified
-from kernelquarry.transforms.screen.screen_pair import flatten
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
@@ -69,7 +69,7 @@ def softmax() -> Candidate:
 def row(softmax: Candidate, sandbox: Sandbox) -> Pair:
     outcome = verify(softmax, sandbox, SETTINGS)
     assert isinstance(outcome, Kept)
-    return flatten(Verified(softmax, outcome.record.verdict))
+    return flatten_verified(Verified(softmax, outcome.record.verdict))
 
 
 def with_reference(candidate: Candidate, code: str) -> Candidate:

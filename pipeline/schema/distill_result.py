@@ -1,20 +1,20 @@
-"""What came of asking models for the kernels of one module."""
+"""The answers of language models that were asked for kernels of one module."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .loss import Loss
+from .outcome import DropRecord
 from .provenance import Explanation
 from .records import Candidate, Verified
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One answer: verified, or lost."""
+    """One answer: either verified or dropped."""
 
-    verified: tuple[Verified, ...]  # one or none
-    lost: tuple[Loss, ...]  # none or one
+    verified: tuple[Verified, ...]  # at most one
+    lost: tuple[DropRecord, ...]  # one if `verified` is empty, else none
 
     @property
     def candidate(self) -> Candidate:
@@ -22,9 +22,9 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class DistillResult:
     """All answers for one module, in the order of their turns."""
 
-    id: str  # the module's
+    id: str  # id of the module
     attempts: tuple[Attempt, ...]
     explanations: tuple[Explanation, ...]  # of the verified kernel that the module came with
