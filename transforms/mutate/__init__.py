@@ -1,4 +1,7 @@
-"""Mutants of verified kernels: what a verifier has to find, to measure how much of it it finds."""
+"""Mutants of verified kernels: sources with one mistake each, to measure which mistakes the verifier detects.
+
+`transforms.verify` scores candidates with them, and `benchmarks/mutants.py` measures the verifier.
+"""
 
 from .mutants import Mutant, choose, choose_likely, diff, find_mutants
 from .operator import Fault, Operator

@@ -1,11 +1,11 @@
-"""Wrong arithmetic on values."""
+"""Wrong arithmetic on values, as opposed to addresses and masks."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from .operator import Fault, Operator, in_kernels
+from .operator import Fault, kernel_operator
 from .roles import Role
 from .source_edits import Edit, Kernel, argument
 
@@ -32,11 +32,13 @@ def _operations(kernel: Kernel) -> Iterator[tuple[ast.BinOp, str]]:
         yield node, _SYMBOLS[type(node.op)]
 
 
+@kernel_operator(Fault.ARITHMETIC, "the inverse operator")
 def inverse_operator(kernel: Kernel) -> Iterator[Edit]:
     for node, symbol in _operations(kernel):
         yield kernel.source.operator(node, symbol, _INVERSE[symbol])
 
 
+@kernel_operator(Fault.ARITHMETIC, "a sum for a product or the reverse")
 def other_operator(kernel: Kernel) -> Iterator[Edit]:
     source = kernel.source
     for node, symbol in _operations(kernel):
@@ -45,6 +47,7 @@ def other_operator(kernel: Kernel) -> Iterator[Edit]:
             yield source.replace(node, text)
 
 
+@kernel_operator(Fault.ARITHMETIC, "operands in the wrong order")
 def operands_swapped(kernel: Kernel) -> Iterator[Edit]:
     source = kernel.source
     for node, symbol in _operations(kernel):
@@ -52,6 +55,7 @@ def operands_swapped(kernel: Kernel) -> Iterator[Edit]:
             yield source.replace(node, f"({source.grouped(node.right)} {symbol} {source.grouped(node.left)})")
 
 
+@kernel_operator(Fault.ARITHMETIC, "an operand left out")
 def term_dropped(kernel: Kernel) -> Iterator[Edit]:
     for node, _ in _operations(kernel):
         for kept in (node.left, node.right):
@@ -59,14 +63,16 @@ def term_dropped(kernel: Kernel) -> Iterator[Edit]:
                 yield kernel.source.replace(node, kernel.source.grouped(kept))
 
 
+@kernel_operator(Fault.ARITHMETIC, "the wrong sign")
 def negated(kernel: Kernel) -> Iterator[Edit]:
-    starts = list(kernel.calls("zeros", "full"))  # of sums, which have no sign
+    starts = list(kernel.calls("zeros", "full"))  # initial values of sums, whose sign has no effect
     values = [value for _, value in kernel.assigned(Role.VALUE) if value not in starts]
     values += [call.args[1] for call in kernel.calls("store") if len(call.args) > 1]
     for value in values:
         yield kernel.source.replace(value, f"-{kernel.source.grouped(value)}")
 
 
+@kernel_operator(Fault.ARITHMETIC, "another constant")
 def constant_changed(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.nodes(ast.Constant):
         if not isinstance(node.value, float):
@@ -81,6 +87,7 @@ def constant_changed(kernel: Kernel) -> Iterator[Edit]:
             yield kernel.source.replace(node, repr(other))
 
 
+@kernel_operator(Fault.ARITHMETIC, "another function")
 def function_confused(kernel: Kernel) -> Iterator[Edit]:
     for name, other in _CONFUSED.items():
         for call in kernel.calls(name):
@@ -89,12 +96,14 @@ def function_confused(kernel: Kernel) -> Iterator[Edit]:
                 yield kernel.source.replace(call.func, f"tl.{other}")
 
 
+@kernel_operator(Fault.ARITHMETIC, "a function left out")
 def function_dropped(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls(*_UNARY):
         if call.args:
             yield kernel.source.replace(call, kernel.source.grouped(call.args[0]))
 
 
+@kernel_operator(Fault.ARITHMETIC, "the branches of a choice swapped")
 def branches_swapped(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("where"):
         if len(call.args) == 3:
@@ -102,21 +111,8 @@ def branches_swapped(kernel: Kernel) -> Iterator[Edit]:
             yield kernel.source.call(call, [condition, no, yes])
 
 
+@kernel_operator(Fault.ARITHMETIC, "NaN not passed on")
 def nan_lost(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("maximum", "minimum", "clamp"):
         if argument(call, 9, "propagate_nan") is not None:
             yield kernel.source.without(call, next(k for k in call.keywords if k.arg == "propagate_nan"))
-
-
-OPERATORS = (
-    Operator("inverse_operator", Fault.ARITHMETIC, "the inverse operator", in_kernels(inverse_operator)),
-    Operator("other_operator", Fault.ARITHMETIC, "a sum for a product or the reverse", in_kernels(other_operator)),
-    Operator("operands_swapped", Fault.ARITHMETIC, "operands in the wrong order", in_kernels(operands_swapped)),
-    Operator("term_dropped", Fault.ARITHMETIC, "an operand left out", in_kernels(term_dropped)),
-    Operator("negated", Fault.ARITHMETIC, "the wrong sign", in_kernels(negated)),
-    Operator("constant_changed", Fault.ARITHMETIC, "another constant", in_kernels(constant_changed)),
-    Operator("function_confused", Fault.ARITHMETIC, "another function", in_kernels(function_confused)),
-    Operator("function_dropped", Fault.ARITHMETIC, "a function left out", in_kernels(function_dropped)),
-    Operator("branches_swapped", Fault.ARITHMETIC, "the branches of a choice swapped", in_kernels(branches_swapped)),
-    Operator("nan_lost", Fault.ARITHMETIC, "NaN not passed on", in_kernels(nan_lost)),
-)

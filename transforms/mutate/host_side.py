@@ -1,8 +1,9 @@
-"""The host side of a candidate: its launches, its memory, and the numbers that its sizes come to."""
+"""Launches, allocations and sizes in a candidate's forward."""
 
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ class Launch:
 
 
 def launches(source: Source) -> list[Launch]:
-    """Of forward, in its order."""
+    """Launches in forward, in order."""
     names = {kernel.function.name for kernel in source.kernels}
     found = []
     for statement in _statements(source):
@@ -35,7 +36,7 @@ def launches(source: Source) -> list[Launch]:
 
 
 def allocations(source: Source) -> list[tuple[str, ast.Call]]:
-    """Names of forward and the calls that make their memory."""
+    """Calls in forward that allocate a tensor, with the name that each is assigned to."""
     found = []
     for statement in _statements(source):
         match statement:
@@ -46,7 +47,7 @@ def allocations(source: Source) -> list[tuple[str, ast.Call]]:
 
 
 def grids(source: Source) -> Iterator[ast.Tuple]:
-    """The tuples that are grids: in a launch, or assigned to a name that one uses."""
+    """Tuples that are grids: written in a launch, or assigned to a name that a launch uses."""
     names = {launch.grid.id for launch in launches(source) if isinstance(launch.grid, ast.Name)}
     for launch in launches(source):
         if isinstance(launch.grid, ast.Tuple):
@@ -58,7 +59,7 @@ def grids(source: Source) -> Iterator[ast.Tuple]:
 
 
 def calls(source: Source, name: str) -> Iterator[ast.Call]:
-    """Calls in forward of a function by its dotted name."""
+    """Calls of a function in forward, by its dotted name."""
     for node in source.forward_nodes:
         if isinstance(node, ast.Call) and dotted(node.func) == name:
             yield node
@@ -69,12 +70,12 @@ def _statements(source: Source) -> list[ast.stmt]:
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Made of constants alone."""
+    """True if the expression has no variable."""
     return not any(isinstance(part, ast.Name) and part.id not in ("triton", "max", "min") for part in ast.walk(node))
 
 
 class Sizes:
-    """What the integers of forward come to on the first workload."""
+    """Values of integer expressions in forward, and shapes of its tensors, on the first workload."""
 
     def __init__(self, source: Source) -> None:
         self._shapes = dict(source.shapes)
@@ -93,7 +94,7 @@ class Sizes:
                             self._numbers[target.id] = size
 
     def _assign(self, name: str, value: ast.expr) -> None:
-        """A tensor that is made contiguous keeps its shape; what is not understood is forgotten."""
+        """Record the value or the shape of a name; forget both if `value` is not understood."""
         number, shape = self.number(value), self.shape(value)
         self._numbers.pop(name, None)
         if number is not None:
@@ -114,7 +115,7 @@ class Sizes:
             self._shapes[name] = known
 
     def shape(self, node: ast.expr) -> tuple[int, ...] | None:
-        """Of `x.shape` and `x.size()`."""
+        """The shape that `x.shape` or `x.size()` returns; None for other expressions."""
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr="shape"):
                 return self._shapes.get(owner)
@@ -126,7 +127,7 @@ class Sizes:
         return self._shapes.get(name)
 
     def number(self, node: ast.expr) -> int | None:
-        """What the expression comes to, if it is an integer that follows from the shapes."""
+        """The value of an integer expression that follows from the shapes; None for other expressions."""
         match node:
             case ast.Constant(value=bool()):
                 return None
@@ -142,7 +143,7 @@ class Sizes:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="size"), args=[index]):
                 return _item(self._shapes.get(owner), self.number(index))
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="numel"), args=[]):
-                return _product(self._shapes[owner]) if owner in self._shapes else None
+                return math.prod(self._shapes[owner]) if owner in self._shapes else None
             case ast.BinOp(left=left, op=operator, right=right):
                 return _compute(type(operator).__name__, self.number(left), self.number(right))
             case ast.Call(func=function, args=[left, right]):
@@ -152,13 +153,6 @@ class Sizes:
 
 def _item(shape: tuple[int, ...] | None, index: int | None) -> int | None:
     return shape[index] if shape is not None and index is not None and -len(shape) <= index < len(shape) else None
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
 
 
 _FUNCTIONS: Mapping[str, Any] = {

@@ -1,17 +1,18 @@
-"""Wrong addresses."""
+"""Wrong addresses and indices."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from .operator import Fault, Operator, in_kernels
+from .operator import Fault, kernel_operator
 from .roles import LOADS, STORES, Role
 from .source_edits import Edit, Kernel, literal
 
 
+@kernel_operator(Fault.INDEXING, "an address one off")
 def off_by_one(kernel: Kernel) -> Iterator[Edit]:
-    """Of an address, or of the index of a program's elements."""
+    """Shift an address, or the index of a program's elements, by one."""
     addresses = [call.args[0] for call in kernel.calls(*LOADS, *STORES) if call.args]
     starts = [value for _, value in kernel.assigned(Role.INDEX) if "program_id" in kernel.source.text(value)]
     for node in addresses + starts:
@@ -19,8 +20,9 @@ def off_by_one(kernel: Kernel) -> Iterator[Edit]:
             yield kernel.source.replace(node, f"({kernel.source.text(node)} {step})")
 
 
+@kernel_operator(Fault.INDEXING, "strides swapped")
 def strides_swapped(kernel: Kernel) -> Iterator[Edit]:
-    """`a * s + b` as `a + b * s`; `a * s + b * t` as `a * t + b * s`."""
+    """Replace `a * s + b` by `a + b * s`, and `a * s + b * t` by `a * t + b * s`."""
     grouped = kernel.source.grouped
     for node in kernel.operations(Role.INDEX, ast.Add):
         match node:
@@ -32,12 +34,14 @@ def strides_swapped(kernel: Kernel) -> Iterator[Edit]:
                 yield kernel.source.replace(node, f"({grouped(a)} + {grouped(b)} * {grouped(s)})")
 
 
+@kernel_operator(Fault.INDEXING, "another axis of the grid")
 def program_axis(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("program_id"):
         for axis in {0, 1, 2} - {literal(call.args[0])} if call.args else ():
             yield kernel.source.replace(call.args[0], str(axis))
 
 
+@kernel_operator(Fault.INDEXING, "a divisor one off")
 def divisor(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.operations(Role.INDEX, ast.Mod, ast.FloorDiv):
         number = literal(node.right)
@@ -45,12 +49,14 @@ def divisor(kernel: Kernel) -> Iterator[Edit]:
         yield kernel.source.replace(node.right, other)
 
 
+@kernel_operator(Fault.INDEXING, "remainder for quotient")
 def modulo_for_division(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.operations(Role.INDEX, ast.Mod, ast.FloorDiv):
         symbols = ("%", "//") if isinstance(node.op, ast.Mod) else ("//", "%")
         yield kernel.source.operator(node, *symbols)
 
 
+@kernel_operator(Fault.INDEXING, "a stride one off")
 def stride(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.operations(Role.INDEX, ast.Mult):
         factor = node.right
@@ -62,8 +68,9 @@ def stride(kernel: Kernel) -> Iterator[Edit]:
             yield kernel.source.replace(factor, f"({factor.id} + 1)")
 
 
+@kernel_operator(Fault.INDEXING, "an offset one off")
 def offset(kernel: Kernel) -> Iterator[Edit]:
-    """A constant in a sum."""
+    """Change a constant summand by one."""
     for node in kernel.operations(Role.INDEX, ast.Add, ast.Sub):
         number = literal(node.right)
         if number is not None:
@@ -71,14 +78,16 @@ def offset(kernel: Kernel) -> Iterator[Edit]:
                 yield kernel.source.replace(node.right, str(other))
 
 
-def term_dropped(kernel: Kernel) -> Iterator[Edit]:
+@kernel_operator(Fault.INDEXING, "a part of an address left out")
+def index_term_dropped(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.operations(Role.INDEX, ast.Add, ast.Sub):
         for kept in (node.left, node.right):
             yield kernel.source.replace(node, kernel.source.grouped(kept))
 
 
+@kernel_operator(Fault.INDEXING, "the index of something else")
 def other_index(kernel: Kernel) -> Iterator[Edit]:
-    """In an address, an index that was made before for something else."""
+    """Replace an index in an address by the nearest other index that is assigned before."""
     made = {name: value.lineno for name, value in reversed(list(kernel.assigned(Role.INDEX)))}
     for call in kernel.calls(*LOADS, *STORES):
         for node in ast.walk(call.args[0]) if call.args else ():
@@ -86,16 +95,3 @@ def other_index(kernel: Kernel) -> Iterator[Edit]:
                 others = [name for name, line in made.items() if name != node.id and line < call.lineno]
                 for other in sorted(others, key=lambda name: abs(made[name] - made[node.id]))[:1]:
                     yield kernel.source.replace(node, other)
-
-
-OPERATORS = (
-    Operator("off_by_one", Fault.INDEXING, "an address one off", in_kernels(off_by_one)),
-    Operator("strides_swapped", Fault.INDEXING, "strides swapped", in_kernels(strides_swapped)),
-    Operator("program_axis", Fault.INDEXING, "another axis of the grid", in_kernels(program_axis)),
-    Operator("divisor", Fault.INDEXING, "a divisor one off", in_kernels(divisor)),
-    Operator("modulo_for_division", Fault.INDEXING, "remainder for quotient", in_kernels(modulo_for_division)),
-    Operator("stride", Fault.INDEXING, "a stride one off", in_kernels(stride)),
-    Operator("offset", Fault.INDEXING, "an offset one off", in_kernels(offset)),
-    Operator("index_term_dropped", Fault.INDEXING, "a part of an address left out", in_kernels(term_dropped)),
-    Operator("other_index", Fault.INDEXING, "the index of something else", in_kernels(other_index)),
-)

@@ -1,4 +1,4 @@
-"""Sizes of one workload taken for those of all, and wrong launches."""
+"""Sizes fixed to those of the first workload, and wrong launches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from .host_side import Launch, Sizes, allocations, calls, grids, is_literal, launches
-from .operator import Fault, Operator
+from .operator import Fault, source_operator
 from .source_edits import Edit, Source
 
 
 def _as_number(source: Source, nodes: Iterator[ast.expr]) -> Iterator[Edit]:
-    """What depends on the shapes as the number that it is on the first workload."""
+    """Replace expressions that depend on shapes by their value on the first workload."""
     sizes = Sizes(source)
     for node in nodes:
         number = sizes.number(node)
@@ -19,18 +19,22 @@ def _as_number(source: Source, nodes: Iterator[ast.expr]) -> Iterator[Edit]:
             yield source.replace(node, str(number))
 
 
+@source_operator(Fault.SHAPES, "a size of the first workload")
 def size_fixed(source: Source) -> Iterator[Edit]:
     yield from _as_number(source, (node for node in source.forward_nodes if isinstance(node, ast.Subscript)))
 
 
+@source_operator(Fault.SHAPES, "a grid of the first workload")
 def grid_fixed(source: Source) -> Iterator[Edit]:
     yield from _as_number(source, (part for grid in grids(source) for part in grid.elts))
 
 
+@source_operator(Fault.SHAPES, "an argument of the first workload")
 def argument_fixed(source: Source) -> Iterator[Edit]:
     yield from _as_number(source, (part for launch in launches(source) for part in _arguments(launch)))
 
 
+@source_operator(Fault.SHAPES, "a tensor of the first workload's size")
 def memory_fixed(source: Source) -> Iterator[Edit]:
     shapes = (call.args[0] for _, call in allocations(source) if call.args)
     yield from _as_number(source, (part for shape in shapes if isinstance(shape, ast.Tuple) for part in shape.elts))
@@ -40,8 +44,9 @@ def _arguments(launch: Launch) -> list[ast.expr]:
     return [*launch.call.args, *(keyword.value for keyword in launch.call.keywords)]
 
 
+@source_operator(Fault.LAUNCH, "a program too few")
 def grid_short(source: Source) -> Iterator[Edit]:
-    """A program less along an axis that has several; the last block left out where it is not full."""
+    """Launch one program less along an axis with several, or leave out an incomplete last block."""
     for call in calls(source, "triton.cdiv"):
         yield source.replace(call, f"max(1, {source.text(call)} - 1)")
         if len(call.args) == 2:
@@ -49,6 +54,7 @@ def grid_short(source: Source) -> Iterator[Edit]:
             yield source.replace(call, f"max(1, {source.grouped(size)} // {source.grouped(block)})")
 
 
+@source_operator(Fault.LAUNCH, "the grid's axes swapped")
 def grid_axes(source: Source) -> Iterator[Edit]:
     for grid in grids(source):
         for index in range(len(grid.elts) - 1):
@@ -57,8 +63,9 @@ def grid_axes(source: Source) -> Iterator[Edit]:
             yield source.replace(grid, f"({', '.join(parts)})")
 
 
+@source_operator(Fault.LAUNCH, "two arguments swapped")
 def argument_order(source: Source) -> Iterator[Edit]:
-    """Neighbours of a kind: two tensors, or two numbers."""
+    """Swap neighbouring arguments of the same kind: two tensors, or two numbers."""
     sizes = Sizes(source)
     tensors = {name for name, _ in allocations(source)} | set(source.shapes)
 
@@ -76,13 +83,15 @@ def argument_order(source: Source) -> Iterator[Edit]:
                 yield Edit(start, end, source.text(right) + gap + source.text(left))
 
 
+@source_operator(Fault.LAUNCH, "a launch left out")
 def launch_missing(source: Source) -> Iterator[Edit]:
     for launch in launches(source):
         yield source.replace(launch.statement, "pass")
 
 
+@source_operator(Fault.LAUNCH, "half a block for a whole one's grid")
 def block_halved(source: Source) -> Iterator[Edit]:
-    """In the launch's meta-parameters, not in its grid."""
+    """Halve a block size in the launch's meta-parameters, but not in its grid."""
     for launch in launches(source):
         for keyword in launch.call.keywords:
             match keyword:
@@ -91,22 +100,9 @@ def block_halved(source: Source) -> Iterator[Edit]:
                         yield source.replace(keyword.value, str(size // 2))
 
 
+@source_operator(Fault.LAUNCH, "two results swapped")
 def results_swapped(source: Source) -> Iterator[Edit]:
     for node in source.forward_nodes:
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1:
             first, second, *rest = (source.text(part) for part in node.value.elts)
             yield source.replace(node.value, f"({', '.join((second, first, *rest))})")
-
-
-OPERATORS = (
-    Operator("size_fixed", Fault.SHAPES, "a size of the first workload", size_fixed),
-    Operator("grid_fixed", Fault.SHAPES, "a grid of the first workload", grid_fixed),
-    Operator("argument_fixed", Fault.SHAPES, "an argument of the first workload", argument_fixed),
-    Operator("memory_fixed", Fault.SHAPES, "a tensor of the first workload's size", memory_fixed),
-    Operator("grid_short", Fault.LAUNCH, "a program too few", grid_short),
-    Operator("grid_axes", Fault.LAUNCH, "the grid's axes swapped", grid_axes),
-    Operator("argument_order", Fault.LAUNCH, "two arguments swapped", argument_order),
-    Operator("launch_missing", Fault.LAUNCH, "a launch left out", launch_missing),
-    Operator("block_halved", Fault.LAUNCH, "half a block for a whole one's grid", block_halved),
-    Operator("results_swapped", Fault.LAUNCH, "two results swapped", results_swapped),
-)

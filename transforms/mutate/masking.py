@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .operator import Fault, Operator, in_kernels
+from .operator import Fault, kernel_operator
 from .roles import Role
-from .source_edits import Edit, Kernel, argument, given
+from .source_edits import Edit, Kernel, argument, argument_node
 
-_PLACES = {"load": 1, "store": 2, "atomic_add": 2}  # of the mask
+_MASK_POSITIONS = {"load": 1, "store": 2, "atomic_add": 2}
 _CLOSED: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -19,14 +19,15 @@ _CLOSED: dict[type[ast.cmpop], tuple[str, str]] = {
 
 
 def _masks(kernel: Kernel) -> Iterator[tuple[ast.Call, ast.expr]]:
-    for name, place in _PLACES.items():
+    for name, place in _MASK_POSITIONS.items():
         for call in kernel.calls(name):
             if (mask := argument(call, place, "mask")) is not None:
                 yield call, mask
 
 
+@kernel_operator(Fault.MASKING, "no mask")
 def mask_dropped(kernel: Kernel) -> Iterator[Edit]:
-    """With the value for what is masked, which Triton takes with a mask only."""
+    """Remove the mask, and `other` with it, since Triton accepts `other` only with a mask."""
     source = kernel.source
     for call, mask in _masks(kernel):
         dropped = [mask, argument(call, 2, "other")] if "load" in source.text(call.func) else [mask]
@@ -35,14 +36,16 @@ def mask_dropped(kernel: Kernel) -> Iterator[Edit]:
         yield source.replace(call, f"{source.text(call.func)}({', '.join(arguments)})")
 
 
+@kernel_operator(Fault.MASKING, "half of a mask")
 def mask_weakened(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.operations(Role.MASK, ast.BitAnd):
         for kept in (node.left, node.right):
             yield kernel.source.replace(node, kernel.source.grouped(kept))
 
 
+@kernel_operator(Fault.MASKING, "a bound that counts or does not")
 def bound_closed(kernel: Kernel) -> Iterator[Edit]:
-    """`<` for `<=` and the like."""
+    """Swap `<` and `<=`, and `>` and `>=`."""
     source = kernel.source
     for node in kernel.nodes(ast.Compare):
         symbols = _CLOSED.get(type(node.ops[0]))
@@ -51,6 +54,7 @@ def bound_closed(kernel: Kernel) -> Iterator[Edit]:
             yield Edit(start, end, source.between(start, end).replace(*symbols, 1))
 
 
+@kernel_operator(Fault.MASKING, "a bound one short")
 def bound_short(kernel: Kernel) -> Iterator[Edit]:
     source = kernel.source
     for node in kernel.nodes(ast.Compare):
@@ -59,8 +63,9 @@ def bound_short(kernel: Kernel) -> Iterator[Edit]:
             yield source.replace(bound, f"({source.text(bound)} - 1)")
 
 
+@kernel_operator(Fault.MASKING, "the mask of another axis")
 def other_mask(kernel: Kernel) -> Iterator[Edit]:
-    """The mask of another axis, among those made before."""
+    """Use one of the first two other masks that are assigned before."""
     made = {name: value.lineno for name, value in reversed(list(kernel.assigned(Role.MASK)))}
     for call, mask in _masks(kernel):
         for node in ast.walk(mask):
@@ -69,28 +74,19 @@ def other_mask(kernel: Kernel) -> Iterator[Edit]:
                     yield kernel.source.replace(node, other)
 
 
+@kernel_operator(Fault.MASKING, "another value for what is masked")
 def filler(kernel: Kernel) -> Iterator[Edit]:
-    """Another value for what is masked, or none."""
+    """Remove `other`, the value of masked elements, or change it."""
     for call in kernel.calls("load"):
-        value, whole = argument(call, 2, "other"), given(call, 2, "other")
+        value, whole = argument(call, 2, "other"), argument_node(call, 2, "other")
         if value is not None and whole is not None:
             yield kernel.source.without(call, whole)
             yield kernel.source.replace(value, "1.0" if kernel.source.text(value) in ("0.0", "0") else "0.0")
 
 
+@kernel_operator(Fault.MASKING, "masked elements counted")
 def guard_dropped(kernel: Kernel) -> Iterator[Edit]:
-    """Elements that do not count, counted: `tl.where(mask, x, 0.0)` as `x`."""
+    """Replace `tl.where(mask, x, 0.0)` by `x`."""
     for call in kernel.calls("where"):
         if len(call.args) == 3 and isinstance(call.args[2], ast.Constant | ast.Call | ast.UnaryOp):
             yield kernel.source.replace(call, kernel.source.grouped(call.args[1]))
-
-
-OPERATORS = (
-    Operator("mask_dropped", Fault.MASKING, "no mask", in_kernels(mask_dropped)),
-    Operator("mask_weakened", Fault.MASKING, "half of a mask", in_kernels(mask_weakened)),
-    Operator("bound_closed", Fault.MASKING, "a bound that counts or does not", in_kernels(bound_closed)),
-    Operator("bound_short", Fault.MASKING, "a bound one short", in_kernels(bound_short)),
-    Operator("other_mask", Fault.MASKING, "the mask of another axis", in_kernels(other_mask)),
-    Operator("filler", Fault.MASKING, "another value for what is masked", in_kernels(filler)),
-    Operator("guard_dropped", Fault.MASKING, "masked elements counted", in_kernels(guard_dropped)),
-)

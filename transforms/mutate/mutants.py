@@ -1,4 +1,4 @@
-"""All mutants of a pair, and a fair choice among those of many."""
+"""Find all mutants of a pair, or choose an even sample over several pairs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from . import arithmetic, indexing, launching, masking, module_state, precision,
 from .operator import Fault, Operator
 from .source_edits import Edit, Source
 
-_OPERATORS = (
-    *arithmetic.OPERATORS,
-    *indexing.OPERATORS,
-    *masking.OPERATORS,
-    *reduction.OPERATORS,
-    *precision.OPERATORS,
-    *synchronisation.OPERATORS,
-    *launching.OPERATORS,
+# In the order of their definition; the random choice of `choose` depends on this order.
+OPERATORS = tuple(
+    operator
+    for module in (arithmetic, indexing, masking, reduction, precision, synchronisation, launching, module_state)
+    for operator in vars(module).values()
+    if isinstance(operator, Operator)
+)
+# Operators whose mutants are nearly always wrong. Of 2,200 mutants of all operators (`benchmarks/mutants.py`), only
+# `argument_order`, `stride`, `only_last_block` and `parameter_kept` had one mutant each without a witness.
+_LIKELY = frozenset(
+    "inverse_operator other_operator term_dropped negated function_dropped truncated divisor modulo_for_division "
+    "off_by_one stride strides_swapped argument_order launch_missing parameter_ignored parameter_initial "
+    "parameter_kept parameter_of_another parameter_transposed accumulators loads stores first_block_missing "
+    "only_last_block division_missing count_one_off argument_fixed size_fixed".split()
 )
 
 
 class Original(Protocol):
-    """What mutants are made of: a published row, or a candidate on its way to be one."""
+    """The fields of a published row or a candidate that mutation needs."""
 
     @property
     def id(self) -> str: ...
@@ -43,9 +49,9 @@ class Original(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A candidate with one mistake."""
+    """A candidate's source with one mistake."""
 
-    pair: str  # id of the row that it is made from
+    pair: str  # id of the original
     operator: str
     fault: Fault
     line: int
@@ -57,36 +63,31 @@ class Mutant:
         return f"mutant_{sha256(f'{self.pair} {self.code}')[:16]}"
 
 
-def operators(pair: Original) -> tuple[Operator, ...]:
-    """All that there are, for this row."""
-    return _OPERATORS + module_state.operators({spec.name: spec for spec in pair.state})
-
-
 def find_mutants(pair: Original) -> list[Mutant]:
-    """All mutants of the row: in the order of operators, then of lines; each valid Python, no two alike."""
-    source = Source(pair.triton_code, pair.workloads[0])
+    """All mutants by operator, then by line. Each is valid Python, and no two have the same source."""
+    source = _parse(pair)
     found: dict[str, Mutant] = {}
-    for operator in operators(pair):
-        for edit in sorted(set(operator.find(source))):
-            mutant = _mutant(pair, source, operator, edit)
+    for operator in OPERATORS:
+        for edit in operator.edits(source):
+            mutant = _apply(pair, source, operator, edit)
             if mutant is not None:
                 found.setdefault(mutant.code, mutant)
     return list(found.values())
 
 
 def choose(pairs: Sequence[Original], number: int, seed: int) -> list[Mutant]:
-    """`number` mutants, spread evenly over classes, rows and operators, or all if there are fewer.
+    """At most `number` mutants, spread evenly over fault classes, rows and operators.
 
-    The classes take turns; within a class the rows do, and within a row the operators. A smaller number
-    gives the beginning of the list that a larger one gives.
+    The classes take turns; within a class the rows do, and within a row the operators. A smaller `number` gives the
+    beginning of the list that a larger one gives.
     """
     order = random.Random(seed)
     rows = order.sample(list(pairs), len(pairs))
-    queues: dict[Fault, list[_Queue]] = {fault: [] for fault in Fault}
+    queues: dict[Fault, list[Iterator[Mutant]]] = {fault: [] for fault in Fault}
     for pair in rows:
-        for fault, queue in _queues(pair, order).items():
+        for fault, queue in _shuffled_by_fault(pair, order).items():
             queues[fault].append(queue)
-    turns = [_in_turns(queue) for queue in queues.values()]
+    turns = [_alternate(queue) for queue in queues.values()]
     chosen: dict[str, Mutant] = {}
     while turns and len(chosen) < number:
         for turn in list(turns):
@@ -98,83 +99,65 @@ def choose(pairs: Sequence[Original], number: int, seed: int) -> list[Mutant]:
     return list(chosen.values())
 
 
-# Operators whose mutants are wrong, but for very few: of 2,200 mutants of all operators (`benchmarks/mutants.py`), four
-# of these had one each for which no witness was found, `argument_order`, `stride`, `only_last_block`, `parameter_kept`.
-_LIKELY = frozenset(
-    "inverse_operator other_operator term_dropped negated function_dropped truncated divisor modulo_for_division "
-    "off_by_one stride strides_swapped argument_order launch_missing parameter_ignored parameter_initial "
-    "parameter_kept parameter_of_another parameter_transposed accumulators loads stores first_block_missing "
-    "only_last_block division_missing count_one_off argument_fixed size_fixed".split()
-)
-
-
 def choose_likely(original: Original, number: int) -> list[Mutant]:
-    """`number` mutants of one original, or fewer, each of another operator whose mutants are hardly ever equivalent.
+    """At most `number` mutants, each by a different operator whose mutants are almost never equivalent.
 
-    Which operators is decided by its id, so that rows differ.
+    The original's id decides the operators, so that rows differ.
     """
-    source = Source(original.triton_code, original.workloads[0])
-    likely = [operator for operator in operators(original) if operator.name in _LIKELY]
+    source = _parse(original)
+    likely = [operator for operator in OPERATORS if operator.name in _LIKELY]
     found: list[Mutant] = []
     for operator in sorted(likely, key=lambda operator: sha256(f"{original.id} {operator.name}")):
         if len(found) == number:
             break
-        edits = sorted(set(operator.find(source)))
-        if edits:
+        if edits := operator.edits(source):
             edit = edits[int(sha256(original.id)[:8], 16) % len(edits)]
-            mutant = _mutant(original, source, operator, edit)
+            mutant = _apply(original, source, operator, edit)
             found += [mutant] if mutant is not None else []
     return found
 
 
-@dataclass(slots=True)
-class _Queue:
-    """What is left of a row's edits of one class, the next last."""
-
-    pair: Original
-    edits: list[tuple[Operator, Edit]]
-
-    def next(self) -> Mutant | None:
-        """The next that is valid."""
-        while self.edits:
-            operator, edit = self.edits.pop()
-            mutant = _mutant(self.pair, Source(self.pair.triton_code, self.pair.workloads[0]), operator, edit)
-            if mutant is not None:
-                return mutant
-        return None
+def _parse(original: Original) -> Source:
+    return Source(original.triton_code, original.workloads[0], original.state)
 
 
-def _queues(pair: Original, order: random.Random) -> dict[Fault, _Queue]:
-    """Of each class that the row has edits of; operators alternate."""
-    source = Source(pair.triton_code, pair.workloads[0])
+def _shuffled_by_fault(pair: Original, order: random.Random) -> dict[Fault, Iterator[Mutant]]:
+    """For each fault class, the row's mutants in random order with alternating operators."""
+    source = _parse(pair)
     edits: dict[Fault, list[list[tuple[Operator, Edit]]]] = {}
-    for operator in operators(pair):
-        found = [(operator, edit) for edit in sorted(set(operator.find(source)))]
+    for operator in OPERATORS:
+        found = [(operator, edit) for edit in operator.edits(source)]
         order.shuffle(found)
         edits.setdefault(operator.fault, []).append(found)
     queues = {}
     for fault, lists in edits.items():
         order.shuffle(lists)
         rounds = range(max(map(len, lists)))
-        mixed = [found[place] for place in rounds for found in lists if place < len(found)]
-        if mixed:
-            queues[fault] = _Queue(pair, mixed[::-1])
+        if mixed := [found[place] for place in rounds for found in lists if place < len(found)]:
+            queues[fault] = _apply_all(pair, mixed)
     return queues
 
 
-def _in_turns(queues: Sequence[_Queue]) -> Iterator[Mutant]:
+def _apply_all(pair: Original, edits: Sequence[tuple[Operator, Edit]]) -> Iterator[Mutant]:
+    for operator, edit in edits:
+        if (mutant := _apply(pair, _parse(pair), operator, edit)) is not None:  # many queues: none keeps a tree
+            yield mutant
+
+
+def _alternate(queues: Sequence[Iterator[Mutant]]) -> Iterator[Mutant]:
+    """One mutant of each queue in turn, until all are empty."""
     left = list(queues)
     while left:
         for queue in list(left):
-            mutant = queue.next()
+            mutant = next(queue, None)
             if mutant is None:
                 left.remove(queue)
             else:
                 yield mutant
 
 
-def _mutant(pair: Original, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
-    """None if the edit changes nothing but the text, or leaves no Python."""
+def _apply(pair: Original, source: Source, operator: Operator, edit: Edit) -> Mutant | None:
+    """The mutant; None if the edit does not change the syntax tree, or leaves no valid Python."""
     code = source.apply(edit)
     try:
         same = ast.dump(parse(code)) == source.form
@@ -192,6 +175,6 @@ def _short(text: str, length: int = 60) -> str:
 
 
 def diff(pair: Original, mutant: Mutant) -> str:
-    """What was changed, as a unified diff with no context."""
+    """The changed lines as a unified diff without context."""
     lines = difflib.unified_diff(pair.triton_code.splitlines(), mutant.code.splitlines(), lineterm="", n=0)
     return "\n".join(list(lines)[2:])

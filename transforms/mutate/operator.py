@@ -1,4 +1,4 @@
-"""An operator of mutation: one way to get a kernel wrong."""
+"""Mutation operators: each makes one kind of mistake in a candidate's source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .source_edits import Edit, Kernel, Source
 
 
 class Fault(StrEnum):
-    """The classes of faults."""
+    """Classes of mistakes."""
 
     ARITHMETIC = "arithmetic"
     INDEXING = "indexing"
@@ -26,19 +26,27 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """`find` yields the edits that make this mistake in a source."""
+    """One kind of mistake, and the function that finds the places for it."""
 
     name: str
     fault: Fault
     what: str  # the mistake, in a few words
     find: Callable[[Source], Iterator[Edit]]
 
+    def edits(self, source: Source) -> list[Edit]:
+        """All edits that make this mistake in `source`, by position."""
+        return sorted(set(self.find(source)))
 
-def in_kernels(find: Callable[[Kernel], Iterator[Edit]]) -> Callable[[Source], Iterator[Edit]]:
-    """Look for edits in every kernel."""
 
-    def everywhere(source: Source) -> Iterator[Edit]:
-        for kernel in source.kernels:
-            yield from find(kernel)
+def source_operator(fault: Fault, what: str) -> Callable[[Callable[[Source], Iterator[Edit]]], Operator]:
+    """Decorate a function that finds edits in a source; the operator takes the function's name."""
+    return lambda find: Operator(find.__name__, fault, what, find)
 
-    return everywhere
+
+def kernel_operator(fault: Fault, what: str) -> Callable[[Callable[[Kernel], Iterator[Edit]]], Operator]:
+    """Decorate a function that finds edits in a kernel: the operator searches every kernel of the source."""
+
+    def decorate(find: Callable[[Kernel], Iterator[Edit]]) -> Operator:
+        return Operator(find.__name__, fault, what, lambda source: (e for k in source.kernels for e in find(k)))
+
+    return decorate

@@ -1,15 +1,16 @@
-"""Lost precision, and wrong dtypes."""
+"""Lost precision and wrong dtypes."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from .operator import Fault, Operator, in_kernels
+from .operator import Fault, kernel_operator, source_operator
 from .roles import Role, dotted
 from .source_edits import Edit, Kernel, Source, argument
 
-# What the value `{}` becomes. TF32 keeps ten bits of the mantissa; the last cuts off where hardware rounds.
+# Round trips of the value `{}` through a narrower format. The last is TF32 with 10 mantissa bits; it truncates where
+# hardware rounds.
 _ROUND_TRIPS = (
     "({}).to(tl.float16).to(tl.float32)",
     "({}).to(tl.bfloat16).to(tl.float32)",
@@ -21,7 +22,7 @@ _TRUNCATED = "({}).to(tl.int32).to(tl.float32)"
 
 
 def _as_float(kernel: Kernel, name: str) -> bool:
-    """A value that no address is made from: those are integers."""
+    """True if the name is neither a parameter nor part of an address, which are integers."""
     return name not in kernel.roles.addressing and name not in kernel.roles.parameters
 
 
@@ -30,12 +31,14 @@ def _round_trips(source: Source, node: ast.expr) -> Iterator[Edit]:
         yield source.replace(node, form.format(source.text(node)))
 
 
+@kernel_operator(Fault.PRECISION, "a loaded value rounded")
 def loads(kernel: Kernel) -> Iterator[Edit]:
     for name, value in kernel.assigned(Role.VALUE):
         if value in list(kernel.calls("load")) and _as_float(kernel, name):
             yield from _round_trips(kernel.source, value)
 
 
+@kernel_operator(Fault.PRECISION, "an intermediate value rounded")
 def intermediates(kernel: Kernel) -> Iterator[Edit]:
     skipped = list(kernel.calls("load", "zeros", "full", "dot"))
     for name, value in kernel.assigned(Role.VALUE):
@@ -43,14 +46,16 @@ def intermediates(kernel: Kernel) -> Iterator[Edit]:
             yield from _round_trips(kernel.source, value)
 
 
+@kernel_operator(Fault.PRECISION, "a stored value rounded")
 def stores(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("store", "atomic_add"):
         if len(call.args) > 1:
             yield from _round_trips(kernel.source, call.args[1])
 
 
+@kernel_operator(Fault.PRECISION, "a sum rounded after each block")
 def accumulators(kernel: Kernel) -> Iterator[Edit]:
-    """Rounded after each block."""
+    """Round an accumulator after each block."""
     source = kernel.source
     for node in kernel.nodes(ast.AugAssign):
         if isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
@@ -59,8 +64,9 @@ def accumulators(kernel: Kernel) -> Iterator[Edit]:
                 yield source.replace(node, f"{name} = " + form.format(f"{name} + {source.grouped(node.value)}"))
 
 
+@kernel_operator(Fault.PRECISION, "a product of matrices in less precision")
 def operands(kernel: Kernel) -> Iterator[Edit]:
-    """Of a product of matrices, in a format of the tensor cores."""
+    """Multiply matrices in a lower-precision format of the tensor cores."""
     source = kernel.source
     for call in kernel.calls("dot"):
         if len(call.args) >= 2:
@@ -75,14 +81,16 @@ def operands(kernel: Kernel) -> Iterator[Edit]:
                 yield source.replace(precision, repr(other))
 
 
+@source_operator(Fault.PRECISION, "memory in a narrower format")
 def buffers(source: Source) -> Iterator[Edit]:
-    """Memory between kernels in a narrower format; Triton casts what is stored to it."""
+    """Allocate a buffer between kernels in a half-precision format; Triton casts on stores."""
     for node in source.forward_nodes:
         if isinstance(node, ast.Attribute) and dotted(node) == "torch.float32":
             for half in _HALVES:
                 yield source.replace(node, f"torch.{half}")
 
 
+@kernel_operator(Fault.DTYPE, "a value as an integer")
 def truncated(kernel: Kernel) -> Iterator[Edit]:
     for name, value in kernel.assigned(Role.VALUE):
         if _as_float(kernel, name) and value not in list(kernel.calls("zeros", "full")):
@@ -92,14 +100,16 @@ def truncated(kernel: Kernel) -> Iterator[Edit]:
             yield kernel.source.replace(call.args[1], _TRUNCATED.format(kernel.source.text(call.args[1])))
 
 
+@kernel_operator(Fault.DTYPE, "a cast left out")
 def cast_dropped(kernel: Kernel) -> Iterator[Edit]:
     for node in kernel.nodes(ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
             yield kernel.source.replace(node, kernel.source.grouped(node.func.value))
 
 
+@kernel_operator(Fault.DTYPE, "a narrower type")
 def cast_narrowed(kernel: Kernel) -> Iterator[Edit]:
-    """A cast, or an index, to a narrower type."""
+    """Narrow the target of a cast, or cast the index of a program's elements to int8."""
     source = kernel.source
     for node in kernel.nodes(ast.Call):
         other = _NARROWER.get(source.text(node.args[0]), "") if node.args else ""
@@ -108,16 +118,3 @@ def cast_narrowed(kernel: Kernel) -> Iterator[Edit]:
     for _, value in kernel.assigned(Role.INDEX):
         if "program_id" in source.text(value):
             yield source.replace(value, f"({source.text(value)}).to(tl.int8)")
-
-
-OPERATORS = (
-    Operator("loads", Fault.PRECISION, "a loaded value rounded", in_kernels(loads)),
-    Operator("intermediates", Fault.PRECISION, "an intermediate value rounded", in_kernels(intermediates)),
-    Operator("stores", Fault.PRECISION, "a stored value rounded", in_kernels(stores)),
-    Operator("accumulators", Fault.PRECISION, "a sum rounded after each block", in_kernels(accumulators)),
-    Operator("operands", Fault.PRECISION, "a product of matrices in less precision", in_kernels(operands)),
-    Operator("buffers", Fault.PRECISION, "memory in a narrower format", buffers),
-    Operator("truncated", Fault.DTYPE, "a value as an integer", in_kernels(truncated)),
-    Operator("cast_dropped", Fault.DTYPE, "a cast left out", in_kernels(cast_dropped)),
-    Operator("cast_narrowed", Fault.DTYPE, "a narrower type", in_kernels(cast_narrowed)),
-)

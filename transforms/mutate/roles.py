@@ -1,4 +1,4 @@
-"""What an expression of a kernel is for: an address, an index, a mask, or a value that is computed."""
+"""Classify the expressions of a kernel as addresses, indices, masks and computed values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIBRARIES = frozenset({"tl", "libdevice", "triton"})
 
 
 class Role(Enum):
-    """In rising order: an operation has the highest role of its operands."""
+    """Purpose of an expression, in rising order: an operation has the highest role of its operands."""
 
     INDEX = 0
     MASK = 1
@@ -22,7 +22,7 @@ class Role(Enum):
 
 
 class Roles:
-    """The roles of a kernel's names and expressions, from how they are made. A guess that is right for usual code."""
+    """Roles of a kernel's names and expressions: a heuristic, from how they are computed."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
         accesses = _accesses(function)
@@ -30,7 +30,7 @@ class Roles:
         parameters = [parameter.arg for parameter in function.args.args + function.args.kwonlyargs]
         self.parameters = frozenset(parameters)
         self.names = {name: Role.POINTER if name in pointers else Role.INDEX for name in parameters}
-        if not pointers:  # called by a kernel, on blocks
+        if not pointers:  # a helper that kernels call with blocks
             self.names = {
                 parameter.arg: Role.INDEX if parameter.annotation else Role.VALUE for parameter in function.args.args
             }
@@ -75,13 +75,13 @@ class Roles:
 
 
 def library_name(call: ast.Call) -> str:
-    """`load` for `tl.load(...)`, "" for a call of something else than Triton's functions."""
+    """`load` for `tl.load(...)`; "" for calls of functions that are not Triton's."""
     root, *path = dotted(call.func).split(".")
     return path[-1] if root in _LIBRARIES and path else ""
 
 
 def dotted(node: ast.expr) -> str:
-    """`tl.math.exp` as it is written; "" for anything else than names joined by dots."""
+    """`tl.math.exp` as a string; "" for expressions that are not names joined by dots."""
     match node:
         case ast.Name(id=name):
             return name
@@ -102,7 +102,7 @@ def _in_order(function: ast.FunctionDef) -> list[ast.stmt]:
 
 
 def _root(address: ast.expr) -> ast.Name | None:
-    """The name that a sum starts with."""
+    """The leftmost operand of an address, if it is a name."""
     while isinstance(address, ast.BinOp):
         address = address.left
     return address if isinstance(address, ast.Name) else None

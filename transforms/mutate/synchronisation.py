@@ -1,4 +1,4 @@
-"""Writes that do not wait, and memory that is used twice."""
+"""Missing synchronisation, and buffers that are reused too early."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from .host_side import Sizes, allocations, launches
-from .operator import Fault, Operator, in_kernels
+from .operator import Fault, kernel_operator, source_operator
 from .source_edits import Edit, Kernel, Source
 
 
+@kernel_operator(Fault.SYNCHRONISATION, "a store for an atomic")
 def store_for_atomic(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("atomic_add", "atomic_max", "atomic_min"):
         kept = [part for part in call.keywords if part.arg == "mask"]
@@ -17,13 +18,15 @@ def store_for_atomic(kernel: Kernel) -> Iterator[Edit]:
         yield kernel.source.replace(call, f"tl.store({', '.join(parts)})")
 
 
+@kernel_operator(Fault.SYNCHRONISATION, "no barrier")
 def barrier_removed(kernel: Kernel) -> Iterator[Edit]:
     for call in kernel.calls("debug_barrier"):
         yield kernel.source.replace(call, "pass")
 
 
+@source_operator(Fault.SYNCHRONISATION, "memory that is still in use")
 def memory_reused(source: Source) -> Iterator[Edit]:
-    """A tensor in the memory of an earlier one of its shape, or of an input."""
+    """Replace an allocation by an earlier buffer, or an input, of the same shape."""
     sizes = Sizes(source)
     earlier = list(source.shapes)
     for name, call in allocations(source):
@@ -33,8 +36,9 @@ def memory_reused(source: Source) -> Iterator[Edit]:
         earlier.append(name)
 
 
+@source_operator(Fault.SYNCHRONISATION, "two launches in the wrong order")
 def launch_late(source: Source) -> Iterator[Edit]:
-    """After the launch that follows it."""
+    """Move a launch behind the launch that follows it."""
     body = source.forward.body if source.forward else []
     places = [body.index(launch.statement) for launch in launches(source) if launch.statement in body]
     for first, second in pairwise(places):
@@ -42,11 +46,3 @@ def launch_late(source: Source) -> Iterator[Edit]:
         between = source.between(source.span(body[first + 1])[0], end)
         indent = " " * body[first].col_offset
         yield Edit(start, end, f"{between}\n{indent}{source.text(body[first])}")
-
-
-OPERATORS = (
-    Operator("store_for_atomic", Fault.SYNCHRONISATION, "a store for an atomic", in_kernels(store_for_atomic)),
-    Operator("barrier_removed", Fault.SYNCHRONISATION, "no barrier", in_kernels(barrier_removed)),
-    Operator("memory_reused", Fault.SYNCHRONISATION, "memory that is still in use", memory_reused),
-    Operator("launch_late", Fault.SYNCHRONISATION, "two launches in the wrong order", launch_late),
-)

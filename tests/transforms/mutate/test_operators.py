@@ -8,7 +8,7 @@ import pytest
 from subjects import copy, rich
 
 from kernelquarry.transforms.mutate import Fault, Mutant, Operator, diff, find_mutants
-from kernelquarry.transforms.mutate.mutants import operators
+from kernelquarry.transforms.mutate.mutants import OPERATORS
 from kernelquarry.transforms.mutate.source_edits import Source
 
 EXPECTED = {
@@ -91,10 +91,10 @@ def mutants() -> list[Mutant]:
     return find_mutants(rich())
 
 
-@pytest.mark.parametrize("operator", operators(rich()), ids=by_name)
+@pytest.mark.parametrize("operator", OPERATORS, ids=by_name)
 def test_each_operator_makes_its_mistake(operator: Operator) -> None:
     pair = rich()
-    source = Source(pair.triton_code, pair.workloads[0])
+    source = Source(pair.triton_code, pair.workloads[0], pair.state)
     before = pair.triton_code.splitlines()
     after = [source.apply(edit).splitlines() for edit in operator.find(source)]
     new = [line.strip() for lines in after for line in lines if line not in before]
@@ -103,8 +103,8 @@ def test_each_operator_makes_its_mistake(operator: Operator) -> None:
 
 
 def test_every_operator_is_among_those_expected() -> None:
-    assert {operator.name for operator in operators(rich())} == set(EXPECTED)
-    assert {operator.fault for operator in operators(rich())} == set(Fault)
+    assert {operator.name for operator in OPERATORS} == set(EXPECTED)
+    assert {operator.fault for operator in OPERATORS} == set(Fault)
 
 
 def test_mutants_are_valid_differ_and_are_the_same_each_time(mutants: list[Mutant]) -> None:
