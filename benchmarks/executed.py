@@ -69,7 +69,7 @@ class Clock:
     def _guest(self, job: Job) -> Report:
         started = time.monotonic()
         report = self._run(job)
-        self._add(job.kind, time.monotonic() - started, report.cpu_s, job.kind in _FOR_GPU)
+        self._add(job.kind.name, time.monotonic() - started, report.cpu_s, job.kind.name in _FOR_GPU)
         return report
 
     def _executor(self, request: Any, tensors: Any, wall_s: float) -> Execution:

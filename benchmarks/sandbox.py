@@ -15,8 +15,9 @@ import time
 from figures import record
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 
-NOTHING = Job("script", {"code": "def main(request, tensors):\n    return {}, {}\n", "arguments": {}})
+NOTHING = Job(SCRIPT, ScriptRequest("def main(request, tensors):\n    return {}, {}\n", {}))
 FORKS = """
 import os, sys, torch, triton
 torch.zeros(1)

@@ -41,6 +41,7 @@ from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, cor
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -51,7 +52,7 @@ COMMAND = "python benchmarks/scale.py"
 PROCESSES = "--runner=FnApiRunner\n--direct_running_mode=multi_processing\n--direct_num_workers={}\n"
 KEY = Fingerprint.of("pipeline.schema.ids", ())
 HEAVY = ("probe", "lower", "verify")
-NOTHING = {"code": "def main(arguments, tensors):\n    return {}, {}\n", "arguments": []}
+NOTHING = ScriptRequest("def main(arguments, tensors):\n    return {}, {}\n", [])
 FEW, MANY = 100, 10_000  # records
 SHARD = 1000
 WORDS = sorted({*dir(math), *dir(str), *dir(os)})
@@ -165,7 +166,7 @@ class Clock:
         with self._lock:  # sending it and waiting for it is no work of the stage's
             self.here_s -= time.thread_time() - began
             self.guests_s += report.cpu_s
-            self.guests[job.kind] += 1
+            self.guests[job.kind.name] += 1
         return report
 
 
@@ -238,7 +239,7 @@ def _nothing(settings: SandboxSettings, jobs: int = 100) -> tuple[float, float]:
     """Core seconds of a guest that does nothing: its own, and those of all processes."""
     before, own = core_seconds(), []
     with Sandbox(settings) as sandbox:
-        own = [sandbox.run(Job("script", NOTHING)).cpu_s for _ in range(jobs)]
+        own = [sandbox.run(Job(SCRIPT, NOTHING)).cpu_s for _ in range(jobs)]
     all_s = core_seconds() - before - _starting(settings, ("script",))
     return sorted(own)[jobs // 2], max(0.0, all_s / jobs)
 

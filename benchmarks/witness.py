@@ -9,6 +9,7 @@ from enum import StrEnum
 from stress import Batch, batches
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
 from kernelquarry.transforms.mutate.mutants import Mutant
@@ -139,7 +140,7 @@ class _Judge:
         """Why a kernel's answers are wrong; None if they are right."""
         request = describe(self._batch.task, self._batch.trials)
         request |= {"code": code, "entry_point": CANDIDATE_ENTRY_POINT}
-        report = self._sandbox.run(Job("interpret", request, self._tensors, self._settings.limits))
+        report = self._sandbox.run(Job(INTERPRET, request, self._tensors, self._settings.limits))
         try:
             self._reference.compare(reply_of(report, Reason.DOES_NOT_RUN), report.tensors)
         except Rejected as rejected:

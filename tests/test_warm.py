@@ -9,19 +9,20 @@ from warm import Warm
 
 from kernelquarry.pipeline.sandbox import Job, SandboxSettings
 from kernelquarry.pipeline.sandbox.exchange import ZygoteDied
+from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 
 
 def test_one_is_lent_to_every_sandbox_until_it_dies(tmp_path: Path) -> None:
     folders = (tmp_path / sandbox / "script-1" for sandbox in "abc")
     with Warm() as warm:
-        first = warm.lend("script", next(folders), SandboxSettings(workers=1))
+        first = warm.lend(SCRIPT, next(folders), SandboxSettings(workers=1))
         first.close()  # as its sandbox does
-        assert warm.lend("script", next(folders), SandboxSettings(workers=2)) is first
+        assert warm.lend(SCRIPT, next(folders), SandboxSettings(workers=2)) is first
         first._process.kill()
         with pytest.raises(ZygoteDied):
-            first.run(Job("script", {"code": ""}))
+            first.run(Job(SCRIPT, ScriptRequest("")))
         first.close()
-        second = warm.lend("script", next(folders), SandboxSettings())
+        second = warm.lend(SCRIPT, next(folders), SandboxSettings())
         assert second is not first and second._process.poll() is None
     assert {first._process.returncode, second._process.returncode} == {-9, 0}
 
@@ -29,6 +30,6 @@ def test_one_is_lent_to_every_sandbox_until_it_dies(tmp_path: Path) -> None:
 def test_a_sandbox_that_is_set_up_otherwise_has_its_own(tmp_path: Path) -> None:
     settings = SandboxSettings(scratch=str(tmp_path))
     with Warm() as warm:
-        own = warm.lend("script", tmp_path / "script-1", settings)
+        own = warm.lend(SCRIPT, tmp_path / "script-1", settings)
         own.close()
         assert own._process.returncode == 0 and not (tmp_path / "script-1").exists()

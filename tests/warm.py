@@ -12,6 +12,7 @@ from types import TracebackType
 
 from kernelquarry.pipeline.sandbox.exchange import ZygoteDied
 from kernelquarry.pipeline.sandbox.job import Job, Report
+from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind, Reply, Request
 from kernelquarry.pipeline.sandbox.launcher import Zygote
 from kernelquarry.pipeline.sandbox.settings import SandboxSettings
 
@@ -21,7 +22,7 @@ class Lasting(Zygote):
 
     over = False  # dead, or no longer needed
 
-    def run(self, job: Job) -> Report:
+    def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         try:
             return super().run(job)
         except ZygoteDied:
@@ -42,7 +43,7 @@ class Warm:
         self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
         self._lock = threading.Lock()  # of these
 
-    def lend(self, kind: str, folder: Path, settings: SandboxSettings) -> Zygote:
+    def lend(self, kind: GuestKind, folder: Path, settings: SandboxSettings) -> Zygote:
         """One that is warm, unless the sandbox is set up in a way of its own, and wants one of its own.
 
         Raises:
@@ -51,11 +52,12 @@ class Warm:
         if settings != SandboxSettings(workers=settings.workers):
             return Zygote(kind, folder, settings)
         with self._lock:
-            starting = self._starting.setdefault(kind, threading.Lock())
+            starting = self._starting.setdefault(kind.name, threading.Lock())
         with starting:
-            found = self._started.get(kind)
+            found = self._started.get(kind.name)
             if found is None or found.over:
-                found = self._started[kind] = Lasting(kind, self._root / folder.parent.name / folder.name, settings)
+                place = self._root / folder.parent.name / folder.name
+                found = self._started[kind.name] = Lasting(kind, place, settings)
         return found
 
     def __enter__(self) -> Warm:

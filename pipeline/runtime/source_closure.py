@@ -13,7 +13,8 @@ from kernelquarry.pipeline.schema.parse_python import parse
 
 ROOT = Path(__file__).parents[2]  # folder of the packages `pipeline`, `transforms` and `filters`
 _PACKAGES = ("pipeline", "transforms", "filters")
-_JOBS = "pipeline.sandbox.guest.jobs"
+# The request of a job, and the module of the guest that does it, have one name.
+_REQUESTS, _JOBS = "pipeline.sandbox.jobs", "pipeline.sandbox.guest.jobs"
 # Concurrency, storage, the sandbox's processes and the records' types: the first three decide no result, and a change
 # of the last raises `SCHEMA_VERSION`.
 _MACHINERY = (
@@ -62,7 +63,10 @@ def _imported(module: str) -> tuple[str, ...]:
     """Modules of this project that `module` imports, inside functions too, and the guest jobs that it names."""
     path = _path(module)
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    return tuple(dict.fromkeys(_references(parse(path.read_text(encoding="utf-8")), package)))
+    found = dict.fromkeys(_references(parse(path.read_text(encoding="utf-8")), package))
+    if module.startswith(f"{_REQUESTS}."):
+        found |= dict.fromkeys(filter(_exists, [module.replace(_REQUESTS, _JOBS)]))
+    return tuple(found)
 
 
 def _references(tree: ast.Module, package: list[str]) -> Iterator[str]:
@@ -73,8 +77,6 @@ def _references(tree: ast.Module, package: list[str]) -> Iterator[str]:
                 origin = ".".join([*base, *filter(None, [target])]).removeprefix("kernelquarry.")
                 for alias in names:
                     yield from filter(_exists, (f"{origin}.{alias.name}", origin))
-            case ast.Call(func=ast.Name("Job"), args=[ast.Constant(str(kind)), *_]):
-                yield f"{_JOBS}.{kind}"
 
 
 def _exists(module: str) -> bool:

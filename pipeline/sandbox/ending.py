@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, Generic
+
+from pydantic import TypeAdapter, ValidationError
 
 from . import protocol
 from .job import Job, Report, Status
+from .jobs import KINDS
+from .jobs.kind import GuestKind, Reply
 from .protocol import Tensors
 
 _KILLED = {
@@ -36,23 +42,26 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(Generic[Reply]):
     """What a guest says of itself."""
 
     status: Status
-    reply: dict[str, Any] | None
+    reply: Reply | None
     tensors: Tensors
     error: str
     traceback: str
 
 
-def report(job: Job, ending: Ending, reply_fd: int, nonce: bytes, scratch: str, output: bytes, wall_s: float) -> Report:
+def report(
+    job: Job[Any, Reply], ending: Ending, reply_fd: int, nonce: bytes, scratch: str, output: bytes, wall_s: float
+) -> Report[Reply]:
     """Only a guest that ended by itself and well is asked what it has to say.
 
     Its scratch folder, whose name is another each time, is `/scratch` in all text.
     """
     status, error = _seen(job, ending)
-    claim = _Claim(status, None, {}, error, "") if error else _read(reply_fd, nonce)
+    dead: _Claim[Reply] = _Claim(status, None, {}, error, "")
+    claim = dead if error else _read(job.kind, reply_fd, nonce)
     return Report(
         status=claim.status,
         reply=claim.reply,
@@ -66,7 +75,7 @@ def report(job: Job, ending: Ending, reply_fd: int, nonce: bytes, scratch: str, 
     )
 
 
-def _seen(job: Job, ending: Ending) -> tuple[Status, str]:
+def _seen(job: Job[Any, Any], ending: Ending) -> tuple[Status, str]:
     """What the process's end alone says; no error if it ended by itself and well."""
     if ending.killed_by:
         status, error = _KILLED[ending.killed_by]
@@ -79,21 +88,40 @@ def _seen(job: Job, ending: Ending) -> tuple[Status, str]:
     return Status.CRASHED, f"exited with {code}" if code else ""
 
 
-def _read(fd: int, nonce: bytes) -> _Claim:
+def _read(kind: GuestKind[Any, Reply], fd: int, nonce: bytes) -> _Claim[Reply]:
     try:
         protocol.seal(fd)
         body, tensors = protocol.read(fd, nonce)
-        return _claim(body, tensors)
+        return _claim(kind, body, tensors)
     except protocol.ProtocolError as error:
         return _Claim(Status.CRASHED, None, {}, str(error), "")
 
 
-def _claim(body: dict[str, Any], tensors: Tensors) -> _Claim:
+def _claim(kind: GuestKind[Any, Reply], body: dict[str, Any], tensors: Tensors) -> _Claim[Reply]:
     reply = body.get("reply")
     if body.keys() == {"reply"} and isinstance(reply, dict):
-        return _Claim(Status.OK, reply, tensors, "", "")
+        return _Claim(Status.OK, _read_reply(kind, reply), tensors, "", "")
     if body.keys() != {"ended", "error", "traceback"} or not all(isinstance(text, str) for text in body.values()):
         raise protocol.ProtocolError("a reply of another form")
     if tensors or not body["error"] or body["ended"] not in _CLAIMED:
         raise protocol.ProtocolError("a reply of another form")
     return _Claim(_CLAIMED[body["ended"]], None, {}, body["error"], body["traceback"])
+
+
+def _read_reply(kind: GuestKind[Any, Reply], message: dict[str, Any]) -> Reply:
+    """The reply, with every type checked. Raises `ProtocolError` if it does not have the form of the kind's replies."""
+    try:
+        text = json.dumps(message, ensure_ascii=False).encode(errors="replace")  # surrogates are no UTF-8
+        found: Reply = _adapter(kind.name).validate_json(text, strict=True)
+        return found
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise protocol.ProtocolError(f"a malformed reply: {place}: {first['msg']}") from error
+    except RecursionError as error:
+        raise protocol.ProtocolError("a malformed reply: nested too deeply") from error
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(KINDS[kind].reply)

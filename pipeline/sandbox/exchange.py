@@ -12,12 +12,14 @@ import socket
 import time
 from dataclasses import asdict
 from types import TracebackType
+from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
 
 from . import protocol
 from .ending import Ending
 from .job import Job
+from .jobs.kind import to_json
 
 _KILL_S = 10.0  # for the warm process to have killed a guest
 _LONGEST_POLL_S = 3600.0
@@ -41,13 +43,13 @@ class Exchange:
     The warm process kills the guest when the host shuts its side of the channel, or is gone.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job[Any, Any]) -> None:
         """Raises ProtocolError if the request is no strict JSON or a tensor has no plain memory."""
         self._job = job
         self.nonce = secrets.token_bytes(protocol.NONCE_BYTES)
         with contextlib.ExitStack() as stack:
             self._request = memfd(stack, "request")
-            protocol.write(self._request, self.nonce, job.request, job.tensors, _MAX_REQUEST)
+            protocol.write(self._request, self.nonce, to_json(job.request), job.tensors, _MAX_REQUEST)
             protocol.seal(self._request)
             self.reply = memfd(stack, "reply")
             os.ftruncate(self.reply, job.limits.output_mb * _MEBIBYTE)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .exchange import SandboxError
 from .job import Job, Status
+from .jobs.script import SCRIPT, ScriptRequest
 from .layers import COVERS, OFF
 from .layers.limits import Limits
 from .pool import Sandbox
@@ -43,7 +44,7 @@ def attempt(sandbox: Sandbox) -> dict[str, str]:
         outside = Path(folder) / "outside"
         outside.write_text("of the host")
         arguments = {"outside": str(outside), "host": os.getpid()}
-        report = sandbox.run(Job("script", {"code": _ATTEMPTS.read_text(), "arguments": arguments}, limits=_LIMITS))
+        report = sandbox.run(Job(SCRIPT, ScriptRequest(_ATTEMPTS.read_text(), arguments), limits=_LIMITS))
         if report.status is not Status.OK or report.reply is None:
             raise SandboxError(f"the attempts ended with {report.status}: {report.error}")
         outcomes = {str(act): str(outcome) for act, outcome in report.reply.items()}

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Generic
 
+from .jobs.kind import GuestKind, Reply, Request
 from .layers.limits import Limits
 from .protocol import Tensors
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One call of `run(request, tensors)` of the module `guest/<kind>.py`, in a process of its own."""
+class Job(Generic[Request, Reply]):
+    """One call of `run(request, tensors)` of a module in `guest/jobs`, in a process of its own."""
 
-    kind: str
-    request: Mapping[str, Any]  # strict JSON
+    kind: GuestKind[Request, Reply]
+    request: Request
     tensors: Tensors = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -32,11 +32,11 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Generic[Reply]):
     """How a job ended. `reply`, `error` and `traceback` are the guest's claims; the rest was seen from outside."""
 
     status: Status
-    reply: dict[str, Any] | None  # what `run` returned, if the status is OK
+    reply: Reply | None  # what `run` returned, if the status is OK
     tensors: Tensors
     error: str  # exception type and message, or what ended the guest; "" if the status is OK
     traceback: str

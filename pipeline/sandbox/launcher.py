@@ -13,6 +13,7 @@ from typing import Any
 from . import ending
 from .exchange import Exchange, SandboxError
 from .job import Job, Report
+from .jobs.kind import GuestKind, Reply, Request
 from .layers import OFF
 from .settings import SandboxSettings
 
@@ -37,19 +38,12 @@ _ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not spoil the process for forks
 }
-# What the warm process of a kind has beside it.
-_INTERPRETED = ("interpret", "perturbed", "score_kernelbench", "score_tritonbench")
-_ENVIRONMENTS: dict[str, dict[str, str]] = {kind: {"TRITON_INTERPRET": "1"} for kind in _INTERPRETED}
-_ENVIRONMENTS["perturbed"]["PYTHONHASHSEED"] = "1"
-_ENVIRONMENTS["dry_run"] = {"PYTHONHASHSEED": "2"}
-_ENVIRONMENTS["lower"] = {"SYMPY_CACHE_SIZE": "None"}  # without a bound: one module has more sizes than it holds
-_WITH_GPU = ("execute", "timing", "score_kernelbench_gpu", "score_tritonbench_gpu")
 
 
 class Zygote:
     """One warm process, which serves any number of threads at once."""
 
-    def __init__(self, kind: str, folder: Path, settings: SandboxSettings) -> None:
+    def __init__(self, kind: GuestKind[Any, Any], folder: Path, settings: SandboxSettings) -> None:
         """Start it and wait until it is warm.
 
         Raises:
@@ -60,6 +54,7 @@ class Zygote:
         folder.mkdir(parents=True)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log = os.memfd_create("log")
+        own = dict.fromkeys(("HOME", "TMPDIR", "TRITON_HOME", "TORCHINDUCTOR_CACHE_DIR"), str(folder))
         try:
             with theirs:
                 self._process = subprocess.Popen(
@@ -69,7 +64,7 @@ class Zygote:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=log,
-                    env=_environment(kind, str(folder)),
+                    env={**_ENVIRONMENT, **kind.environment, **own},
                     cwd=folder,
                     start_new_session=True,  # Ctrl-C is for the host alone
                 )
@@ -83,16 +78,16 @@ class Zygote:
 
     def _greet(self, log: int) -> dict[str, str]:
         """Tell it what it is to be, and wait until it is. Returns its layers."""
-        config = {"kind": self.kind, "host_pid": os.getpid(), "gpu": self.kind in _WITH_GPU}
+        config = {"kind": self.kind.name, "host_pid": os.getpid()}
         self._control.settimeout(_START_S)
         try:
             self._control.send(json.dumps(config).encode())
             message = self._control.recv(_MESSAGE)
         except OSError as error:
-            raise SandboxError(f"the warm process for {self.kind!r} did not start: {error}") from error
+            raise SandboxError(f"the warm process for {self.kind.name!r} did not start: {error}") from error
         if not message:
             text = os.pread(log, _LOG, max(0, os.fstat(log).st_size - _LOG)).decode(errors="replace")
-            raise SandboxError(f"the warm process for {self.kind!r} did not start: {text}")
+            raise SandboxError(f"the warm process for {self.kind.name!r} did not start: {text}")
         self._control.settimeout(None)
         answer: dict[str, Any] = json.loads(message)
         return dict(answer["ready"])
@@ -102,7 +97,7 @@ class Zygote:
         if missing:
             raise SandboxError(f"layers that the configuration requires are not there: {'; '.join(missing)}")
 
-    def run(self, job: Job) -> Report:
+    def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         """Run one job in a fresh guest.
 
         Raises:
@@ -128,8 +123,3 @@ class Zygote:
                 self._process.kill()
                 self._process.wait(_END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _environment(kind: str, folder: str) -> dict[str, str]:
-    own = {"HOME": folder, "TMPDIR": folder, "TRITON_HOME": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
-    return _ENVIRONMENT | own | _ENVIRONMENTS.get(kind, {})

@@ -15,10 +15,11 @@ from types import MappingProxyType, TracebackType
 from .exchange import SandboxError, ZygoteDied
 from .executor.service import Gpus
 from .job import Job, Report, Status
+from .jobs import KINDS
+from .jobs.kind import Reply, Request
 from .launcher import Zygote
 from .settings import SandboxSettings
 
-_GUESTS = Path(__file__).resolve().parent / "guest" / "jobs"
 _ATTEMPTS = 2  # on a warm process each
 
 
@@ -57,7 +58,7 @@ class Sandbox:
         with ThreadPoolExecutor() as threads:
             list(threads.map(self._zygote, kinds))
 
-    def run(self, job: Job) -> Report:
+    def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         """Run one job in a fresh guest and report how it ended, whatever it did.
 
         A job whose warm process died under it is run once more on a new one; if that dies too, the job
@@ -67,11 +68,9 @@ class Sandbox:
             SandboxError: no guest can be had, or the sandbox is closed.
             ProtocolError: the request is no strict JSON, or a tensor has no plain memory.
         """
-        if not job.kind.isidentifier() or not (_GUESTS / f"{job.kind}.py").is_file():
-            raise SandboxError(f"no guest of kind {job.kind!r}")
         with self._slots:
             for _ in range(_ATTEMPTS):
-                zygote = self._zygote(job.kind)
+                zygote = self._zygote(job.kind.name)
                 try:
                     return zygote.run(job)
                 except ZygoteDied as error:
@@ -89,7 +88,7 @@ class Sandbox:
                     return self._zygotes[kind]
                 self._started += 1
                 folder = self._root / f"{kind}-{self._started}"
-            zygote = Zygote(kind, folder, self._settings)
+            zygote = Zygote(KINDS[kind], folder, self._settings)
             with self._lock:
                 if self._closed.is_set():
                     zygote.close()
@@ -103,8 +102,8 @@ class Sandbox:
 
     def _discard(self, zygote: Zygote) -> None:
         with self._lock:
-            if self._zygotes.get(zygote.kind) is zygote:
-                del self._zygotes[zygote.kind]
+            if self._zygotes.get(zygote.kind.name) is zygote:
+                del self._zygotes[zygote.kind.name]
                 zygote.close()
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ import torch
 from kernelquarry.filters.lint import forbidden
 from kernelquarry.pipeline.prompts import Message, read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 
@@ -106,9 +107,9 @@ def _found(
 def _run(code: str, script: Script, sandbox: Sandbox, draws: int, timed: bool) -> Report:
     request: dict[str, Any] = {"code": code, "test": script.test, "draws": draws, "timed": timed}
     if sandbox.gpus is None:
-        return sandbox.run(Job("score_tritonbench", request | {"timed": False}, {}, _LIMITS))
+        return sandbox.run(Job(SCORE_TRITONBENCH, request | {"timed": False}, {}, _LIMITS))
     with sandbox.gpus.share() as gpu:
-        return sandbox.run(Job("score_tritonbench_gpu", request | {"gpu": gpu}, {}, _LIMITS))
+        return sandbox.run(Job(SCORE_TRITONBENCH_GPU, request | {"gpu": gpu}, {}, _LIMITS))
 
 
 def _close(wanted: torch.Tensor, found: torch.Tensor | None, form: bool = False) -> bool:

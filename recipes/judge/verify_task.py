@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
@@ -20,7 +21,7 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
     Raises:
         UserError: it does not run.
     """
-    report = sandbox.run(Job("describe_problem", {"code": code}, {}, _LIMITS))
+    report = sandbox.run(Job(DESCRIBE_PROBLEM, {"code": code}, {}, _LIMITS))
     if report.reply is None:
         raise UserError(f"{name}: the problem does not run: {report.error}")
     try:

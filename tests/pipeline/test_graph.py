@@ -59,6 +59,7 @@ def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_th
         "transforms/a/unused.py": "",
         "filters/c.py": "y = 1\n",
         "pipeline/runtime/e.py": "",
+        "pipeline/sandbox/jobs/probe.py": "",
         "pipeline/sandbox/guest/jobs/probe.py": "from ..lib import d\n",
         "pipeline/sandbox/guest/lib/d.py": "",
     }
@@ -79,7 +80,8 @@ def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_th
         return Fingerprint.of("transforms.a.b", ("torch",)).key
 
     seen = [key()]
-    write("transforms/a/b.py", code["transforms/a/b.py"] + 'def run(sandbox):\n    sandbox.run(Job("probe", {}))\n')
+    imported = "from kernelquarry.pipeline.sandbox.jobs.probe import PROBE\n"
+    write("transforms/a/b.py", code["transforms/a/b.py"] + imported)
     seen.append(key())
     write("filters/c.py", "y = 2\n")
     seen.append(key())

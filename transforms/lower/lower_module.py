@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
+from kernelquarry.pipeline.sandbox.jobs.lower import LOWER
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Generator
@@ -74,7 +75,7 @@ def lower(
         "dtype": dtype,
         "most_kernels": most,
     }
-    report = sandbox.run(Job("lower", request, limits=_GUEST))
+    report = sandbox.run(Job(LOWER, request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
         return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
     if "reason" in report.reply:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox, Status
+from kernelquarry.pipeline.sandbox.jobs.probe import PROBE
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -70,7 +71,7 @@ def probe(
     code = positional(module.code)
     request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
     request |= {"user": positional(module.user), "name": module.name}
-    report = sandbox.run(Job("probe", request, limits=guest))
+    report = sandbox.run(Job(PROBE, request, limits=guest))
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")
         return Errored(module.id, kind, message)

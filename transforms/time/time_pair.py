@@ -9,6 +9,7 @@ from typing import Any
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -61,7 +62,7 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     request = _request(pair, workload, traced)
     # Guests in which no Python of a candidate's runs compile side by side, and take turns at the clock.
     with gpus.share() if traced else gpus.alone() as ordinal:
-        job = Job("timing", request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
+        job = Job(TIMING, request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
     if report.reply is None:
         raise NotTimed(report.error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
@@ -41,7 +42,7 @@ def compile_kernels(
     request = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     others = [i for i in reference.of_other_calls() if reference.trials[i].workload < len(task.workloads)]
     request |= {"targets": left, "further": needed[0] if task.by_model else "", "others": others}
-    report = sandbox.run(Job("compile", request, reference.tensors, settings.limits))
+    report = sandbox.run(Job(COMPILE, request, reference.tensors, settings.limits))
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
     compiled = check_launches_agree(reply, left, shown.launches, shown.told, needed)
     return tuple(target for target in settings.targets if target in (*traced, *compiled))
@@ -62,7 +63,7 @@ def check_refusal(call: Call, broken: str, sandbox: Sandbox, settings: VerifySet
     target, trials = settings.needed(call.task)[0], (call.trial,)
     request = describe(call.task, trials) | {"code": call.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     request |= {"targets": [target], "further": "", "others": []}
-    report = sandbox.run(Job("compile", request, draw(call.task, trials), settings.limits))
+    report = sandbox.run(Job(COMPILE, request, draw(call.task, trials), settings.limits))
     found = (report.reply or {}).get(target)
     if isinstance(found, dict) and "error" not in found and not found.get("failed"):
         where = f"for inputs {shapes_of(call.task.workloads[0])}"

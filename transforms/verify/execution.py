@@ -8,6 +8,7 @@ from typing import Any
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import Execution, How
+from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -96,7 +97,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
             for (index, strided), number in _calls(trials).items()
         ],
     }
-    return sandbox.run(Job("trace", request, {}, limits))
+    return sandbox.run(Job(TRACE, request, {}, limits))
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.inputs import draw_far_state
+from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.parse_python import parse
@@ -72,7 +73,7 @@ def run_specs(
     tried = {call.trial for call in calls}
     needed = ("state.", *(name for trial in tried for name in (f"input.{trial}.", f"gradient.{trial}")))
     wanted = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(needed)}
-    report = sandbox.run(Job("perturbed", request, wanted, replace(settings.limits, processes=1)))
+    report = sandbox.run(Job(PERTURBED, request, wanted, replace(settings.limits, processes=1)))
     if report.status is Status.CRASHED:
         raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
     runs = (report.reply or {}).get("runs")

@@ -12,6 +12,7 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import NAMED
+from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
 from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract, impostors, same_bits, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -73,7 +74,7 @@ class Reference:
         request |= {"nudges": nudges(task, in_order), "half": task.is_half}
         request["ties"] = [index for index, trial in enumerate(trials) if self._is_tied(trial)]
         request["exact"] = [index for index, trial in enumerate(trials) if trial.distribution == NAMED]
-        report = sandbox.run(Job("reference", request, tensors, settings.limits))
+        report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
         try:
             if refused := refused_in(reply):

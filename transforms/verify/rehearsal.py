@@ -14,6 +14,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import How
+from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
@@ -68,7 +69,7 @@ def rehearse(
         "broken_off": MORE,
     }
     try:
-        reply = reply_of(sandbox.run(Job("dry_run", request, {}, settings.limits)), Reason.DOES_NOT_RUN)
+        reply = reply_of(sandbox.run(Job(DRY_RUN, request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     except Rejected as rejected:
         if rejected.reason is Reason.TIMED_OUT and request["mixed"] and elements > _FEWER:
             return rehearse(reference, told, sandbox, settings, _FEWER)

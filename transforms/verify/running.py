@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
+from kernelquarry.pipeline.sandbox.jobs.run_trials import EXECUTE, INTERPRET
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
@@ -38,7 +39,7 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
     request |= {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
-        report = sandbox.run(Job("interpret", request, tensors, alone))
+        report = sandbox.run(Job(INTERPRET, request, tensors, alone))
         _check_refusals(reference, report, sandbox, settings)
         return _ran(report, Engine.INTERPRETER)
     if settings.engine is not Engine.GUEST:
@@ -48,7 +49,7 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             if settings.engine is Engine.TRACE:
                 raise Rejected(Reason.UNTRACEABLE, str(why)) from why
     with sandbox.gpus.share() as gpu:
-        report = sandbox.run(Job("execute", request | {"gpu": gpu}, tensors, settings.limits))
+        report = sandbox.run(Job(EXECUTE, request | {"gpu": gpu}, tensors, settings.limits))
     return _ran(report, Engine.GUEST)
 
 

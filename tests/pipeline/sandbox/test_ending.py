@@ -11,6 +11,7 @@ import pytest
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Status, ending, protocol
 from kernelquarry.pipeline.sandbox.ending import Ending
+from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 
 NONCE = bytes(range(16))
 EXITED = 1 << 8  # wait status of exit(1)
@@ -28,7 +29,7 @@ def fd() -> Iterator[int]:
 def report(fd: int, body: dict | None, status: int = 0, killed_by: str = "", cpu_s: float = 0.1) -> Report:
     if body is not None:
         protocol.write(fd, NONCE, body, {}, 1 << 16)
-    job = Job("script", {}, limits=Limits(wall_s=3, cpu_s=5, memory_mb=7, processes=9))
+    job = Job(SCRIPT, ScriptRequest(""), limits=Limits(wall_s=3, cpu_s=5, memory_mb=7, processes=9))
     return ending.report(job, Ending(status, killed_by, cpu_s, 2048), fd, NONCE, "/tmp/s", b"at /tmp/s \xff", 1.5)
 
 

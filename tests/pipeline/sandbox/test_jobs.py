@@ -13,6 +13,7 @@ import torch
 from scripts import Run, script
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxError, SandboxSettings, Status
+from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 from kernelquarry.pipeline.sandbox.protocol import ProtocolError
 
 
@@ -88,13 +89,7 @@ def test_no_more_guests_than_workers() -> None:
 
 def test_a_request_that_is_no_json_is_the_callers_error(sandbox: Sandbox) -> None:
     with pytest.raises(ProtocolError, match="not JSON"):
-        sandbox.run(Job("script", {"x": float("nan")}))
-
-
-@pytest.mark.parametrize("kind", ["nothing", "../pool", "a.b", ""])
-def test_a_kind_that_is_no_guest_is_refused(sandbox: Sandbox, kind: str) -> None:
-    with pytest.raises(SandboxError, match="no guest of kind"):
-        sandbox.run(Job(kind, {}))
+        sandbox.run(Job(SCRIPT, ScriptRequest("", float("nan"))))
 
 
 def test_an_interpreter_without_torch_is_named(tmp_path: Path) -> None:
@@ -124,9 +119,4 @@ def test_a_deadline_does_not_wait_for_the_guest(run: Run) -> None:
 
 
 def test_limits_are_checked_against_nothing_by_default() -> None:
-    assert Job("script", {}).limits == Limits()
-
-
-def test_a_module_that_is_no_guest_is_named(sandbox: Sandbox) -> None:
-    with pytest.raises(SandboxError, match="has no attribute 'run'"):
-        sandbox.run(Job("load", {}))
+    assert Job(SCRIPT, ScriptRequest("")).limits == Limits()

@@ -153,8 +153,10 @@ def test_nothing_is_left_when_the_host_ends(tmp_path: Path, end: str, signal_num
 
 def test_a_warm_process_that_fails_without_its_host_leaves_nothing(tmp_path: Path) -> None:
     """The host is killed while the warm process starts, which then cannot import what it should."""
-    end = "threading.Timer(0.2, os.kill, [os.getpid(), 9]).start(); sandbox.run(Job('load', {}))"
-    with host(tmp_path, f"from kernelquarry.pipeline.sandbox import Job\n{end}") as process:
+    unknown = "KINDS['unknown'] = dataclasses.replace(KINDS['script'], name='unknown')"
+    end = "threading.Timer(0.2, os.kill, [os.getpid(), 9]).start(); sandbox.start(['unknown'])"
+    imports = "import dataclasses\nfrom kernelquarry.pipeline.sandbox.jobs import KINDS"
+    with host(tmp_path, f"{imports}\n{unknown}\n{end}") as process:
         process.wait(60)
         wait_for(lambda: not list(tmp_path.iterdir()))  # first: the warm process may not be its own program yet
         wait_for(lambda: not processes_of(tmp_path))

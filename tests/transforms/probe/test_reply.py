@@ -136,7 +136,7 @@ def test_what_the_guest_is_asked() -> None:
     module = make_module("class Model:\n    def __init__(self, *, dim): ...\n")
     probe(module, stub)
     (job,) = stub.jobs
-    assert job.kind == "probe" and job.limits.processes == 1
+    assert job.kind.name == "probe" and job.limits.processes == 1
     assert job.request["code"] == "class Model:\n    def __init__(self, dim): ...\n"
     assert job.request["entry_point"] == "Model"
     assert set(job.request["limits"]) == {"parameters", "elements", "flops", "contractions", "kernels", "layers"}

@@ -81,10 +81,10 @@ class Guests:
         self.jobs: list[Job] = []
 
     def run(self, job: Job) -> Report:
-        how = "" if job.kind != "timing" else "alone" if "candidate" in job.request else "shared"
+        how = "" if job.kind.name != "timing" else "alone" if "candidate" in job.request else "shared"
         assert self.gpus.lent == how
         self.jobs.append(job)
-        reports = self._reports[job.kind]
+        reports = self._reports[job.kind.name]
         return reports.pop(0) if len(reports) > 1 else reports[0]
 
 

@@ -1,4 +1,4 @@
-"""Guest: the function `main(request, tensors)` of a source. Used by the self-test of `kernelquarry doctor`."""
+"""Guest job: the function `main(arguments, tensors)` of a source, for `kernelquarry doctor` and tests."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 
+from kernelquarry.pipeline.sandbox.jobs.script import ScriptRequest
+
 from ..lib.load_source import load_source
 
 
-def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Load `request["code"]` and call its `main` with `request["arguments"]`; it returns what a guest's `run` does."""
-    module = load_source(request["code"], "script")
-    result: tuple[dict[str, Any], dict[str, torch.Tensor]] = module.main(request["arguments"], tensors)
+def run(request: ScriptRequest, tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The reply and the tensors that `main` of the source returns."""
+    module = load_source(request.code, "script")
+    result: tuple[dict[str, Any], dict[str, torch.Tensor]] = module.main(request.arguments, tensors)
     return result

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 _SANDBOX = "kernelquarry.pipeline.sandbox"
-_SHARED = tuple(f"{_SANDBOX}.{name}" for name in ("guest", "protocol", "layers", "cuda", "tensor_map", "test_values"))
+_ROOMS = ("guest", "jobs", "protocol", "layers", "cuda", "tensor_map", "test_values")
+_SHARED = tuple(f"{_SANDBOX}.{name}" for name in _ROOMS)
 
 
 class _GuestFinder(MetaPathFinder):

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from kernelquarry.pipeline.sandbox import layers
+from kernelquarry.pipeline.sandbox.jobs import KINDS
+from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind
 from kernelquarry.pipeline.sandbox.layers import linux, process_usage
 from kernelquarry.pipeline.sandbox.layers.limits import Limits
 
@@ -50,7 +52,7 @@ def main(control: socket.socket) -> NoReturn:
         message = control.recv(_MESSAGE)
         config: dict[str, Any] = json.loads(message) if message else {"host_pid": 0}
         if os.getppid() == config["host_pid"]:
-            zygote = _warm_up(control, config["kind"], config["gpu"])
+            zygote = _warm_up(control, KINDS[config["kind"]])
             zygote.serve()
             zygote.kill_all()
     finally:
@@ -58,12 +60,12 @@ def main(control: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _warm_up(control: socket.socket, kind: str, gpu: bool) -> Zygote:
+def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
     """Take on the layers, import all that guests need, and tell the host that it is done."""
-    confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parents[2]), gpu)
+    confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parents[2]), kind.gpu)
     child = importlib.import_module(".worker", __package__)  # imports torch
     importlib.import_module("triton")
-    module = importlib.import_module(f"..jobs.{kind}", __package__)
+    module = importlib.import_module(f"..jobs.{kind.module}", __package__)
     if hasattr(module, "warm"):
         module.warm()
     threads = [Path("/proc/self/task", thread, "comm").read_text().strip() for thread in os.listdir("/proc/self/task")]
@@ -75,7 +77,7 @@ def _warm_up(control: socket.socket, kind: str, gpu: bool) -> Zygote:
     gc.set_threshold(100_000, 50, 100)  # guests are short-lived: an eighth of a lowering went into collections
     linux.use_huge_pages()
     data_kb = process_usage.data_kb(os.getpid())
-    zygote = Zygote(control, functools.partial(child.main, module.run, confinement, data_kb))
+    zygote = Zygote(control, functools.partial(child.main, kind, module.run, confinement, data_kb))
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
         control.send(json.dumps({"ready": confinement.report}).encode())
     return zygote

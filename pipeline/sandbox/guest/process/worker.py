@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
 from kernelquarry.pipeline.sandbox import protocol
+from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind, to_json
 from kernelquarry.pipeline.sandbox.layers import Layers
 from kernelquarry.pipeline.sandbox.layers.limits import Limits
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 
-Run: TypeAlias = Callable[[dict[str, Any], Tensors], tuple[dict[str, Any], Tensors]]
+Kind: TypeAlias = GuestKind[Any, Any]
+Run: TypeAlias = Callable[[Any, Tensors], tuple[Any, Tensors]]
 
 _MAX_ERROR = 4096  # characters
 _MAX_TRACEBACK = 16384
@@ -25,7 +27,7 @@ _CACHES = ("TRITON_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_C
 
 
 def main(
-    run: Run, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
+    kind: Kind, run: Run, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
 ) -> NoReturn:
     """Become a guest, run the job, write the reply, exit. Called in the forked process."""
     try:
@@ -37,7 +39,7 @@ def main(
         faulthandler.enable()  # where it was when a signal ended it
         _take_environment(job["scratch"])
         layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
-        _answer(run, job, request, reply)
+        _answer(kind, run, job, request, reply)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
@@ -63,13 +65,13 @@ def _take_environment(scratch: str) -> None:
     tempfile.tempdir = None  # the warm process may have asked for it
 
 
-def _answer(run: Run, job: dict[str, Any], request: int, reply: int) -> None:
+def _answer(kind: Kind, run: Run, job: dict[str, Any], request: int, reply: int) -> None:
     nonce = bytes.fromhex(job["nonce"])
     capacity = os.fstat(reply).st_size
     arguments, inputs = protocol.read(request, nonce)
     try:
-        result, tensors = run(arguments, inputs)
-        body: dict[str, Any] = {"reply": result}
+        result, tensors = run(kind.read_request(arguments), inputs)
+        body: dict[str, Any] = {"reply": to_json(result)}
     except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
         body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}
     try:

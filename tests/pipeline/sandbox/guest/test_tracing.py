@@ -10,6 +10,7 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, Launch, Pointer, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
 from kernelquarry.pipeline.sandbox.tensor_map import Tiling
 
 SOURCE = """
@@ -72,7 +73,7 @@ def trace(
     ]
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
     request |= {"target": "sm_90", "workloads": workloads}
-    return sandbox.run(Job("trace", request))
+    return sandbox.run(Job(TRACE, request))
 
 
 def program(report: Report, index: int = 0) -> Any:
@@ -171,7 +172,7 @@ def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
     code = DESCRIPTORS.replace("SHAPE", shape)
     request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
     request |= {"target": target, "workloads": workloads}
-    return sandbox.run(Job("trace", request))
+    return sandbox.run(Job(TRACE, request))
 
 
 def test_a_tensor_descriptor_becomes_a_map_and_its_sizes(sandbox: Sandbox) -> None:
@@ -237,5 +238,5 @@ def test_a_configuration_that_the_target_has_no_room_for_is_not_taken(sandbox: S
 
 def test_a_source_that_does_not_load(sandbox: Sandbox) -> None:
     request = {"code": "1/0", "entry_point": "M", "init_args": "[]", "dtype": "float32"}
-    report = sandbox.run(Job("trace", request | {"target": "sm_90", "workloads": []}))
+    report = sandbox.run(Job(TRACE, request | {"target": "sm_90", "workloads": []}))
     assert report.reply == {"load_error": "ZeroDivisionError: division by zero"}

@@ -17,6 +17,7 @@ from traced_programs import SIZE, doubled_sum, kernel, view
 from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.guest.compiler.player import Player
 from kernelquarry.pipeline.sandbox.guest.jobs import timing
+from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
 from kernelquarry.pipeline.sandbox.test_values import stand_ins
 from kernelquarry.transforms.time.check import read_measured
 
@@ -237,5 +238,5 @@ def test_values_are_of_their_kind_and_the_same_each_time() -> None:
 def test_it_gets_warm_and_asks_for_a_gpu(sandbox: Sandbox) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    report = sandbox.run(Job("timing", {"gpu": 0}))
+    report = sandbox.run(Job(TIMING, {"gpu": 0}))
     assert report.status == Status.RAISED and "torch finds no such GPU" in report.error

@@ -1,0 +1,43 @@
+"""Guest jobs as the host and the guests see them: one module a job, with its request, its reply and its kind.
+
+The host and the guests import it; it imports the standard library alone.
+"""
+
+from typing import Any
+
+from .compile import COMPILE
+from .describe_problem import DESCRIBE_PROBLEM
+from .dry_run import DRY_RUN
+from .kind import GuestKind
+from .lower import LOWER
+from .perturbed import PERTURBED
+from .probe import PROBE
+from .reference import REFERENCE
+from .run_trials import EXECUTE, INTERPRET
+from .score_kernelbench import SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU
+from .score_tritonbench import SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU
+from .script import SCRIPT
+from .timing import TIMING
+from .trace import TRACE
+
+KINDS: dict[str, GuestKind[Any, Any]] = {
+    kind.name: kind
+    for kind in (
+        PROBE,
+        LOWER,
+        REFERENCE,
+        INTERPRET,
+        EXECUTE,
+        TRACE,
+        COMPILE,
+        PERTURBED,
+        DRY_RUN,
+        TIMING,
+        DESCRIBE_PROBLEM,
+        SCORE_KERNELBENCH,
+        SCORE_KERNELBENCH_GPU,
+        SCORE_TRITONBENCH,
+        SCORE_TRITONBENCH_GPU,
+        SCRIPT,
+    )
+}
