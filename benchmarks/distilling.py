@@ -27,7 +27,7 @@ from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.transforms.distill import Client
 from kernelquarry.transforms.distill.cache import Cache, Reply
 from kernelquarry.transforms.distill.client import Ask
-from kernelquarry.transforms.distill.teachers import Limits, Teacher, Teaching, Terms
+from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Teacher, Terms
 
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests" / "pipeline" / "prompts"))
@@ -68,14 +68,14 @@ sampling = {{ temperature = 0.8, top_p = 0.95 }}
 ANSWER = "```python\n" + answer_shapes.CODE + "```\n"
 
 
-def teaching(url: str) -> Teaching:
+def teaching(url: str) -> DistillConfig:
     terms = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-01")
     teacher = Teacher(name="scripted", model="scripted", url=url, kind="own", terms="own", in_flight=IN_FLIGHT)
     limits = Limits(usd=1e6, tokens=10**12)
-    return Teaching(teachers=(teacher,), terms={"own": terms}, limits=limits)
+    return DistillConfig(teachers=(teacher,), terms={"own": terms}, limits=limits)
 
 
-def asks(table: Teaching, number: int) -> list[Ask]:
+def asks(table: DistillConfig, number: int) -> list[Ask]:
     """Questions of the length of a module and its lowered kernel."""
     message = Message(role="user", content=answer_shapes.CODE * 12)
     return [Ask(table.teachers[0], (message,), sample) for sample in range(number)]

@@ -145,9 +145,9 @@ def import_batch(
 ) -> None:
     """Put the answers of a finished batch where the next run finds them."""
     from kernelquarry.transforms.distill import import_batch as take
-    from kernelquarry.transforms.distill import load_teaching
+    from kernelquarry.transforms.distill import load_distill_config
 
-    found = take(answers, load_teaching(teachers), cache / ANSWERS)
+    found = take(answers, load_distill_config(teachers), cache / ANSWERS)
     typer.echo(f"{found.answers} answers, {found.refused} refused, {found.failed} to be asked again")
 
 

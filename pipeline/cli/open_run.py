@@ -73,11 +73,11 @@ def open_run(
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
     """The run, asking models if there is a table of them. Raises: UserError."""
     from kernelquarry.pipeline.schema.errors import UserError
-    from kernelquarry.transforms.distill import load_teaching
+    from kernelquarry.transforms.distill import load_distill_config
 
     if teachers is None:
         if batch is not None:
             raise UserError("--batch needs --distill, which names whom the questions are for")
         return run
-    place = replace(run.workplace, teaching=load_teaching(teachers), answers=run.cache / ANSWERS, batch=batch)
+    place = replace(run.workplace, teaching=load_distill_config(teachers), answers=run.cache / ANSWERS, batch=batch)
     return replace(run, workplace=place)

@@ -27,7 +27,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Gpus
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Errored, Outcome
-from kernelquarry.transforms.distill import BatchWriter, Client, School, Teaching
+from kernelquarry.transforms.distill import BatchWriter, Client, DistillConfig, TeacherSession
 
 from . import events
 from .boundary import Record, run_guarded
@@ -44,7 +44,7 @@ class Where(Enum):
 
     GUESTS = "guests"  # `work(record, sandbox)` in a thread that waits for guests
     PROCESSES = "processes"  # `work(record)`: our own Python, heavy enough to need all cores
-    ENDPOINTS = "endpoints"  # `work(record, sandbox, school)` in a thread that waits for models and guests
+    ENDPOINTS = "endpoints"  # `work(record, sandbox, session)` in a thread that waits for models and guests
     HERE = "here"  # `work(record)`: too light to be worth more than a loop
 
 
@@ -54,7 +54,7 @@ class Workplace:
 
     store: Path
     sandbox: SandboxSettings
-    teaching: Teaching | None = None  # None: no model is asked
+    teaching: DistillConfig | None = None  # None: no model is asked
     answers: Path = Path("out/cache/answers.sqlite")  # what models answered, shared by runs
     batch: Path | None = None  # a folder: questions are written there, and no model is asked
 
@@ -107,8 +107,8 @@ class _Apply(beam.DoFn):
             case Where.ENDPOINTS:
                 assert self._workplace.teaching is not None
                 self._at_once = self._workplace.teaching.modules
-                school = self._closing.enter_context(open_school(self._workplace))
-                self._services = (self._closing.enter_context(self._sandbox()), school)
+                session = self._closing.enter_context(open_teacher_session(self._workplace))
+                self._services = (self._closing.enter_context(self._sandbox()), session)
                 self._executor = ThreadPoolExecutor(self._at_once)
             case Where.PROCESSES:
                 self._executor = start_processes(workers)
@@ -189,16 +189,16 @@ def _busy(gpus: Gpus | None) -> str:
 
 
 @contextmanager
-def open_school(workplace: Workplace) -> Iterator[School]:
+def open_teacher_session(workplace: Workplace) -> Iterator[TeacherSession]:
     """What asks the run's teachers, until the block ends."""
     teaching = workplace.teaching
     assert teaching is not None
     if workplace.batch is not None:
         with BatchWriter(workplace.answers, workplace.batch) as writer:
-            yield School(teaching, writer)
+            yield TeacherSession(teaching, writer)
     else:
         with Client(teaching, workplace.answers) as client:
-            yield School(teaching, client)
+            yield TeacherSession(teaching, client)
 
 
 def _alone(work: Work, record: Record) -> Outcome[Any]:

@@ -154,7 +154,7 @@ class EndpointModel:
     """By any server of OpenAI's chat completions, asked as teachers are; its key is read from the environment."""
 
     def __init__(self, model: str, endpoint: str, section: EvaluationSection, tries: int = 4) -> None:
-        from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
+        from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Retries, Teacher, Terms
 
         self._address = endpoint
         self._teacher = Teacher(
@@ -169,7 +169,7 @@ class EndpointModel:
             max_tokens=section.new_tokens,
             sampling={"temperature": section.temperature, "top_p": section.top_p},
         )
-        self._asked = Teaching(
+        self._asked = DistillConfig(
             teachers=(self._teacher,),
             terms={"own": Terms(training=TermsClass.OWN, source="", read_on="")},  # nothing is trained on the answers
             limits=Limits(usd=math.inf, tokens=sys.maxsize),

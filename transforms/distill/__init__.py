@@ -2,18 +2,18 @@
 
 from .batch import BatchWriter, Imported, import_batch
 from .client import Client
-from .distill_module import School, distill
+from .distill_module import TeacherSession, distill
 from .selection import mark
-from .teachers import Teaching, load_teaching
+from .teachers import DistillConfig, load_distill_config
 
 __all__ = [
     "BatchWriter",
     "Client",
+    "DistillConfig",
     "Imported",
-    "School",
-    "Teaching",
+    "TeacherSession",
     "distill",
     "import_batch",
-    "load_teaching",
+    "load_distill_config",
     "mark",
 ]

@@ -17,7 +17,7 @@ from kernelquarry.transforms.verify.answer import judge_code
 
 from .cache import Reply
 from .conversation import Conversation
-from .teachers import Teaching
+from .teachers import DistillConfig
 
 STAGE = "distill"
 _EVIDENCE = 500  # characters of a refusal
@@ -28,7 +28,7 @@ class Judge:
     """Of all answers for one module. It remembers them, so that none is verified twice."""
 
     seed: Candidate  # the module's kernel, of no source if it has none
-    teaching: Teaching
+    teaching: DistillConfig
     sandbox: Sandbox
     _form: Form | None = field(init=False)
     _seen: set[str] = field(init=False)

@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.files import replace_file
 from .cache import Cache, Reply
 from .client import Ask
 from .endpoint import Malformed, body_of, read_reply, refusal, request_of
-from .teachers import Teacher, Teaching
+from .teachers import DistillConfig, Teacher
 
 _ENDPOINT = "/v1/chat/completions"
 
@@ -72,7 +72,7 @@ class Imported:
     failed: int  # errors of the batch, to be asked again by the next
 
 
-def import_batch(file: Path, teaching: Teaching, cache: Path) -> Imported:
+def import_batch(file: Path, teaching: DistillConfig, cache: Path) -> Imported:
     """Put the answers of a finished batch into the cache, at the batch's price. Doing so twice changes nothing.
 
     Raises: UserError: the file is no such file, or of a teacher who is not in the table.

@@ -31,7 +31,7 @@ from kernelquarry.pipeline.schema.errors import NotYet, UserError
 from .budget import Budget
 from .cache import Cache, Reply
 from .endpoint import Malformed, body_of, read_part, read_reply, refusal, request_of, told_wait, used_up
-from .teachers import Teacher, Teaching
+from .teachers import DistillConfig, Teacher
 
 _LONGEST_WAIT = 60.0  # seconds between two tries that nobody told to wait
 _STOPS = {
@@ -89,7 +89,7 @@ class _Lane:
 class Client:
     """A context manager. Thread-safe."""
 
-    def __init__(self, teaching: Teaching, cache: Path | None) -> None:
+    def __init__(self, teaching: DistillConfig, cache: Path | None) -> None:
         """`cache` is the file of replies; None keeps them no longer than the client lives."""
         self._teaching, self._cache = teaching, Cache(cache)
         self._keys = {teacher.name: teacher.key for teacher in teaching.teachers}  # all before anything is paid for

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.records import Candidate, CounterExample
 
 from .cache import Reply
 from .client import Ask
-from .teachers import Route, Teacher, Teaching
+from .teachers import DistillConfig, Route, Teacher
 
 _REPEATED = 20_000  # characters of an answer without code that a teacher is shown again
 _SYSTEMS: dict[Route, str] = {"write": "teacher", "refine": "teacher", "explain": "system"}
@@ -71,7 +71,7 @@ class Conversation:
         turns = (*self.turns[:-1], replace(self.turns[-1], reason=loss.reason))
         return replace(self, messages=(*self.messages, message), asking=(prompt_id("repair"),), turns=turns)
 
-    def distillation(self, teaching: Teaching, served: str, similarity: float) -> Distillation:
+    def distillation(self, teaching: DistillConfig, served: str, similarity: float) -> Distillation:
         teacher, terms = self.teacher, teaching.terms[self.teacher.terms]
         return Distillation(
             teacher=teacher.name,

@@ -16,18 +16,18 @@ from .cache import Reply
 from .client import Asks
 from .conversation import Conversation
 from .explanation import read_explanation
-from .teachers import Teaching
+from .teachers import DistillConfig
 
 
 @dataclass(frozen=True, slots=True)
-class School:
+class TeacherSession:
     """Whom to ask, and what asks them."""
 
-    teaching: Teaching
+    teaching: DistillConfig
     asks: Asks
 
 
-def distill(module: Verified | Probed, sandbox: Sandbox, school: School) -> Outcome[DistillResult]:
+def distill(module: Verified | Probed, sandbox: Sandbox, school: TeacherSession) -> Outcome[DistillResult]:
     """All answers for one module. Its verified kernel is what is refined and explained; one that has none is written.
 
     Raises: Unanswered, BudgetSpent, Postponed: a question has no answer yet. What others were answered is in the cache.
@@ -62,7 +62,7 @@ def _bare(probed: Probed) -> Candidate:
     return Candidate(probed, "", (), Purity.PURE, (), True, generator, "")
 
 
-def _ask(conversations: list[Conversation], school: School) -> list[tuple[Conversation, Reply]]:
+def _ask(conversations: list[Conversation], school: TeacherSession) -> list[tuple[Conversation, Reply]]:
     replies = school.asks.ask_all([conversation.ask() for conversation in conversations])
     for reply in replies:
         if isinstance(reply, Exception):

@@ -114,7 +114,7 @@ class Retries(_Model):
     most_bytes: Annotated[int, Field(ge=1000)] = 4_000_000  # of a reply
 
 
-class Teaching(_Model):
+class DistillConfig(_Model):
     """The whole file."""
 
     teachers: tuple[Teacher, ...] = Field(min_length=1)
@@ -126,7 +126,7 @@ class Teaching(_Model):
     accept_terms: tuple[str, ...] = ()  # teachers that are asked although their terms forbid training, or are not known
 
     @model_validator(mode="after")
-    def _check(self) -> Teaching:
+    def _check(self) -> DistillConfig:
         names = [teacher.name for teacher in self.teachers]
         if len(set(names)) < len(names):
             raise ValueError("two teachers have one name")
@@ -164,10 +164,10 @@ _SAID = {  # of kinds of errors, where pydantic speaks of Python
 }
 
 
-def load_teaching(path: Path) -> Teaching:
+def load_distill_config(path: Path) -> DistillConfig:
     """Raises: UserError: there is no such file, or what is wrong with it."""
     try:
-        return Teaching.model_validate(tomllib.loads(path.read_text()))
+        return DistillConfig.model_validate(tomllib.loads(path.read_text()))
     except (FileNotFoundError, IsADirectoryError):
         raise UserError(f"{path}: no such file: docs/distillation.md shows what is in one") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

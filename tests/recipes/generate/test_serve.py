@@ -27,9 +27,9 @@ from kernelquarry.pipeline.schema.records import Verified
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.generate.samplers import EndpointModel
 from kernelquarry.recipes.generate.serve import Server, SlotWriter, serve
-from kernelquarry.transforms.distill import Client, School, distill
+from kernelquarry.transforms.distill import Client, TeacherSession, distill
 from kernelquarry.transforms.distill.client import Ask
-from kernelquarry.transforms.distill.teachers import Teacher, Teaching, Terms
+from kernelquarry.transforms.distill.teachers import DistillConfig, Teacher, Terms
 
 OWN = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-22")
 CHATS = [[Message(role="user", content=text)] for text in ("one", "a longer one", "two", "three and more")]
@@ -114,7 +114,7 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
         )
         for limit in (20, 6)
     ]
-    table = Teaching(teachers=tuple(teachers), terms={"own": OWN})
+    table = DistillConfig(teachers=tuple(teachers), terms={"own": OWN})
     asks = [Ask(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
     with Client(table, None) as client:
         replies = client.ask_all(asks)
@@ -133,9 +133,9 @@ def test_what_it_writes_is_judged_and_says_who_wrote_it(tiny_model: Path) -> Non
         teacher = Teacher(
             name="round-0", model="ours", url=served.url, kind="own", terms="own", samples=2, max_tokens=30
         )
-        table = Teaching(teachers=(teacher,), terms={"own": OWN}, repairs=1)
+        table = DistillConfig(teachers=(teacher,), terms={"own": OWN}, repairs=1)
         with Client(table, None) as client:
-            outcome = distill(seed, sandbox, School(table, client))
+            outcome = distill(seed, sandbox, TeacherSession(table, client))
     assert isinstance(outcome, Kept)
     attempts = outcome.record.attempts
     assert {attempt.lost[0].reason for attempt in attempts} <= {"no_answer", "no_code"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelquarry.pipeline.schema.provenance import TermsClass
-from kernelquarry.transforms.distill.teachers import Limits, Retries, Teacher, Teaching, Terms
+from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Retries, Teacher, Terms
 
 OPEN = Terms(training=TermsClass.PERMITS, source="Apache-2.0", read_on="2026-11-01")
 
@@ -26,7 +26,7 @@ def make_teacher(url: str = "http://127.0.0.1:9/v1", **overrides: Any) -> Teache
     return Teacher(**{**fields, **overrides})
 
 
-def make_teaching(*teachers: Teacher, **overrides: Any) -> Teaching:
+def make_teaching(*teachers: Teacher, **overrides: Any) -> DistillConfig:
     fields: dict[str, Any] = dict(
         teachers=teachers or (make_teacher(),),
         terms={"open": OPEN},
@@ -35,4 +35,4 @@ def make_teaching(*teachers: Teacher, **overrides: Any) -> Teaching:
         repairs=1,
         modules=2,
     )
-    return Teaching(**{**fields, **overrides})
+    return DistillConfig(**{**fields, **overrides})

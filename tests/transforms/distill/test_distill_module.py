@@ -19,9 +19,9 @@ from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.pipeline.schema.records import Purity, Verified
-from kernelquarry.transforms.distill import Client, School, distill
+from kernelquarry.transforms.distill import Client, TeacherSession, distill
 from kernelquarry.transforms.distill.budget import BudgetSpent
-from kernelquarry.transforms.distill.teachers import Limits, Teaching
+from kernelquarry.transforms.distill.teachers import DistillConfig, Limits
 from kernelquarry.transforms.verify.answer import judge_code
 
 SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
@@ -58,9 +58,9 @@ def learn(sandbox: Sandbox, tmp_path: Path) -> Learn:
     def learn(answers: Sequence[str], routes=("refine",), samples=1, **teaching) -> DistillResult:
         with ScriptedEndpoint(lambda request, number: Said(answers[number])) as endpoint:
             teacher = make_teacher(endpoint.url, routes=routes, samples=samples, in_flight=1)
-            settings: Teaching = make_teaching(teacher, **teaching)
+            settings: DistillConfig = make_teaching(teacher, **teaching)
             with Client(settings, tmp_path / "answers.sqlite") as client:
-                outcome = distill(SEED, sandbox, School(settings, client))
+                outcome = distill(SEED, sandbox, TeacherSession(settings, client))
         assert isinstance(outcome, Kept)
         assert len(endpoint.requests) == len(answers)
         learn.requests = endpoint.requests
@@ -158,7 +158,7 @@ def test_a_model_of_ours_is_asked_as_it_was_trained(sandbox: Sandbox, tmp_path: 
     with ScriptedEndpoint(lambda request, number: Said("no")) as endpoint:
         settings = make_teaching(make_teacher(endpoint.url, routes=("write",), kind="own"), repairs=0)
         with Client(settings, tmp_path / "answers.sqlite") as client:
-            distill(SEED, sandbox, School(settings, client))
+            distill(SEED, sandbox, TeacherSession(settings, client))
     assert endpoint.requests[0]["messages"] == ask(SEED.candidate.probed.python_code)
 
 
@@ -173,7 +173,7 @@ def test_a_module_without_a_kernel_is_asked_for_one(sandbox: Sandbox, tmp_path: 
     with ScriptedEndpoint(lambda request, number: Said(fenced(ONLINE if number else FALLBACK))) as endpoint:
         settings = make_teaching(make_teacher(endpoint.url, routes=("write", "refine", "explain")))
         with Client(settings, tmp_path / "answers.sqlite") as client:
-            outcome = distill(SEED.candidate.probed, sandbox, School(settings, client))
+            outcome = distill(SEED.candidate.probed, sandbox, TeacherSession(settings, client))
     assert isinstance(outcome, Kept) and outcome.record.id == SEED.id
     assert reasons(outcome.record) == ["kernel_unused", ""] and outcome.record.explanations == ()
     (verified,) = outcome.record.attempts[1].verified

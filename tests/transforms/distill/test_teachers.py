@@ -9,14 +9,14 @@ import pytest
 from teaching_table import TABLE
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.transforms.distill import Teaching, load_teaching
+from kernelquarry.transforms.distill import DistillConfig, load_distill_config
 
 TEXT = TABLE.format(url="http://127.0.0.1:9/v1")
 
 
-def load(folder: Path, text: str) -> Teaching:
+def load(folder: Path, text: str) -> DistillConfig:
     (folder / "teachers.toml").write_text(text)
-    return load_teaching(folder / "teachers.toml")
+    return load_distill_config(folder / "teachers.toml")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_table_that_is_wrong_is_refused_in_a_line(tmp_path: Path, change: tupl
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", tmp_path):
         with pytest.raises(UserError, match="no such file"):
-            load_teaching(path)
+            load_distill_config(path)
 
 
 def test_a_hosted_model_without_prices_is_refused_since_no_limit_could_stop_it(tmp_path: Path) -> None:
