@@ -31,8 +31,8 @@ from .decontaminate.benchmark_index import read_all
 from .decontaminate.controls import BENCHMARK, PREFIX, check
 from .decontaminate.module_fingerprint import fingerprint_all
 from .decontaminate.plant import Controls, plant
-from .deduplicate.cluster import compare, component_of, connect, same_key
-from .deduplicate.compare_sources import Fate, Member, form_all, name_cluster, one_of, outcome_of, settle
+from .deduplicate.cluster import component_of, connect, link_key_holders, link_similar
+from .deduplicate.compare_sources import ClusterOrDrop, Member, form_all, name_cluster, outcome_of, pick_form, settle
 from .mine import mine_tree
 from .read import Corpus, compositions, read_once
 from .similarity.form import COPIES, KIN, Form, Relation
@@ -163,13 +163,13 @@ class DeduplicateModules(beam.PTransform):
         told = (
             {"module": modules | "By id" >> beam.Map(lambda module: (module.id, pack(module))), "fate": fates}
             | "With fate" >> beam.CoGroupByKey()
-            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(_fated, found["module"], found["fate"]))
+            | "Outcome" >> beam.FlatMapTuple(lambda _, found: map(_apply_decision, found["module"], found["fate"]))
         )
         outcomes = (errors, told) | beam.Flatten()
         return outcomes | "Report" >> beam.Map(lambda outcome: _report("deduplicate", outcome))
 
 
-def _fated(module: bytes, fate: Fate) -> Outcome[Probed]:
+def _apply_decision(module: bytes, fate: ClusterOrDrop) -> Outcome[Probed]:
     return outcome_of(unpack(module, Probed), fate)
 
 
@@ -185,7 +185,7 @@ class _Connect(beam.PTransform):
             members
             | "By source" >> beam.Map(lambda member: (member.form.exact, member.form))
             | "Sources" >> beam.GroupByKey()
-            | "One each" >> beam.MapTuple(lambda exact, forms: (exact, one_of(forms)))
+            | "One each" >> beam.MapTuple(lambda exact, forms: (exact, pick_form(forms)))
         )
         components = (
             (self._equal(sources), self._similar(sources))
@@ -211,7 +211,7 @@ class _Connect(beam.PTransform):
             sources
             | "By key" >> beam.FlatMapTuple(lambda exact, form: [(key, exact) for key in keys(form)])
             | "Equal" >> beam.GroupByKey()
-            | "Link" >> beam.FlatMapTuple(lambda _, exacts: same_key(list(exacts)))
+            | "Link" >> beam.FlatMapTuple(lambda _, exacts: link_key_holders(list(exacts)))
         )
 
     def _similar(self, sources: beam.PCollection) -> beam.PCollection:
@@ -231,7 +231,7 @@ class _Connect(beam.PTransform):
             | "Spread"
             >> beam.FlatMapTuple(lambda _, found: [(band, form) for form in found["forms"] for band in found["bands"]])
             | "Neighbours" >> beam.GroupByKey()
-            | "Compare" >> beam.FlatMapTuple(lambda _, forms: compare(forms, relation))
+            | "Compare" >> beam.FlatMapTuple(lambda _, forms: link_similar(forms, relation))
         )
 
 

@@ -1,5 +1,4 @@
-"""Deduplicate: of modules that copy each other the best stays, the others are dropped with what they copy."""
+"""Deduplicate: keep the best of the modules that copy each other, and put similar modules into one cluster.
 
-from .compare_sources import deduplicate
-
-__all__ = ["deduplicate"]
+`transforms.wiring` imports its steps; nothing here needs Beam or a sandbox.
+"""

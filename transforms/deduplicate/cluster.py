@@ -1,4 +1,4 @@
-"""From alike to clusters of alike."""
+"""Group forms into connected components of a relation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kernelquarry.transforms.similarity.form import Form, Relation
 
 @dataclass(frozen=True, slots=True, order=True)
 class Link:
-    """Two sources, by their `exact` digests, between which a relation holds."""
+    """Two related sources, named by their `exact` digests."""
 
     a: str
     b: str
 
 
 class Components:
-    """Nodes, and which of them joins have connected. A component is named after its smallest node."""
+    """Union-find over nodes. The name of a component is its smallest node."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self._parent = {node: node for node in nodes}
@@ -28,40 +28,40 @@ class Components:
 
     def of(self, node: str) -> str:
         while (parent := self._parent[node]) != node:
-            self._parent[node] = self._parent[parent]  # halves the path for the next one
+            self._parent[node] = self._parent[parent]  # path halving
             node = parent
         return node
 
     def all(self) -> dict[str, str]:
-        """Each node -> its component. The order of nodes and joins does not matter."""
+        """Map each node to its component. The order of nodes and joins does not matter."""
         return {node: self.of(node) for node in self._parent}
 
 
-def same_key(exacts: Sequence[str]) -> list[Link]:
-    """Links that connect all sources that hold a key of the relation."""
+def link_key_holders(exacts: Sequence[str]) -> list[Link]:
+    """Links that connect all sources that share one key of the relation."""
     first, *others = sorted(exacts)
     return [Link(first, other) for other in others]
 
 
-def compare(group: Iterable[Form], relation: Relation) -> list[Link]:
-    """Of forms that share a band, enough links to connect all that the relation connects.
+def link_similar(group: Iterable[Form], relation: Relation) -> list[Link]:
+    """Links that connect every related pair among forms that share a band.
 
-    What is connected already is not compared again: a thousand copies cost a thousand comparisons.
+    Forms that are already connected are not compared again, so a thousand copies cost a thousand comparisons.
     """
     remaining = sorted(group, key=lambda form: form.exact)
     components = Components(form.exact for form in remaining)
-    found = []
+    links = []
     while len({components.of(form.exact) for form in remaining}) > 1:
         first, *remaining = remaining
         for other in remaining:
             if components.of(first.exact) != components.of(other.exact) and relation.holds(first, other):
                 components.join(first.exact, other.exact)
-                found.append(Link(first.exact, other.exact))
-    return found
+                links.append(Link(first.exact, other.exact))
+    return links
 
 
 def connect(links: Iterable[Link]) -> dict[str, str]:
-    """The component of each source that a link names; any other is alone."""
+    """Map each source that a link names to its component. Sources without a link are components of their own."""
     links = list(links)
     components = Components(exact for link in links for exact in (link.a, link.b))
     for link in links:

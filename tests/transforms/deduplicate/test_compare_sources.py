@@ -1,4 +1,4 @@
-"""Copies are found whatever the order, and the right one stays."""
+"""Deduplication finds copies in any order of the modules, and keeps the best one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from deduplicate_oracle import deduplicate
 from factories import GET_INPUTS, LICENCE, MODULE_CODE, make_module, make_probed, make_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,7 @@ from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed
-from kernelquarry.transforms.deduplicate import deduplicate
-from kernelquarry.transforms.deduplicate.cluster import Components, compare
+from kernelquarry.transforms.deduplicate.cluster import Components, link_similar
 from kernelquarry.transforms.deduplicate.compare_sources import rank
 from kernelquarry.transforms.similarity.form import COPIES, KIN, THRESHOLD, Form, Relation, form_of, similarity
 
@@ -60,7 +60,7 @@ def dropped(outcomes: list[Outcome[Probed]]) -> list[Dropped]:
         (NEAR, Reason.DUPLICATE_NEAR),
     ],
 )
-def test_a_copy_is_dropped_with_what_it_copies(copy: str, reason: Reason) -> None:
+def test_a_dropped_copy_names_its_original_and_similarity(copy: str, reason: Reason) -> None:
     original, other, again = make(LONG), make(OTHER), make(copy)
     first, second = sorted((original, again), key=rank)
     outcomes = deduplicate([original, other, again])
@@ -69,27 +69,27 @@ def test_a_copy_is_dropped_with_what_it_copies(copy: str, reason: Reason) -> Non
     assert dropped(outcomes) == [Dropped(second.id, reason, f"{first.id}, similarity {likeness:.3f}")]
 
 
-def test_the_examples_are_what_they_claim() -> None:
+def test_the_example_modules_have_the_intended_similarity() -> None:
     forms = {name: form_of(code) for name, code in dict(long=LONG, near=NEAR, renamed=RENAMED, other=OTHER).items()}
     assert THRESHOLD <= similarity(forms["long"], forms["near"]) < 1
     assert similarity(forms["long"], forms["renamed"]) < THRESHOLD
     assert similarity(forms["long"], forms["other"]) < THRESHOLD
 
 
-def test_a_module_alone_is_its_own_cluster() -> None:
+def test_a_single_module_is_its_own_cluster() -> None:
     module = make()
     assert deduplicate([module]) == [Kept(replace(module, cluster=cluster_id([module.id])))]
     assert deduplicate([]) == []
 
 
-def test_the_cluster_is_named_after_all_members() -> None:
+def test_the_cluster_id_depends_on_dropped_copies_too() -> None:
     modules = [make(code) for code in (LONG, EXACT, NEAR)]
     (survivor,) = kept(deduplicate(modules))
     assert survivor.cluster == cluster_id([module.id for module in modules])
 
 
-def test_a_chain_connects_nothing_by_what_it_drops() -> None:
-    """Its ends are strangers to each other, and what stood between them is gone."""
+def test_a_dropped_copy_does_not_connect_the_ends_of_a_chain() -> None:
+    """Both ends of the chain copy the middle module, but not each other."""
     first = make(re.sub(r"torch\.\w+\((x[0-7])\)", r"torch.tan(\1)", LONG))
     last = make(re.sub(r"torch\.\w+\((x1[0-7])\)", r"torch.tan(\1)", LONG))
     between = make(LONG, workloads=1)
@@ -101,8 +101,8 @@ def test_a_chain_connects_nothing_by_what_it_drops() -> None:
     assert len({module.cluster for module in kept(outcomes)}) == 2
 
 
-def test_as_many_stay_as_copy_no_other() -> None:
-    """The short one that all resemble goes, and those that only resemble it stay."""
+def test_most_modules_stay_when_one_module_copies_all() -> None:
+    """The short module that copies all others is dropped, although it has the best rank."""
     thirds = "x[0-7]", "x(?:8|9|1[0-5])", "x(?:1[6-9]|2[0-3])"
     middle, *others = make(LONG), *(make(re.sub(rf"torch\.\w+\(({x})\)", r"torch.tan(\1)", LONG)) for x in thirds)
     others = [make(other.python_code + "# longer\n") for other in others]
@@ -114,14 +114,14 @@ def test_as_many_stay_as_copy_no_other() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.sampled_from(OPERATORS[:3]), min_size=12, max_size=14), max_size=8))
-def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[str]]) -> None:
+def test_kept_modules_are_no_copies_and_dropped_modules_copy_a_kept_one(modules: list[list[str]]) -> None:
     modules = {module.id: module for module in (make(chain(*operators)) for operators in modules)}
     outcomes = deduplicate(modules.values())
-    stay = {module.id: form_of(module.python_code) for module in kept(outcomes)}
-    assert not any(COPIES.holds(a, b) for a, b in combinations(stay.values(), 2))
+    kept_forms = {module.id: form_of(module.python_code) for module in kept(outcomes)}
+    assert not any(COPIES.holds(a, b) for a, b in combinations(kept_forms.values(), 2))
     for loss in dropped(outcomes):
         original = loss.evidence.partition(",")[0]
-        assert COPIES.holds(form_of(modules[loss.id].python_code), stay[original])
+        assert COPIES.holds(form_of(modules[loss.id].python_code), kept_forms[original])
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_no_two_that_stay_are_copies_and_all_others_copy_one(modules: list[list[
     ],
     ids=["licence", "workloads", "length"],
 )
-def test_the_better_one_stays(better: Probed, worse: Probed) -> None:
+def test_the_module_with_the_better_rank_stays(better: Probed, worse: Probed) -> None:
     assert [module.id for module in kept(deduplicate([worse, better]))] == [better.id]
 
 
-def test_what_does_not_parse_is_errored_and_stops_nothing() -> None:
+def test_a_module_that_does_not_parse_is_errored_and_the_others_are_kept() -> None:
     broken, fine = make("def ("), make()
     outcomes = deduplicate([broken, fine])
     (errored,) = [outcome for outcome in outcomes if isinstance(outcome, Errored)]
@@ -169,7 +169,7 @@ def reachable(node: str, edges: list[tuple[str, str]]) -> set[str]:
 
 
 @given(NODES, st.data())
-def test_components_are_what_joins_connect(nodes: list[str], data: st.DataObject) -> None:
+def test_components_equal_reachability(nodes: list[str], data: st.DataObject) -> None:
     edges = data.draw(st.lists(st.tuples(st.sampled_from(nodes), st.sampled_from(nodes))))
     components = Components(nodes)
     for a, b in edges:
@@ -184,15 +184,15 @@ def form(name: str, shingles: frozenset[int] = frozenset({1}), **digests: str) -
 
 @pytest.mark.parametrize("relation", [COPIES, KIN], ids=["copies", "kin"])
 @given(st.lists(st.frozensets(st.integers(0, 9), min_size=1), max_size=8, unique=True))
-def test_links_connect_what_the_relation_connects(relation: Relation, sets: list[frozenset[int]]) -> None:
+def test_links_connect_exactly_the_related_forms(relation: Relation, sets: list[frozenset[int]]) -> None:
     forms = {str(i): form(str(i), shingles) for i, shingles in enumerate(sets)}
     pairs = [(a, b) for a in forms for b in forms if a < b and relation.holds(forms[a], forms[b])]
-    found = [(link.a, link.b) for link in compare(forms.values(), relation)]
+    found = [(link.a, link.b) for link in link_similar(forms.values(), relation)]
     assert set(found) <= set(pairs)
     assert all(reachable(name, found) == reachable(name, pairs) for name in forms)
 
 
-def test_the_same_behaviour_is_a_copy() -> None:
+def test_modules_with_the_same_behaviour_are_copies() -> None:
     one, same, other = (
         replace(make(code), behaviour=b) for code, b in ((LONG, "aa"), (OTHER, "aa"), (MODULE_CODE, "bb"))
     )
@@ -212,21 +212,20 @@ GRAPHS = ('[["input"],["aten.relu",[0]]]', '[["input"],["input"],["aten.view",[1
     ],
     ids=["other numbers", "the same operators"],
 )
-def test_kin_stay_together_in_one_cluster(one: Probed, other: Probed) -> None:
-    if similarity(form_of(one.python_code), form_of(other.python_code)) >= THRESHOLD:  # shorter, so that it is not
+def test_kin_share_a_cluster(one: Probed, other: Probed) -> None:
+    if similarity(form_of(one.python_code), form_of(other.python_code)) >= THRESHOLD:  # shorten both
         one, other = (
             make(re.sub(r"        x(?!1 |2 )\d+ = .*\n", "", m.python_code).replace("return x24", "return x2"))
             for m in (one, other)
         )
     outcomes = deduplicate([one, other, make(MODULE_CODE)])
-    stay = kept(outcomes)
-    assert len(stay) == 3
-    clusters = {module.id: module.cluster for module in stay}
+    assert len(kept(outcomes)) == 3
+    clusters = {module.id: module.cluster for module in kept(outcomes)}
     assert clusters[one.id] == clusters[other.id] and len(set(clusters.values())) == 2
 
 
-def test_long_strings_are_not_one_word() -> None:
-    """Messages that differ in a word are much alike for whoever cuts them into words."""
+def test_similarity_also_splits_strings_into_words() -> None:
+    """Long messages that differ in one word make copies, although they differ as whole tokens."""
     words = [" ".join(f"word{i}{k}" for k in range(40)) for i in range(9)]
     checks = [f'        assert x0.dim() > {i}, "{{}} {words[i]}"' for i in range(9)]
     head, _, tail = chain("relu", "tanh").partition("        x1 =")

@@ -1,4 +1,4 @@
-"""The distributed form of deduplication decides as the plain one."""
+"""The distributed transform gives the same outcomes as deduplication in one process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
+from deduplicate_oracle import deduplicate
 from factories import MODULE_CODE, make_module, make_probed
 from test_compare_sources import LONG, NEAR, OTHER, POOL, make
 
 from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
-from kernelquarry.transforms.deduplicate import deduplicate
 from kernelquarry.transforms.deduplicate.compare_sources import form_all
 from kernelquarry.transforms.wiring import DeduplicateModules
 
@@ -21,7 +21,7 @@ BROKEN = make_probed(make_module("def ("), python_code="def (")
 GRAPH = '[["input"],["aten.relu",[0]]]'
 
 
-def test_the_same_outcomes() -> None:
+def test_outcomes_equal_the_oracle() -> None:
     alike = [replace(make(code + "# alike\n"), behaviour="ab" * 8) for code in (OTHER, MODULE_CODE)]
     kin = [replace(make(code + "# kin\n"), graph=GRAPH) for code in (LONG.replace("scale", "x"), NEAR)]
     modules = [*POOL, *alike, *kin, BROKEN]
@@ -35,7 +35,7 @@ def test_the_same_outcomes() -> None:
         assert_that(pipeline | beam.Create(modules) | DeduplicateModules(), check)
 
 
-def test_many_batches_are_done_by_processes() -> None:
+def test_several_batches_in_worker_processes_give_each_module_once() -> None:
     modules = [make(f"{MODULE_CODE}\n\ndef other_{i}(x):\n    return x + {i}\n") for i in range(1200)]
 
     def check(found: Iterable[Any]) -> None:
