@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelquarry.filters.balance import CAPS, Caps
+from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
 from kernelquarry.pipeline.schema.files import place
-from kernelquarry.pipeline.schema.stages import DOES, OPTIONAL
 
 from .console import err, out, set_up_logging
 from .failures import Commands
 from .fleet import CACHE, GPUS, CacheOption, GpusOption, PartOption, RunArgument, RunnerOption, StoreOption
 from .fleet import add_commands as add_fleet_commands
-from .open_run import ANSWERS, WORKERS, on_runner, open_run, sandbox_settings, with_teachers
+from .open_run import WORKERS, on_runner, open_run, sandbox_settings, with_teachers
 from .releasing import DATASET, OptOutOption, add_release_commands
 from .training import add_commands
 
 if TYPE_CHECKING:
-    from kernelquarry.pipeline.run.build import Run
+    from kernelquarry.pipeline.run.run import Run
 
 app = typer.Typer(
     cls=Commands,
@@ -109,16 +109,20 @@ def add_stage_command(name: str) -> None:
         run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
         bring_up_to_date(name, on_runner(run, runner, store, gpus), part)
 
-    does = {**DOES, **OPTIONAL}[name]
-    app.command(name, help=f"{does[0].upper()}{does[1:]}.")(command)
+    app.command(name, help=_stage_help(name))(command)
 
 
-for _name in (*DOES, *OPTIONAL):
-    if _name != "distill":
-        add_stage_command(_name)
+def _stage_help(name: str) -> str:
+    does = named(name).does
+    return f"{does[0].upper()}{does[1:]}."
 
 
-@app.command(help=f"{DOES['distill'][0].upper()}{DOES['distill'][1:]}.")
+for _stage in ALL:
+    if _stage.name != "distill":
+        add_stage_command(_stage.name)
+
+
+@app.command(help=_stage_help("distill"))
 def distill(
     run_directory: RunArgument,
     teachers: DistillOption = None,
@@ -144,6 +148,7 @@ def import_batch(
     cache: CacheOption = CACHE,
 ) -> None:
     """Put the answers of a finished batch where the next run finds them."""
+    from kernelquarry.pipeline.run.run import ANSWERS
     from kernelquarry.transforms.distill import import_batch as take
     from kernelquarry.transforms.distill import load_distill_config
 
@@ -155,10 +160,9 @@ def import_batch(
 def funnel(run_directory: RunArgument) -> None:
     """What came in, what was dropped where, and why."""
     run = open_run(run_directory, None, CACHE, sandbox_settings())
-    from kernelquarry.pipeline.run.build import counts
     from kernelquarry.pipeline.runtime.funnel import render_text
 
-    out.print(render_text(counts(run)))
+    out.print(render_text(run.counts()))
 
 
 @app.command()
@@ -234,7 +238,7 @@ def ablate(
     from kernelquarry.pipeline.report.ablate import render_ablation
 
     if (place / "stages").is_dir():
-        from kernelquarry.pipeline.run.build import unscreened
+        from kernelquarry.pipeline.run.products import unscreened
 
         rows = list(unscreened(open_run(place, None, CACHE, sandbox_settings())))
     else:
@@ -258,7 +262,7 @@ def index_benchmarks(
     set_up_logging(verbose)
     from rich.progress import track
 
-    from kernelquarry.pipeline.run.build import BENCHMARKS
+    from kernelquarry.pipeline.run.run import BENCHMARKS
     from kernelquarry.transforms.decontaminate.build_index import index_benchmark
 
     path = to or cache / BENCHMARKS / f"{name}.index.jsonl"
@@ -287,13 +291,12 @@ add_fleet_commands(app)
 
 def bring_up_to_date(name: str, run: Run, part: str = "") -> None:
     """Run one stage, or a part of it, and say what became of what entered it."""
-    from kernelquarry.pipeline.graph import ALL
     from kernelquarry.pipeline.run.build import run_stage
     from kernelquarry.pipeline.schema.parts import Part
 
     from .progress_bar import Progress
 
-    (stage,) = (stage for stage in ALL if stage.name == name)
+    stage = named(name)
     with Progress(err) as progress:
         manifest, ran = run_stage(run, stage, progress.watch, Part.parse(part) if part else None)
     for count in manifest.counts:

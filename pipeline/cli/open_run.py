@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from kernelquarry.pipeline.schema.files import place
 
 if TYPE_CHECKING:
-    from kernelquarry.pipeline.run.build import Run
+    from kernelquarry.pipeline.run.run import Run
     from kernelquarry.pipeline.sandbox import SandboxSettings
 
-ANSWERS = "answers.sqlite"  # in the cache: what models answered
 WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
 
 
@@ -34,12 +33,12 @@ def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
     from kernelquarry.pipeline.run.beam_runner import accelerator, read_options
     from kernelquarry.pipeline.sandbox.settings import name_gpus
 
-    options, workplace = read_options(runner), run.workplace
-    if accelerator(options):  # the GPUs are elsewhere
-        workplace = replace(workplace, sandbox=replace(workplace.sandbox, gpus=name_gpus(gpus)))
+    options = read_options(runner)
+    if accelerator(options):  # the GPUs are in other machines
+        run = replace(run, sandbox=replace(run.sandbox, gpus=name_gpus(gpus)))
     if store:
-        workplace = replace(workplace, store=place(store))
-    return replace(run, options=options, workplace=workplace)
+        run = replace(run, store=place(store))
+    return replace(run, options=options)
 
 
 def open_run(
@@ -52,9 +51,8 @@ def open_run(
 ) -> Run:
     """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as are
     the list of those who are left out and the settings."""
-    from kernelquarry.pipeline.run.build import Run, claim, leave_out
+    from kernelquarry.pipeline.run.run import Run, claim, save_opt_out
     from kernelquarry.pipeline.run.run_settings import read_settings, remember
-    from kernelquarry.pipeline.runtime.apply import Workplace
     from kernelquarry.transforms.read import full_name, open_corpus
 
     if corpus is not None:  # before a directory is made for it
@@ -64,10 +62,10 @@ def open_run(
     assert root is not None
     source = claim(root, corpus)
     if opt_out is not None:
-        leave_out(root, opt_out)
+        save_opt_out(root, opt_out)
     if settings is not None:
         remember(root, read_settings(settings))
-    return Run(root, source, cache, Workplace(root / "store", sandbox))
+    return Run(root, source, cache, root / "store", sandbox)
 
 
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
@@ -79,5 +77,4 @@ def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
         if batch is not None:
             raise UserError("--batch needs --distill, which names whom the questions are for")
         return run
-    place = replace(run.workplace, teaching=load_distill_config(teachers), answers=run.cache / ANSWERS, batch=batch)
-    return replace(run, workplace=place)
+    return replace(run, distill=load_distill_config(teachers), batch=batch)

@@ -13,7 +13,8 @@ from kernelquarry.pipeline.runtime.store import Store, result_key
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .build import Asked, Run, ask, fingerprint
+from .build import StagePlan, plan_stage
+from .run import Run
 
 
 def explain_cache(run: Run) -> Iterator[str]:
@@ -22,34 +23,34 @@ def explain_cache(run: Run) -> Iterator[str]:
         manifest = run.manifest(stage)
         if manifest is None:
             continue
-        asked = _asked(run, stage)
-        changes = list(_changes(run, stage, manifest, asked))
-        stored = _stored(run, stage, asked) if changes and isinstance(asked, Asked) else ""
+        plan = _plan(run, stage)
+        changes = list(_changes(run, stage, manifest, plan))
+        stored = _stored(run, stage, plan) if changes and isinstance(plan, StagePlan) else ""
         yield f"{stage.name}: {'would run again' if changes else 'up to date'}{stored}"
         yield from (f"  {change}" for change in changes)
 
 
-def _asked(run: Run, stage: Stage) -> Asked | UserError:
-    """What the stage would be asked now, or why it cannot be."""
+def _plan(run: Run, stage: Stage) -> StagePlan | UserError:
+    """The plan of the stage as things are now, or why there is none."""
     try:
-        return ask(run, stage)
+        return plan_stage(run, stage)
     except UserError as error:
         return error
 
 
-def _changes(run: Run, stage: Stage, manifest: StageManifest, asked: Asked | UserError) -> Iterator[str]:
-    now = fingerprint(run, stage)
-    if stage.asks and run.workplace.teaching is None and manifest.made_by is not None:
-        now = replace(now, asks=manifest.made_by.asks)  # nobody said which teachers would be asked
+def _changes(run: Run, stage: Stage, manifest: StageManifest, plan: StagePlan | UserError) -> Iterator[str]:
+    now = run.fingerprint(stage)
+    if stage.load().calls_models and run.distill is None and manifest.made_by is not None:
+        now = replace(now, teachers=manifest.made_by.teachers)  # the command did not name the teachers
     if manifest.key != now.key:
         if manifest.made_by is None:
             yield "code, a version or a setting changed; it was made before their digests were written down"
         else:
             yield from manifest.made_by.differences(now)
-    if isinstance(asked, UserError):
-        yield f"input: {asked}"
+    if isinstance(plan, UserError):
+        yield f"input: {plan}"
         return
-    inputs = asked.inputs
+    inputs = plan.inputs
     for name in sorted({*inputs, *manifest.inputs}):
         if name not in inputs:
             yield f"input {name} is gone"
@@ -63,11 +64,12 @@ def _changes(run: Run, stage: Stage, manifest: StageManifest, asked: Asked | Use
         yield f"{errors} records errored, and are tried again"
 
 
-def _stored(run: Run, stage: Stage, asked: Asked) -> str:
+def _stored(run: Run, stage: Stage, plan: StagePlan) -> str:
     """How many of its inputs have a result under their present key."""
-    if stage.work is None or stage.takes is None:
+    name = stage.load().store_name
+    if not name or stage.input_type is None:
         return ", all of it"
-    store, name = Store(run.workplace.store), stage.work.stage
-    records: Iterator[Any] = chain.from_iterable(read_records(path, stage.takes) for path in asked.shards)
-    keys = [result_key(asked.made_by.key, record) for record in records]
+    store = Store(run.store)
+    records: Iterator[Any] = chain.from_iterable(read_records(path, stage.input_type) for path in plan.shards)
+    keys = [result_key(plan.context.fingerprint.key, record) for record in records]
     return f", {sum(store.holds(name, key) for key in keys):,} of {len(keys):,} results are stored"

@@ -23,10 +23,11 @@ from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept
-from kernelquarry.transforms.wiring import keep_one
+from kernelquarry.transforms.mine.distinct import keep_one
 
-from .build import Asked, Run, ask
+from .build import StagePlan, plan_stage
 from .execute_stage import LOST, MANIFEST, StageDirectory, check, write_sorted
+from .run import Run
 
 _MOST = 10_000  # parts of a stage
 
@@ -48,41 +49,41 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
         UserError: parts of a stage are missing or damaged, or nothing fits.
     """
     merged: list[StageManifest] = []
-    unasked: list[UserError] = []
+    unplanned: list[UserError] = []
     for stage in ALL:
         try:
-            asked = ask(run, stage)
+            plan = plan_stage(run, stage)
         except UserError as why:  # a machine that does one stage may have the input of that one alone
-            unasked.append(why)
+            unplanned.append(why)
             continue
-        if run.directory(stage).finished(asked.made_by.key, asked.inputs) is None:
-            manifest = _bring(run, stage, asked, others)
+        if run.directory(stage).finished(plan.context.fingerprint.key, plan.inputs) is None:
+            manifest = _bring(run, stage, plan, others)
             if manifest is not None:
                 merged.append(manifest)
     if not merged:
         nothing = f"{run.root}: nothing to merge: no part and no other run directory has a stage that is not done"
-        raise unasked[0] if unasked else UserError(nothing)
+        raise unplanned[0] if unplanned else UserError(nothing)
     return tuple(merged)
 
 
-def _bring(run: Run, stage: Stage, asked: Asked, others: Sequence[Run]) -> StageManifest | None:
+def _bring(run: Run, stage: Stage, plan: StagePlan, others: Sequence[Run]) -> StageManifest | None:
     for other in others:
-        made = _made(other.directory(stage), asked)
+        made = _made(other.directory(stage), plan)
         if made is not None:
-            manifest = replace(made.manifest, key=asked.made_by.key)
+            manifest = replace(made.manifest, key=plan.context.fingerprint.key)
             _write(run.directory(stage), manifest, _copied(made))
             return manifest
-    parts = _parts(stage, asked, [run, *others])
-    return _write_merged(run.directory(stage), stage, asked, parts) if parts else None
+    parts = _parts(stage, plan, [run, *others])
+    return _write_merged(run.directory(stage), stage, plan, parts) if parts else None
 
 
-def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
+def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
     """All parts of the stage, in order; none if there is none. Raises: UserError if some are missing."""
     found: dict[tuple[int, str], dict[int, _Made]] = {}  # by their number, and what made them
     for run in runs:
         for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
             number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
-            made = _made(StageDirectory(path), asked)
+            made = _made(StageDirectory(path), plan)
             if made is not None and of <= _MOST:
                 found.setdefault((of, made.manifest.key), {}).setdefault(number, made)
     for (of, _), parts in sorted(found.items()):
@@ -98,12 +99,12 @@ def _parts(stage: Stage, asked: Asked, runs: Sequence[Run]) -> list[_Made]:
     return []
 
 
-def _made(directory: StageDirectory, asked: Asked) -> _Made | None:
+def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
     """What the directory holds, if it is finished and the same code made it of the same input."""
     manifest = StageManifest.read(directory.path / MANIFEST)
-    if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(asked.made_by):
+    if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(plan.context.fingerprint):
         return None
-    manifest = directory.finished(manifest.key, asked.inputs)
+    manifest = directory.finished(manifest.key, plan.inputs)
     return None if manifest is None else _Made(directory, manifest)
 
 
@@ -119,24 +120,24 @@ def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path])
     manifest.write(into.path / MANIFEST)
 
 
-def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[_Made]) -> StageManifest:
+def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: list[_Made]) -> StageManifest:
     """Shard by shard. Raises: ConservationError if the parts are not the whole."""
     into.empty()
     again: list[DropRecord] = []
     shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
     for name in shards:
-        records = chain.from_iterable(_records(part, name, stage.gives) for part in parts)
+        records = chain.from_iterable(_records(part, name, stage.output_type) for part in parts)
         kept, copies = _distinct(stage, records)
         again += copies
-        write_sorted(into.path / name, kept, stage.gives)
+        write_sorted(into.path / name, kept, stage.output_type)
     losses = [*chain.from_iterable(_records(part, LOST, DropRecord) for part in parts), *again]
     if losses:
         write_sorted(into.path / LOST, losses, DropRecord)
     manifests = [part.manifest for part in parts]
     manifest = StageManifest(
         stage=stage.name,
-        key=asked.made_by.key,
-        inputs=asked.inputs,
+        key=plan.context.fingerprint.key,
+        inputs=plan.inputs,
         outputs=into.digests(),
         counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
         seconds=round(sum(m.seconds for m in manifests), 2),
@@ -144,9 +145,9 @@ def _write_merged(into: StageDirectory, stage: Stage, asked: Asked, parts: list[
         gpu_s=round(sum(m.gpu_s for m in manifests), 2),
         made_by=manifests[0].made_by,
     )
-    check(stage.gives, into, manifest)
-    if asked.entered not in (None, manifest.counts[0].entered):
-        raise ConservationError(f"{stage.name}: the parts hold {manifest.counts[0].entered} of {asked.entered}")
+    check(stage.output_type, into, manifest)
+    if plan.entered not in (None, manifest.counts[0].entered):
+        raise ConservationError(f"{stage.name}: the parts hold {manifest.counts[0].entered} of {plan.entered}")
     manifest.write(into.path / MANIFEST)
     return manifest
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -14,12 +13,12 @@ from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION
 
 from .funnel import StageCounts
-from .source_closure import room_digests
+from .source_closure import package_versions, room_digests
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What decides a stage's results beside its input. A result that was made by another one is made anew."""
+    """All that decides a stage's results besides its input. Results of another fingerprint are not reused."""
 
     schema: int
     python: list[int]  # version: `ast` parses and prints as it does
@@ -27,44 +26,44 @@ class Fingerprint:
     code: dict[str, str]  # room of kernelquarry -> digest of those of its files that `root` reaches
     versions: dict[str, str]  # installed package -> version
     executes: bool  # kernels run on a GPU
-    asks: str | None = None  # digest of the table of teachers, "" for none; None: the stage asks no model
+    teachers: str | None = None  # digest of the table of teachers, "" for none; None: the stage calls no model
 
     @classmethod
-    def of(cls, root: str, packages: Iterable[str], executes: bool = False) -> Fingerprint:
+    def of(cls, root: str, executes: bool = False) -> Fingerprint:
         """The fingerprint of this machine's code and packages."""
         return cls(
             SCHEMA_VERSION,
             list(sys.version_info[:2]),
             root,
             room_digests(root),
-            {name: importlib.metadata.version(name) for name in packages},
+            package_versions(root),
             executes,
         )
 
     @property
     def key(self) -> str:
-        """Changes when a result could."""
-        own = {name: value for name, value in asdict(self).items() if name != "asks"}
+        """SHA-256 that changes when a result could change."""
+        own = {name: value for name, value in asdict(self).items() if name != "teachers"}
         key = sha256(canonical(own))
-        return key if self.asks is None else sha256(canonical([key, self.asks]))
+        return key if self.teachers is None else sha256(canonical([key, self.teachers]))
 
     def agrees(self, other: Fingerprint) -> bool:
-        """Whether the same code was asked for the same; Python, packages and GPUs may be another machine's."""
-        return (self.schema, self.code, self.asks) == (other.schema, other.code, other.asks)
+        """True if code and settings are equal; Python, packages and GPUs may be those of another machine."""
+        return (self.schema, self.code, self.teachers) == (other.schema, other.code, other.teachers)
 
     @property
     def where(self) -> str:
-        """What it ran on."""
+        """The machine's part of the fingerprint, for people."""
         versions = ", ".join(f"{name} {version}" for name, version in sorted(self.versions.items()))
         gpus = ", kernels executed on GPUs" if self.executes else ""
         return f"Python {'.'.join(map(str, self.python))}, {versions}{gpus}"
 
     def here(self) -> Fingerprint:
-        """The same on this machine, as its code and packages are now."""
-        return replace(Fingerprint.of(self.root, self.versions, self.executes), asks=self.asks)
+        """The fingerprint of the same stage on this machine, now."""
+        return replace(Fingerprint.of(self.root, self.executes), teachers=self.teachers)
 
     def differences(self, now: Fingerprint) -> Iterator[str]:
-        """What makes the key of `now` another one, a line each."""
+        """One line for each difference that changes the key."""
         if self.schema != now.schema:
             yield f"schema version {self.schema} is now {now.schema}"
         if self.python != now.python:
@@ -73,16 +72,16 @@ class Fingerprint:
         yield from _changes("package", self.versions, now.versions)
         if self.executes != now.executes:
             yield f"setting: kernels are {'now' if now.executes else 'no longer'} executed on GPUs"
-        if self.asks != now.asks:
+        if self.teachers != now.teachers:
             yield "setting: the table of teachers changed"
 
 
 @dataclass(frozen=True, slots=True)
 class StageManifest:
-    """Of one finished stage. Digests are sha256; paths are relative to the stage's directory."""
+    """The record of one finished stage. Digests are SHA-256; paths are relative to the stage's directory."""
 
     stage: str
-    key: str  # what was asked: code, versions, options
+    key: str  # of its fingerprint
     inputs: dict[str, str]  # shard of the stage before, or source -> digest
     outputs: dict[str, str]  # shard -> digest
     counts: tuple[StageCounts, ...]
@@ -97,7 +96,7 @@ class StageManifest:
 
     @classmethod
     def read(cls, path: Path) -> StageManifest | None:
-        """None where there is none, or one that another release or a hand has changed the form of."""
+        """The manifest at `path`; None if it is missing or unreadable."""
         try:
             fields = json.loads(read_bytes(path))
             counts = tuple(StageCounts(**counts) for counts in fields["counts"])
@@ -110,8 +109,8 @@ class StageManifest:
 def _changes(kind: str, was: Mapping[str, str], now: Mapping[str, str], show: bool = True) -> Iterator[str]:
     for name in sorted({*was, *now}):
         if name not in now:
-            yield f"{kind} {name} decides no longer"
+            yield f"{kind} {name} is no longer used"
         elif name not in was:
-            yield f"{kind} {name} decides now too"
+            yield f"{kind} {name} is used now"
         elif was[name] != now[name]:
             yield f"{kind} {name} {was[name]} is now {now[name]}" if show else f"{kind} {name} changed"

@@ -1,9 +1,11 @@
-"""The source files that decide a stage's results, found by following imports from the stage's own module."""
+"""The source files and packages that decide a stage's results, found by following imports from its own module."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import importlib.metadata
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,12 +22,16 @@ _REQUESTS, _JOBS = "pipeline.sandbox.jobs", "pipeline.sandbox.guest.jobs"
 _MACHINERY = (
     "pipeline.runtime",
     "pipeline.schema",
+    "transforms.stage_transform",
     "pipeline.sandbox.layers",
     *(
         f"pipeline.sandbox.{name}"
         for name in "ending exchange executor.service job launcher pool protocol settings".split()
     ),
 )
+
+_PLUMBING = frozenset({"apache_beam", "fsspec", "pyarrow", "pydantic", "upath"})  # they decide no result either
+_GUEST_PACKAGES = ("numpy", "torch", "triton")  # that every guest imports, or torch for it
 
 
 @functools.cache
@@ -58,15 +64,50 @@ def _is_machinery(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in _MACHINERY)
 
 
+def package_versions(module: str) -> dict[str, str]:
+    """Installed package -> version, of the packages that the closure of `module` imports."""
+    closure = source_closure(module)
+    names = {name for each in closure for name in _external(each)}
+    if any(name.startswith(_JOBS) for name in closure):
+        names.update(_GUEST_PACKAGES)
+    return {name: importlib.metadata.version(name) for name in sorted(names - _PLUMBING) if _is_distribution(name)}
+
+
+@functools.cache
+def _is_distribution(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False  # optional, or a module of another name than its package
+    return True
+
+
+@functools.cache
+def _external(module: str) -> frozenset[str]:
+    """Top-level names that `module` imports from packages outside of this project and the standard library."""
+    names = set()
+    for node in ast.walk(_parsed(module)):
+        match node:
+            case ast.Import(names=aliases):
+                names |= {alias.name.partition(".")[0] for alias in aliases}
+            case ast.ImportFrom(level=0, module=str(target)):
+                names.add(target.partition(".")[0])
+    return frozenset(names - sys.stdlib_module_names - {"kernelquarry"})
+
+
 @functools.cache
 def _imported(module: str) -> tuple[str, ...]:
     """Modules of this project that `module` imports, inside functions too, and the guest jobs that it names."""
-    path = _path(module)
-    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    found = dict.fromkeys(_references(parse(path.read_text(encoding="utf-8")), package))
+    is_package = _path(module).name == "__init__.py"
+    found = dict.fromkeys(_references(_parsed(module), module.split(".")[: None if is_package else -1]))
     if module.startswith(f"{_REQUESTS}."):
         found |= dict.fromkeys(filter(_exists, [module.replace(_REQUESTS, _JOBS)]))
     return tuple(found)
+
+
+@functools.cache
+def _parsed(module: str) -> ast.Module:
+    return parse(_path(module).read_text(encoding="utf-8"))
 
 
 def _references(tree: ast.Module, package: list[str]) -> Iterator[str]:
@@ -76,7 +117,9 @@ def _references(tree: ast.Module, package: list[str]) -> Iterator[str]:
                 base = package[: len(package) - level + 1] if level else []
                 origin = ".".join([*base, *filter(None, [target])]).removeprefix("kernelquarry.")
                 for alias in names:
-                    yield from filter(_exists, (f"{origin}.{alias.name}", origin))
+                    submodule = f"{origin}.{alias.name}"
+                    if _exists(found := submodule if _exists(submodule) else origin):
+                        yield found
 
 
 def _exists(module: str) -> bool:

@@ -1,0 +1,125 @@
+"""The products of a run: its pairs, annotated, then written as dataset and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernelquarry.pipeline.dataset.configs import Published
+from kernelquarry.pipeline.dataset.contaminated import contaminated, describe
+from kernelquarry.pipeline.dataset.rejected import Rejected, reject
+from kernelquarry.pipeline.dataset.teacher_stats import Acceptance, acceptance
+from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
+from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, VARIANTS, Stage, before, named
+from kernelquarry.pipeline.report.report import render_report
+from kernelquarry.pipeline.runtime.funnel import StageCounts
+from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.files import replace_file
+from kernelquarry.pipeline.schema.flatten import flatten_verified
+from kernelquarry.pipeline.schema.outcome import DropRecord
+from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
+from kernelquarry.transforms.decontaminate import read_index
+from kernelquarry.transforms.distill import mark
+
+from .run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Where the products lie, and what is in them."""
+
+    dataset: Path
+    report: Path
+    rows: dict[str, int]  # split -> number
+    funnel: tuple[StageCounts, ...]
+    benchmarks: tuple[str, ...]  # that modules were compared with
+
+    def summary(self, did: str) -> str:
+        """Four lines for the end of a build; `did` says which stages ran."""
+        mined = next(count for count in self.funnel if count.stage == "mine")
+        splits = ", ".join(f"{n:,} {split}" for split, n in self.rows.items())
+        return (
+            f"{sum(self.rows.values()):,} verified pairs ({splits}) of {mined.kept:,} modules mined; {did}\n"
+            f"  against  {'; '.join(self.benchmarks) or 'no benchmark: see kernelquarry index-benchmarks'}\n"
+            f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
+            f"  report   {self.report}"
+        )
+
+
+def write_products(run: Run) -> Products:
+    """Annotate the pairs of the last stage, then write report and dataset. The same run gives the same bytes.
+
+    Raises: UserError: there is no pair; ConservationError.
+    """
+    pairs = annotate(run)
+    funnel, corpus = run.counts(), run.corpus
+    dataset, report = run.root / "dataset", run.root / "report.html"
+    benchmarks = tuple(asdict(read_index(path)[0]) for path in run.indexes)
+    described = tuple(describe(benchmarks))
+    with replace_file(report) as stream:  # before the dataset: it says why there are no pairs
+        text = render_report(corpus.name, pairs, funnel, losses(run), teacher_stats(run), described)
+        stream.write(text.encode())
+    build = Build(corpus.name, corpus.digests(), run.opt_out.digest, benchmarks, asdict(run.settings))
+    other_configs: dict[str, Sequence[Published]] = {
+        "backward": rows_of(run, BACKWARD),
+        "variants": [row for stage in VARIANTS for row in rows_of(run, stage)],
+        "contaminated": contaminated_rows(run),
+    }
+    manifest = write_dataset(dataset, pairs, rejected(run), funnel, build, other_configs)
+    return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, described)
+
+
+def annotate(run: Run) -> list[Pair]:
+    """The pairs of the last stage, each marked with its place among the kernels of its module."""
+    return mark(pair for path in run.directory(STAGES[-1]).kept for pair in read_records(path, Pair))
+
+
+def rows_of(run: Run, stage: Stage) -> list[Published]:
+    """The rows that a stage made."""
+    kind: type[Published] = stage.output_type
+    return [row for path in run.directory(stage).kept for row in read_records(path, kind)]
+
+
+def losses(run: Run) -> Iterator[DropRecord]:
+    """The records that were dropped or errored, stage by stage."""
+    for stage in ALL:
+        path = run.directory(stage).lost
+        if path.exists():
+            yield from read_records(path, DropRecord)
+
+
+def rejected(run: Run) -> Rejected:
+    """The candidates that verify dropped, and those of models. Raises: ConservationError."""
+    verify = named("verify")
+    paths = [path for stage in (verify, named("distill")) if (path := run.directory(stage).lost).exists()]
+    if not paths:
+        return Rejected()
+    candidates = (
+        candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
+    )
+    return reject(candidates, (loss for path in paths for loss in read_records(path, DropRecord)))
+
+
+def unscreened(run: Run) -> Iterator[Pair]:
+    """The rows that entered the stage `screen`."""
+    for shard in run.directory(before(named("screen"))).kept:
+        yield from (flatten_verified(verified) for verified in read_records(shard, Verified))
+
+
+def teacher_stats(run: Run) -> Acceptance | None:
+    """What asking models came to; None if none was asked."""
+    directory = run.directory(named("distill"))
+    kept = (verified for shard in directory.kept for verified in read_records(shard, Verified))
+    lost = read_records(directory.lost, DropRecord) if directory.lost.exists() else iter(())
+    return acceptance(kept, lost)
+
+
+def contaminated_rows(run: Run) -> tuple[Contamination, ...]:
+    """Rows, without text, of the modules that decontaminate removed."""
+    stage = named("decontaminate")
+    path = run.directory(stage).lost
+    if not path.exists():
+        return ()
+    modules = (module for shard in run.directory(before(stage)).kept for module in read_records(shard, Probed))
+    return contaminated(modules, read_records(path, DropRecord))

@@ -1,0 +1,158 @@
+"""A run directory: the corpus that it is for, and where its stages and products lie.
+
+out/tiny/run.json                          the corpus that it was started with
+         opt-out.txt                       whose code it must not hold, where that was given
+         settings.json                     thresholds and caps, where they were given
+         stages/03-probe/kept-*.parquet    records that go on
+                         lost.parquet      what was dropped or errored, and why
+                         stage.json        manifest, written last
+         parts/03-probe.2-of-4/            the same of a part of a stage's records, until parts are merged
+         store/                            results of expensive work, by content
+         dataset/                          what is published
+         report.html
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from kernelquarry.filters.optout import OptOut, read_opt_out
+from kernelquarry.pipeline.graph import ALL, Stage
+from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
+from kernelquarry.pipeline.runtime.funnel import StageCounts
+from kernelquarry.pipeline.sandbox import SandboxSettings
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import read_bytes, replace_file
+from kernelquarry.pipeline.schema.parts import Part
+from kernelquarry.transforms.decontaminate import shipped
+from kernelquarry.transforms.distill import DistillConfig
+from kernelquarry.transforms.read import Corpus, open_corpus
+from kernelquarry.transforms.stage_transform import StageContext
+
+from .beam_runner import DEFAULT, accelerator
+from .execute_stage import MANIFEST, StageDirectory
+from .run_settings import Settings, remembered
+
+OPT_OUT = "opt-out.txt"
+BENCHMARKS = "benchmarks"  # folder of indexes, inside the cache
+ANSWERS = "answers.sqlite"  # cache of models' answers, inside the cache
+_FORMAT = 2  # of run directories; 1 had fingerprints of files that were listed by hand
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory and what its stages share."""
+
+    root: Path
+    source: str  # what the corpus is made of: its name, or the path of a folder or file
+    cache: Path  # where downloads are kept
+    store: Path  # results of expensive work
+    sandbox: SandboxSettings
+    distill: DistillConfig | None = None  # None: no model is asked
+    batch: Path | None = None  # folder for the questions of a batch; no model is asked then
+    options: tuple[str, ...] = DEFAULT  # Beam's, which name the runner
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """Opened at first use: a run directory can be inspected without its corpus. Raises: UserError."""
+        return open_corpus(self.source, self.cache)
+
+    @property
+    def opt_out(self) -> OptOut:
+        """The shipped opt-out list, with the one that the run was given. Raises: UserError."""
+        given = self.root / OPT_OUT
+        return read_opt_out(given if given.exists() else None)
+
+    @property
+    def settings(self) -> Settings:
+        """Thresholds and caps. Raises: UserError: the file is damaged."""
+        return remembered(self.root)
+
+    @property
+    def indexes(self) -> tuple[Path, ...]:
+        """Indexes of the benchmarks that modules are compared with."""
+        return tuple(shipped(self.cache / BENCHMARKS))
+
+    def directory(self, stage: Stage) -> StageDirectory:
+        return StageDirectory(self.root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
+
+    def part(self, stage: Stage, part: Part) -> StageDirectory:
+        return StageDirectory(self.root / "parts" / f"{self.directory(stage).path.name}.{part}")
+
+    def manifest(self, stage: Stage) -> StageManifest | None:
+        return StageManifest.read(self.directory(stage).path / MANIFEST)
+
+    def counts(self) -> list[StageCounts]:
+        """The funnel: what entered each finished stage, and how it left."""
+        manifests = [self.manifest(stage) for stage in ALL]
+        return [count for manifest in manifests if manifest is not None for count in manifest.counts]
+
+    def fingerprint(self, stage: Stage) -> Fingerprint:
+        """All that decides the stage's results besides its input, as code and settings are now."""
+        transform = stage.load()
+        found = Fingerprint.of(stage.module, transform.executes_kernels and bool(self.sandbox.gpus))
+        if not transform.calls_models:
+            return found
+        return replace(found, teachers=self.distill.digest if self.distill else "")
+
+    def context(self, stage: Stage, part: Part | None = None) -> StageContext:
+        """What the run offers to the stage's transform. Raises: UserError."""
+        first, settings = stage.input_type is None, self.settings
+        return StageContext(
+            fingerprint=self.fingerprint(stage),
+            store=self.store,
+            sandbox=self.sandbox,
+            caps=settings.caps,
+            thresholds=settings.decontaminate,
+            corpus=self.corpus if first else None,
+            opt_out=self.opt_out if first else None,
+            indexes=self.indexes,
+            distill=self.distill,
+            answers=self.cache / ANSWERS,
+            batch=self.batch,
+            part=part,
+            accelerator=accelerator(self.options) if stage.load().executes_kernels else "",
+        )
+
+
+def claim(root: Path, corpus: str | None) -> str:
+    """Remember the corpus of the run directory, or return the one that it was started with.
+
+    Raises: UserError: it holds a run of another corpus or of another release, or none.
+    """
+    path = root / "run.json"
+    if path.exists():
+        known = _read_claim(root, path)
+        if corpus is not None and corpus != known:
+            raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
+        return known
+    if corpus is None:
+        raise UserError(f"{root} holds no run: start one with `kernelquarry dataset CORPUS --out {root}`")
+    with replace_file(path) as stream:
+        stream.write(json.dumps({"corpus": corpus, "format": _FORMAT, "release": version("kernelquarry")}).encode())
+    return corpus
+
+
+def _read_claim(root: Path, path: Path) -> str:
+    try:
+        fields = json.loads(read_bytes(path))
+        corpus, number, release = str(fields["corpus"]), fields.get("format", 1), fields.get("release", "0.1")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path} is damaged: delete it and give the corpus again; no work is lost") from None
+    if number != _FORMAT:
+        raise UserError(
+            f"{root} was made by release {release}, this is {version('kernelquarry')}: its stages and its store cannot "
+            "be continued: start anew with another --out; its dataset stays readable"
+        )
+    return corpus
+
+
+def save_opt_out(root: Path, listed: Path) -> None:
+    """Keep the list of whose code the run must not hold. Raises: UserError: the file is no such list."""
+    given = "".join(f"{line}\n" for line in read_opt_out(listed).lines())
+    with replace_file(root / OPT_OUT) as stream:
+        stream.write(given.encode())

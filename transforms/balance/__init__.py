@@ -1,0 +1,1 @@
+"""Balance: caps on rows that share a cluster, operators or a package."""

@@ -1,0 +1,14 @@
+"""Stage `time`: rows -> rows with their speed, where there is a GPU; none is dropped."""
+
+from __future__ import annotations
+
+from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
+from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.transforms.stage_transform import ApplyToEach
+
+from .time_pair import time
+
+
+class TimePairs(ApplyToEach):
+    work = Work("time", time, Pair, ExecutionMode.GUESTS)
+    executes_kernels = True

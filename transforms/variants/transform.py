@@ -1,0 +1,25 @@
+"""Stages `float16`, `bfloat16` and `autotuned`: modules -> rows with other kernels for them."""
+
+from __future__ import annotations
+
+from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
+from kernelquarry.pipeline.schema.records import Variant
+from kernelquarry.transforms.stage_transform import ApplyToEach
+from kernelquarry.transforms.verify.transform import JOBS
+
+from .make_variant import autotuned, bfloat16, float16
+
+
+class MakeFloat16Rows(ApplyToEach):
+    work = Work("float16", float16, Variant, ExecutionMode.GUESTS, jobs=("lower", *JOBS))
+    executes_kernels = True
+
+
+class MakeBfloat16Rows(ApplyToEach):
+    work = Work("bfloat16", bfloat16, Variant, ExecutionMode.GUESTS, jobs=("lower", *JOBS))
+    executes_kernels = True
+
+
+class MakeAutotunedRows(ApplyToEach):
+    work = Work("autotuned", autotuned, Variant, ExecutionMode.GUESTS, jobs=JOBS)
+    executes_kernels = True
