@@ -22,8 +22,9 @@ from fsspec.implementations.local import LocalFileSystem
 
 from kernelquarry.pipeline.cli.open_run import on_runner, open_run, sandbox_settings, with_teachers
 from kernelquarry.pipeline.graph import STAGES, named
-from kernelquarry.pipeline.run.build import Run, run_stage
+from kernelquarry.pipeline.run.build import run_stage
 from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -98,11 +99,12 @@ class Attempt:
             return guarded(work, given, *services)
 
         for stage in STAGES:
-            in_guests = stage.work is not None and stage.work.where is stages.Where.GUESTS
+            work = getattr(stage.load(), "work", None)
+            in_guests = work is not None and work.mode is stages.ExecutionMode.GUESTS
             stages.run_guarded = counted if in_guests else guarded
-            with _teachers(run, fault) if stage.asks else nullcontext(run) as asking:
+            with _teachers(run, fault) if stage.load().calls_models else nullcontext(run) as asking:
                 run_stage(asking, stage, lambda *_: nullcontext())
-            if stage.gives is Candidate:
+            if stage.output_type is Candidate:
                 stages.run_guarded = counted
                 _execute(run, fault, seed)
             if stage.name == self.until:
@@ -162,27 +164,28 @@ def _teachers(run: Run, fault: str) -> Iterator[Run]:
         table.write_text(TABLE.format(url=endpoint.url))
         taught = with_teachers(run, table, None)
         table.unlink()
-        yield replace(taught, workplace=replace(taught.workplace, answers=run.root / "answers.sqlite"))
+        yield replace(taught, cache=run.root)
 
 
 def _execute(run: Run, fault: str, seed: int) -> None:
     """Executes a program for each candidate on doubles of two GPUs, which the fault "gpu" takes away in the middle."""
     tidy = named("tidy")
-    assert tidy is not None
     shards, directory = run.directory(tidy).kept, StageDirectory(run.root / "stages" / "07-execute")
-    made_by = Fingerprint.of("pipeline.schema.ids", ())
+    made_by = Fingerprint.of("pipeline.schema.ids")
     entered = sum(count_records(path, Candidate) for path in shards)
     inputs = {path.name: digest(path) for path in shards}
     if directory.finished(made_by.key, inputs) is not None:
         return
     executor = Path(__file__).with_name("lost_gpu.py")
     command = (sys.executable, str(executor), str(run.root), str(seed) if fault == "gpu" else "")
-    work = stages.Work("execute", _doubled, Module, stages.Where.GUESTS)
+    work = stages.Work("execute", _doubled, Module, stages.ExecutionMode.GUESTS)
     with Gpus(GPUS, command) as gpus:
         _lent[:] = [gpus]  # a function that holds them cannot be sent to a worker
         execute(
             lambda: (
-                read_shards(shards, Candidate) | stages.ApplyStage(work, made_by, run.workplace) | tag_as("execute")
+                read_shards(shards, Candidate)
+                | stages.ApplyStage(work, made_by, run.store, run.sandbox)
+                | tag_as("execute")
             ),
             stage="execute",
             kind=Module,

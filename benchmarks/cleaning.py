@@ -36,8 +36,9 @@ from kernelquarry.pipeline.schema.records import Module, Probed
 from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, read_index, write_index
 from kernelquarry.transforms.decontaminate.benchmark_index import SUFFIX
 from kernelquarry.transforms.decontaminate.build_index import index_benchmark
+from kernelquarry.transforms.decontaminate.transform import DecontaminateModules
+from kernelquarry.transforms.deduplicate.transform import DeduplicateModules
 from kernelquarry.transforms.probe import probe
-from kernelquarry.transforms.wiring import DecontaminateModules, DeduplicateModules
 
 COMMAND = "python benchmarks/cleaning.py"
 KINDS: dict[str, Callable[[Plan, random.Random], Plan]] = {

@@ -18,8 +18,8 @@ from pathlib import Path
 from figures import record
 
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.run.build import Run, run_stage
-from kernelquarry.pipeline.runtime.apply import Workplace
+from kernelquarry.pipeline.run.build import run_stage
+from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.sandbox import SandboxSettings
 
@@ -37,7 +37,7 @@ def main() -> None:
         source = Path(folder, "compose.toml")
         modules = f'modules = "{given.modules.resolve()}"\n' if given.modules else ""
         source.write_text(f"compose = {given.number}\nseed = {given.seed}\n{modules}")
-        run = Run(Path(folder, "run"), str(source), Path(folder), Workplace(Path(folder, "store"), SandboxSettings()))
+        run = Run(Path(folder, "run"), str(source), Path(folder), Path(folder, "store"), SandboxSettings())
         started, cpu = time.monotonic(), _cpu_s()
         counts = _run(run, "read", "mine", "probe")
         wall_s, cpu_s = time.monotonic() - started, _cpu_s() - cpu

@@ -314,7 +314,7 @@ def main() -> None:
         keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
         todo = [key for key in keys if before[key].fate == Fate.PASSED]
     else:
-        code = Fingerprint.of(_CODE, ("torch", "triton", "numpy"), bool(gpus)).key[:16]
+        code = Fingerprint.of(_CODE, bool(gpus)).key[:16]
         keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen.values()}
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]

@@ -26,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ from figures import record
 
 from kernelquarry.pipeline.cli.open_run import open_run, sandbox_settings
 from kernelquarry.pipeline.graph import STAGES, Stage
-from kernelquarry.pipeline.run.build import Run
 from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, core_seconds, execute, read_shards, tag_as
+from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
@@ -47,10 +47,11 @@ from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
 from kernelquarry.pipeline.schema.records import Module
+from kernelquarry.transforms.stage_transform import ApplyToEach
 
 COMMAND = "python benchmarks/scale.py"
 PROCESSES = "--runner=FnApiRunner\n--direct_running_mode=multi_processing\n--direct_num_workers={}\n"
-KEY = Fingerprint.of("pipeline.schema.ids", ())
+KEY = Fingerprint.of("pipeline.schema.ids")
 HEAVY = ("probe", "lower", "verify")
 NOTHING = ScriptRequest("def main(arguments, tensors):\n    return {}, {}\n", [])
 FEW, MANY = 100, 10_000  # records
@@ -68,11 +69,11 @@ def peak(number: int) -> float:
         paths = [Path(name, f"{first}.parquet") for first in range(0, number, SHARD)]
         for path, first in zip(paths, range(0, number, SHARD), strict=True):
             write_shard(path, [_module(n) for n in range(first, min(number, first + SHARD))], Module)
-        work = stages.Work("keep", keep, Module, stages.Where.GUESTS)
-        place = stages.Workplace(Path(name, "store"), sandbox_settings(1))
+        work = stages.Work("keep", keep, Module, stages.ExecutionMode.GUESTS)
+        apply = stages.ApplyStage(work, KEY, Path(name, "store"), sandbox_settings(1))
         with Scales() as scales:
             execute(
-                lambda: read_shards(paths, Module) | stages.ApplyStage(work, KEY, place) | tag_as("keep"),
+                lambda: read_shards(paths, Module) | apply | tag_as("keep"),
                 stage="keep",
                 kind=Module,
                 made_by=KEY,
@@ -204,8 +205,9 @@ def overhead(root: Path, number: int | None) -> None:
 
 def _again(run: Run, stage: Stage, number: int | None) -> Spent:
     """A stage on `number` of its inputs, None for all of them, with an empty store."""
-    assert stage.takes is not None and stage.work is not None
-    work, kind, clock = stage.work, stage.takes, Clock()
+    transform = stage.load()
+    assert stage.input_type is not None and issubclass(transform, ApplyToEach)
+    kind, clock = stage.input_type, Clock()
     before = run.directory(STAGES[STAGES.index(stage) - 1])
     kept = [each for path in before.kept for each in read_records(path, kind)]
     given = kept[:: max(1, len(kept) // number)][:number] if number else kept
@@ -213,12 +215,13 @@ def _again(run: Run, stage: Stage, number: int | None) -> Spent:
     stages.run_guarded = partial(clock.guarded, guarded)
     Sandbox.run = lambda sandbox, job: clock.run(started, sandbox, job)  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as name:
-        place, shard = replace(run.workplace, store=Path(name, "store")), Path(name, "given.parquet")
+        shard = Path(name, "given.parquet")
+        apply = stages.ApplyStage(transform.work, KEY, Path(name, "store"), run.sandbox)
         write_shard(shard, given, kind)
         manifest = execute(
-            lambda: read_shards([shard], kind) | stages.ApplyStage(work, KEY, place) | tag_as(stage.name),
+            lambda: read_shards([shard], kind) | apply | tag_as(stage.name),
             stage=stage.name,
-            kind=stage.gives,
+            kind=stage.output_type,
             made_by=KEY,
             directory=StageDirectory(Path(name, "stage")),
             inputs={},
@@ -226,10 +229,10 @@ def _again(run: Run, stage: Stage, number: int | None) -> Spent:
             shards=1,
         )
     stages.run_guarded, Sandbox.run = guarded, started  # type: ignore[method-assign]
-    empty_s, job_s = _nothing(run.workplace.sandbox)
+    empty_s, job_s = _nothing(run.sandbox)
     guests = clock.guests.total()
     bare_s = clock.here_s + clock.guests_s - guests * empty_s
-    starts_s = _starting(run.workplace.sandbox, tuple(clock.guests))
+    starts_s = _starting(run.sandbox, tuple(clock.guests))
     spent = Spent(len(given), manifest.core_s, bare_s, starts_s, guests * job_s, manifest.seconds)
     print(stage.name, spent, flush=True)
     return spent

@@ -323,7 +323,7 @@ def make_pairs(number: int, splits: Sequence[str] = ("train",)) -> list[Pair]:
 
 def make_fingerprint(settings: str = "") -> Fingerprint:
     """A fingerprint of one small module."""
-    return replace(Fingerprint.of("pipeline.schema.ids", ()), asks=settings)
+    return replace(Fingerprint.of("pipeline.schema.ids"), teachers=settings)
 
 
 def make_modules(number: int) -> list[Module]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,12 @@ import pytest
 from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, Stage, before
 from kernelquarry.pipeline.runtime import fingerprint
 from kernelquarry.pipeline.runtime import source_closure as source_closure_module
-from kernelquarry.pipeline.runtime.apply import Where
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.runtime.source_closure import source_closure
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.pipeline.schema.stages import DOES, OPTIONAL
+from kernelquarry.transforms.stage_transform import ApplyToEach
 
-GUESTS = [stage for stage in STAGES if stage.work is not None and stage.work.where is Where.GUESTS]
+GUESTS = [stage for stage in ALL if stage.name in "probe lower verify distill time backward float16 autotuned".split()]
 
 
 def by_name(stage: Stage) -> str:
@@ -23,31 +24,39 @@ def by_name(stage: Stage) -> str:
 
 
 def test_each_stage_takes_what_the_one_before_gives() -> None:
-    assert STAGES[0].takes is None
-    assert [stage.takes for stage in STAGES[1:]] == [stage.gives for stage in STAGES[:-1]]
-    assert STAGES[-1].gives is Pair
-    assert all(stage.takes is before(stage).gives for stage in ALL[1:])
+    assert STAGES[0].input_type is None
+    assert [stage.input_type for stage in STAGES[1:]] == [stage.output_type for stage in STAGES[:-1]]
+    assert STAGES[-1].output_type is Pair
+    assert all(stage.input_type is before(stage).output_type for stage in ALL[1:])
     assert before(BACKWARD).name == "decontaminate"
 
 
-def test_stages_are_those_that_the_schema_describes() -> None:
-    assert [stage.name for stage in STAGES] == list(DOES)
-    assert [stage.name for stage in ALL] == [*DOES, *OPTIONAL]
-    assert all(stage.units[-1][0] == stage.name for stage in ALL)
-    assert all((stage.work is None) != (stage.wiring is None) for stage in ALL if not stage.asks)
-    assert [stage.name for stage in ALL if stage.asks] == ["distill"]
+def test_each_stage_has_a_transform_of_its_own() -> None:
+    transforms = {stage.name: stage.load() for stage in ALL}
+    assert len(set(transforms.values())) == len(ALL)
+    assert all(stage.counted[-1][0] == stage.name for stage in ALL)
+    for stage in ALL:
+        transform = transforms[stage.name]
+        if issubclass(transform, ApplyToEach):
+            assert (transform.work.name, transform.work.output_type) == (stage.name, stage.output_type)
+    assert [name for name, transform in transforms.items() if transform.calls_models] == ["distill"]
+
+
+def test_the_registry_needs_no_beam() -> None:
+    code = "import sys, kernelquarry.pipeline.graph; assert 'apache_beam' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("stage", GUESTS, ids=by_name)
 def test_the_guest_jobs_of_a_stage_are_in_its_fingerprint(stage: Stage) -> None:
-    jobs = {name for name in source_closure(stage.root) if name.startswith("pipeline.sandbox.guest.jobs.")}
-    assert jobs
-    assert {"torch", "triton"} <= set(stage.packages)
+    made_by = Fingerprint.of(stage.module)
+    assert "pipeline.sandbox.guest.jobs" in made_by.code
+    assert {"torch", "triton"} <= made_by.versions.keys()
 
 
 @pytest.mark.parametrize("stage", ALL, ids=by_name)
 def test_a_fingerprint_is_the_same_each_time(stage: Stage) -> None:
-    assert Fingerprint.of(stage.root, stage.packages) == Fingerprint.of(stage.root, stage.packages)
+    assert Fingerprint.of(stage.module) == Fingerprint.of(stage.module)
 
 
 def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_the_schema(
@@ -71,13 +80,14 @@ def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_th
     for name, text in code.items():
         write(name, text)
     monkeypatch.setattr(source_closure_module, "ROOT", tmp_path)
-    versions = {"torch": "1"}
+    versions = {"numpy": "1", "torch": "1", "triton": "1"}
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
 
     def key() -> str:
         source_closure.cache_clear()
-        source_closure_module._imported.cache_clear()
-        return Fingerprint.of("transforms.a.b", ("torch",)).key
+        for cached in (source_closure_module._imported, source_closure_module._parsed, source_closure_module._external):
+            cached.cache_clear()
+        return Fingerprint.of("transforms.a.b").key
 
     seen = [key()]
     imported = "from kernelquarry.pipeline.sandbox.jobs.probe import PROBE\n"

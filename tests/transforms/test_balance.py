@@ -13,7 +13,7 @@ from factories import make_pair
 
 from kernelquarry.filters.balance import CAPS, Caps, over_caps
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
-from kernelquarry.transforms.wiring import BalancePairs
+from kernelquarry.transforms.balance.transform import BalancePairs
 
 PAIRS = [
     make_pair(python_code=f"x = {i}", cluster="abc"[i % 3], operators=("aten.add",) if i % 2 else ("aten.mul",))

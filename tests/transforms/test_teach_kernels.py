@@ -16,7 +16,7 @@ from factories import make_verdict
 from kernelquarry.pipeline.schema.distill_result import DistillResult
 from kernelquarry.pipeline.schema.outcome import Errored, Kept
 from kernelquarry.pipeline.schema.records import Probed, Verified
-from kernelquarry.transforms.wiring import TeachKernels
+from kernelquarry.transforms.distill.transform import DistillKernels
 
 SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
 PROBED = SEED.candidate.probed
@@ -61,7 +61,7 @@ def test_each_module_is_asked_about_once_and_its_kernel_goes_on(
         taught = (
             pipeline
             | beam.Create([SEED])
-            | TeachKernels(
+            | DistillKernels(
                 None if teach is None else "Teach" >> beam.Map(teach), beam.Create(modules) if modules else None
             )
             | "Tell" >> beam.MapTuple(told)

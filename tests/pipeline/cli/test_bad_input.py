@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, tag_as
-from kernelquarry.pipeline.runtime.apply import ApplyStage, Where, Work, Workplace
+from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.runtime.store import Store
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
@@ -344,8 +344,8 @@ def test_a_tampered_wheel(
 
 def test_a_worker_that_dies_costs_one_record(tmp_path: Path) -> None:
     modules = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(6)]
-    workplace = Workplace(tmp_path / "store", SandboxSettings(workers=1))
-    apply = ApplyStage(Work("tidy", fragile, Module, Where.PROCESSES), make_fingerprint(), workplace)
+    work, settings = Work("tidy", fragile, Module, ExecutionMode.PROCESSES), SandboxSettings(workers=1)
+    apply = ApplyStage(work, make_fingerprint(), tmp_path / "store", settings)
     manifest = execute(
         lambda: beam.Create(modules) | apply | tag_as("tidy"),
         stage="tidy",

@@ -27,9 +27,8 @@ from kernelquarry.pipeline.dataset.rejected import Rejected, reject
 from kernelquarry.pipeline.dataset.rows import find_row, read_rejections
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.run.build import Run
-from kernelquarry.pipeline.run.build import rejected as rejected_in
-from kernelquarry.pipeline.runtime.apply import Workplace
+from kernelquarry.pipeline.run.products import rejected as rejected_in
+from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.runtime.funnel import ConservationError
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import to_plain, write_shard
@@ -125,7 +124,7 @@ def test_a_candidate_that_is_gone_is_noticed() -> None:
 
 def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
     found = candidates(6)
-    run = Run(tmp_path, "tiny", tmp_path, Workplace(tmp_path, SandboxSettings()))
+    run = Run(tmp_path, "tiny", tmp_path, tmp_path, SandboxSettings())
     tidy, verify = (run.directory(next(s for s in STAGES if s.name == name)) for name in ("tidy", "verify"))
     for index, shard in enumerate((found[:3], found[3:])):
         write_shard(tidy.path / f"kept-{index:05d}-of-00002.parquet", shard, Candidate)

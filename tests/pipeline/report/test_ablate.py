@@ -12,11 +12,11 @@ from kernelquarry.filters.balance import Caps
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
-from kernelquarry.pipeline.graph import DISTILL
+from kernelquarry.pipeline.graph import named
 from kernelquarry.pipeline.report.ablate import objections
-from kernelquarry.pipeline.run.build import Run, claim, unscreened
 from kernelquarry.pipeline.run.execute_stage import write_sorted
-from kernelquarry.pipeline.runtime.apply import Workplace
+from kernelquarry.pipeline.run.products import unscreened
+from kernelquarry.pipeline.run.run import Run, claim
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.records import Verified
 
@@ -31,8 +31,8 @@ def test_each_filter_is_asked_of_each_row() -> None:
 def test_a_run_tells_what_its_filters_removed(tmp_path: Path) -> None:
     """From what was verified, not from what they left."""
     noisy = make_candidate(replace(make_probed(), python_code="x = 1  # " + "\u4e2d" * 90))
-    run = Run(tmp_path, claim(tmp_path, "tiny"), tmp_path, Workplace(tmp_path / "store", SandboxSettings()))
-    shard = run.directory(DISTILL).path / "kept-00000-of-00001.parquet"
+    run = Run(tmp_path, claim(tmp_path, "tiny"), tmp_path, tmp_path / "store", SandboxSettings())
+    shard = run.directory(named("distill")).path / "kept-00000-of-00001.parquet"
     shard.parent.mkdir(parents=True)
     write_sorted(shard, [make_verified(), make_verified(noisy)], Verified)
     assert len(list(unscreened(run))) == 2

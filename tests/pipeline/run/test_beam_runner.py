@@ -27,7 +27,7 @@ from kernelquarry.pipeline.run.beam_runner import (
     run_pipeline,
 )
 from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, tag_as
-from kernelquarry.pipeline.runtime.apply import ApplyStage, Where, Work, Workplace
+from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
@@ -112,7 +112,7 @@ def test_a_stage_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return Kept(module)
 
-    manifest = run(tmp_path, PROCESSES, Work("probe", fatal, Module, Where.GUESTS))
+    manifest = run(tmp_path, PROCESSES, Work("probe", fatal, Module, ExecutionMode.GUESTS))
     assert manifest.counts[0].kept == len(MODULES)
     assert manifest.outputs == run(tmp_path / "again", DEFAULT).outputs
     began = (tmp_path / "began").stat().st_size
@@ -123,10 +123,10 @@ MODULES = make_modules(30)
 
 
 def run(folder: Path, options: tuple[str, ...], work: Work | None = None):
-    work = work or Work("probe", shapes.keep, Module, Where.HERE)
-    workplace = Workplace(folder / "store", SandboxSettings(workers=1))
+    work = work or Work("probe", shapes.keep, Module, ExecutionMode.INLINE)
+    apply = ApplyStage(work, make_fingerprint(), folder / "store", SandboxSettings(workers=1))
     return execute(
-        lambda: beam.Create(MODULES) | ApplyStage(work, make_fingerprint(), workplace) | tag_as("probe"),
+        lambda: beam.Create(MODULES) | apply | tag_as("probe"),
         stage="probe",
         kind=Module,
         made_by=make_fingerprint(),

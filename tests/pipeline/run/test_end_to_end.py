@@ -14,13 +14,14 @@ import typer
 
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.schema.arrow import count_records, read_records, write_shard
+from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.pipeline.schema.stages import DOES
 from tests.pipeline.command import Built, Ended, dataset_bytes, run
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+NAMES = [stage.name for stage in STAGES]
 
 
 def copy(built: Built, folder: Path) -> Path:
@@ -59,9 +60,12 @@ def test_counts_conserve_at_every_stage(built: Built) -> None:
             assert count.entered == count.kept + count.total_dropped + count.total_errored
             assert count.total_errored == 0
         folder = built.root / "stages" / f"{STAGES.index(stage) + 1:02d}-{stage.name}"
-        kept = sum(1 for path in folder.glob("kept-*.parquet") for _ in read_records(path, stage.gives))
-        drops = folder / "lost.parquet"
-        lost = count_records(drops, DropRecord) if drops.exists() else 0
+        kept = sum(1 for path in folder.glob("kept-*.parquet") for _ in read_records(path, stage.output_type))
+        lost = (
+            sum(1 for _ in read_records(folder / "lost.parquet", DropRecord))
+            if (folder / "lost.parquet").exists()
+            else 0
+        )
         assert kept == manifest.counts[-1].kept
         assert lost == sum(count.total_dropped for count in manifest.counts)
         assert before in (None, manifest.counts[0].entered)
@@ -119,7 +123,7 @@ def test_stages_one_by_one_give_the_same(built: Built, tmp_path: Path, invoke: C
     root = tmp_path / "run"
     shutil.copytree(built.root / "store", root / "store")
     entries = {path: path.stat().st_ino for path in (root / "store").rglob("*.parquet")}
-    for manifest, name in zip(built.manifests(), DOES, strict=True):
+    for manifest, name in zip(built.manifests(), NAMES, strict=True):
         ended = invoke(name, root, *(("--corpus", built.folder / "layers") if name == "read" else ()))
         assert ended.status == 0
         assert ended.out.splitlines() == [count.summary() for count in manifest.counts]
@@ -194,7 +198,7 @@ def test_help(command: str, invoke: Callable[..., Ended]) -> None:
 
 
 def test_help_names_every_command(invoke: Callable[..., Ended]) -> None:
-    assert set(DOES) | {"dataset", "show", "replay", "reverify", "funnel", "doctor", "figures"} <= set(COMMANDS)
+    assert set(NAMES) | {"dataset", "show", "replay", "reverify", "funnel", "doctor"} <= set(COMMANDS)
     ended = invoke("--help")
     assert ended.status == 0
     assert all(re.search(rf"^│ {name} +\S", ended.out, re.MULTILINE) for name in COMMANDS)

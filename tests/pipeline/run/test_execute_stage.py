@@ -8,7 +8,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, read_shards, tag_as
-from kernelquarry.pipeline.runtime.apply import ApplyStage, Where, Work, Workplace
+from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.runtime.funnel import ConservationError
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Gpus
@@ -43,8 +43,8 @@ def run(
     entered: int = len(MODULES),
     settings: SandboxSettings = TWO,
 ):
-    workplace = Workplace(directory / "store", settings)
-    apply = ApplyStage(Work("probe", work, Module, Where.GUESTS), make_fingerprint(fingerprint), workplace)
+    made_by, store = make_fingerprint(fingerprint), directory / "store"
+    apply = ApplyStage(Work("probe", work, Module, ExecutionMode.GUESTS), made_by, store, settings)
     return execute(
         lambda: beam.Create(MODULES) | apply | tag_as("probe"),
         stage="probe",

@@ -16,12 +16,11 @@ from factories import MODULE_CODE, make_module, make_probed
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.transforms import wiring
-from kernelquarry.transforms.decontaminate import ControlError, Problem, fingerprint_of, write_index
+from kernelquarry.transforms.decontaminate import ControlError, Problem, fingerprint_of, transform, write_index
 from kernelquarry.transforms.decontaminate.controls import PREFIX, check
 from kernelquarry.transforms.decontaminate.ladder import Ladder, Rung
 from kernelquarry.transforms.decontaminate.plant import Controls, plant
-from kernelquarry.transforms.wiring import DecontaminateModules
+from kernelquarry.transforms.decontaminate.transform import DecontaminateModules
 
 OPTIONS = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
 CLEAN = make_probed(make_module("import torch\n\n\nclass Model(torch.nn.Module):\n    pass\n"))
@@ -59,7 +58,7 @@ def test_a_rung_that_finds_everything_is_noticed(controls: Controls) -> None:
 
 
 def test_the_stage(tmp_path: Path, controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "_plant", lambda _: controls)
+    monkeypatch.setattr(transform, "_plant", lambda _: controls)
     index = tmp_path / "bench.index.jsonl"
     write_index(index, "bench", "2.0", [Problem("bench", "1", fingerprint_of(MODULE_CODE))])
     overlapping = make_probed()
@@ -77,6 +76,6 @@ def test_the_stage(tmp_path: Path, controls: Controls, monkeypatch: pytest.Monke
 
 
 def test_the_stage_fails_with_its_controls(controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wiring, "_plant", lambda _: replace(controls, problems=controls.problems[:1]))
+    monkeypatch.setattr(transform, "_plant", lambda _: replace(controls, problems=controls.problems[:1]))
     with pytest.raises(Exception, match="did not find the planted row"), beam.Pipeline(options=OPTIONS) as pipeline:
         _ = pipeline | beam.Create([CLEAN]) | DecontaminateModules((), SandboxSettings(workers=1))

@@ -15,7 +15,7 @@ from test_compare_sources import LONG, NEAR, OTHER, POOL, make
 
 from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
 from kernelquarry.transforms.deduplicate.compare_sources import form_all
-from kernelquarry.transforms.wiring import DeduplicateModules
+from kernelquarry.transforms.deduplicate.transform import DeduplicateModules
 
 BROKEN = make_probed(make_module("def ("), python_code="def (")
 GRAPH = '[["input"],["aten.relu",[0]]]'

@@ -21,13 +21,13 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Probed, SourceFile, TensorSpec, Workload
+from kernelquarry.transforms.mine.transform import MineTrees
 from kernelquarry.transforms.read import full_name, open_corpus, read_shard
 from kernelquarry.transforms.read.compositions import NAME, compose
 from kernelquarry.transforms.read.compositions.blocks import FAMILIES
 from kernelquarry.transforms.read.compositions.builder import Kind
 from kernelquarry.transforms.read.compositions.mined_modules import part_of, parts
 from kernelquarry.transforms.similarity.form import THRESHOLD, form_of, similarity
-from kernelquarry.transforms.wiring import MineTrees
 from tests.factories import make_module, make_probed
 from tests.transforms.read.wheel import MIT
 
