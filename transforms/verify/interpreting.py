@@ -24,8 +24,8 @@ from kernelquarry.transforms.workloads.resize import (
     lengthened,
     non_square,
     rounded,
-    single,
-    unforeseen,
+    set_each,
+    unpredictable,
 )
 
 from .compiling import check_refusal
@@ -172,7 +172,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         # A 1 in place of a size that another one must be like is broadcast, and a kernel need not do that.
         lone = [
             one
-            for one, few in zip(single(own), single(own, _FEW), strict=True)
+            for one, few in zip(set_each(own), set_each(own, _FEW), strict=True)
             if _takes(reference.task, few, sandbox, settings)
         ]
         unfinished = 0
@@ -241,7 +241,7 @@ def _drawn_sizes(task: Task) -> list[list[Workload]]:
     draws = random.Random(task.first_seed)
     own = task.workloads
     shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
-    short = [[call] for call in unforeseen(own, shares[1:])]
+    short = [[call] for call in unpredictable(own, shares[1:])]
     if short and (image := non_square(own, short[0][0], upright=shares[0] < 0.5)):
         short[0].insert(0, image)
     few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))

@@ -18,7 +18,7 @@ from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
-from kernelquarry.transforms.workloads.resize import count_elements, large, single, square, sweep_each, wide
+from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, sweep_each, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
@@ -121,7 +121,7 @@ def _beyond(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload
     fewer = elements // 4
     alike = (call for call in (wide(workloads, fewer), square(workloads, fewer)) if call is not None)
     odd, even = (large(workloads, elements, unit) for unit in (1, _UNIT))
-    medium = (call for call in single(workloads, _MEDIUM) if count_elements(call) <= elements)
+    medium = (call for call in set_each(workloads, _MEDIUM) if count_elements(call) <= elements)
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in alike)]
 
 

@@ -1,1 +1,4 @@
-"""Workloads at other sizes, and the conditions on sizes that a kernel is valid under."""
+"""Workloads at other sizes, and guards: conditions on sizes under which a kernel is valid.
+
+The stages that make, verify or time candidates import it.
+"""

@@ -1,7 +1,7 @@
-"""Guards: what must be true of the sizes of a call for a candidate's kernels to be right.
+"""Guards: conditions on the sizes of a call under which a candidate's kernels are correct.
 
-A guard is a Python condition over `input0_1`, the size of axis 1 of the call's first tensor, and the like, in integer
-arithmetic: `input0_2 <= 31`, `input1_0 == input0_0`. A candidate with guards checks them in `forward`.
+A guard is a Python condition in integer arithmetic, such as `input0_2 <= 31` or `input1_0 == input0_0`. The name
+`input0_1` is the size of axis 1 of the call's first tensor. A candidate with guards checks them in `forward`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALLOWED = (
 
 
 def parse_guard(text: str) -> ast.expr:
-    """Raises: ValueError: it is no condition in integer arithmetic over sizes."""
+    """Parse a guard. Raises: ValueError: the text is no condition in integer arithmetic over sizes."""
     try:
         tree = parse_expression(text) if len(text) <= _LONGEST else None
     except (SyntaxError, RecursionError, MemoryError):
@@ -45,13 +45,16 @@ def _is_allowed(node: ast.AST) -> bool:
 
 
 def size_at(name: str) -> tuple[int, int] | None:
-    """The tensor and the axis of a size's name; None if it is no such name."""
-    found = _SIZE.fullmatch(name)
-    return (int(found[1]), int(found[2])) if found else None
+    """(tensor, axis) of a name such as `input0_1`; None for other names."""
+    match = _SIZE.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def hold(guards: Iterable[str], workload: Workload) -> bool:
-    """Whether all are true of a call; one that it has no answer to is not. Raises: ValueError: one is no guard."""
+    """True if all guards hold for a call. A guard that cannot be evaluated does not hold.
+
+    Raises: ValueError: a text is no guard.
+    """
     sizes = {
         f"input{tensor}_{axis}": size
         for tensor, spec in enumerate(workload.tensors)

@@ -1,4 +1,7 @@
-"""The same call at other sizes: a row's workloads say which of its sizes are free."""
+"""The same call at other sizes.
+
+A size that differs between the workloads of a row is free: it may be changed. The other sizes are fixed.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,36 @@ from dataclasses import replace
 
 from kernelquarry.pipeline.schema.records import Workload
 
-Size = tuple[int, ...]  # what one dimension is in each workload
+Size = tuple[int, ...]  # one dimension's size in each workload
 
-_BLOCK = 16  # the least that kernels have; a free size is made larger
-_LONG = 1031  # a prime, above the block that most kernels have where a row is longer than a block
-_IMAGE = 4  # axes of a batch of images
-_MOST_LONG = 1 << 16  # elements of a lengthened call's tensors
-_MOST = 1 << 17  # elements of an enlarged call's tensors: more, and an interpreter takes long
-_MOST_ROUNDED = 1 << 20  # of a lengthened one's that is rounded up
-_MANY = 24  # sizes of one kind
-_WIDE = 1 << 23  # elements: blocks of a thousand are too many to be on a GPU at once
+_BLOCK = 16  # smallest block of a kernel; an enlarged size exceeds it
+_LONG = 1031  # a prime above 1024, the largest block of most kernels
+_IMAGE = 4  # number of axes of a batch of images
+_MOST_LONG = 1 << 16  # elements of all tensors of a lengthened call
+_MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
+_MOST_ROUNDED = 1 << 20  # elements of all tensors of a lengthened call that is rounded up
+_MANY = 24  # sizes that `sweep_each` gives one dimension
+_WIDE = 1 << 23  # elements; as blocks of 1,024, more than a GPU holds at once
 
 
 def count_elements(workload: Workload) -> int:
-    """Of all its tensors together."""
+    """Number of elements of all tensors together."""
     return sum(math.prod(spec.shape) for spec in workload.tensors)
 
 
 def free_sizes(workloads: Sequence[Workload]) -> list[Size]:
-    """The sizes that differ between the workloads. Dimensions that are alike in all of them are one size, such as a
-    batch, and stay alike in what `resized` makes of them."""
+    """The sizes that differ between the workloads, sorted.
+
+    Dimensions that are equal in every workload, such as a batch, are one size. They stay equal in `resized`.
+    """
     return sorted({size for size in _sizes(workloads).values() if len(set(size)) > 1})
 
 
 def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workload:
-    """The first workload with the sizes in `setting` set anew. Integers that are below a size, as indices are, stay so:
-    all values of the longer axis are drawn."""
+    """The first workload with other values for the sizes in `setting`.
+
+    Where the upper bound of an integer tensor equals a size, as for indices, it changes with that size.
+    """
     first, sizes = workloads[0], _sizes(workloads)
     tensors = []
     for i, spec in enumerate(first.tensors):
@@ -45,10 +52,11 @@ def resized(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> Workl
 
 
 def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls in which free sizes are one more than the power of two above all workloads': than a block, that is.
+    """Calls in which each free size is one more than the next power of two above its value in all workloads.
 
-    What only holds for as many blocks as the workloads need shows there: a grid, a mask, a loop of one round. As many
-    sizes as possible are enlarged in one call, and each in one call; the others are as in the last workload.
+    Such a size needs one block more than the workloads do. This reveals a grid, a mask or a loop that only fits the
+    workloads. Each call enlarges as many sizes as fit, until each size was enlarged once; the others are as in the
+    last workload.
     """
     free = free_sizes(workloads)
     least = {size: size[-1] for size in free}
@@ -62,14 +70,14 @@ def enlarged(workloads: Sequence[Workload]) -> list[Workload]:
             if count_elements(resized(workloads, wider)) <= _MOST:
                 setting, taken = wider, taken | {size}
         if not taken:
-            break  # each of them alone is too much
+            break  # each size alone makes the call too large
         calls.append(resized(workloads, setting))
         left = [size for size in left if size not in taken]
     return calls
 
 
 def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls with one free size each four times that of the last workload, for modules that take multiples only."""
+    """For each free size, a call with four times its value in the last workload, for modules that need multiples."""
     calls = []
     for size in free_sizes(workloads):
         setting = {other: other[-1] for other in free_sizes(workloads)} | {size: 4 * size[-1]}
@@ -78,10 +86,12 @@ def multiplied(workloads: Sequence[Workload]) -> list[Workload]:
 
 
 def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | None = None) -> dict[Size, Workload]:
-    """Calls with one free size each that is over a thousand, by that size; the others are their least that is not 1, or
-    at most `most`.
+    """For each free size, a call in which it is over a thousand.
 
-    Of the way from there to the largest that is not too much, by factors, a `share` is gone.
+    The other sizes have their smallest value above 1, capped by `most`.
+
+    Args:
+        share: 0 gives `_LONG`, 1 the largest size that fits; values between interpolate geometrically.
     """
     free, calls = free_sizes(workloads), dict[Size, Workload]()
     setting = {size: min(n, most or n) for size, n in _least(free).items()}
@@ -93,22 +103,30 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
     return calls
 
 
-def single(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
-    """Calls in which one free size each is 1, or `n`, the others as in the last workload."""
+def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
+    """For each free size, a call in which it is `n`; the others are as in the last workload."""
     free = free_sizes(workloads)
     return [resized(workloads, {other: other[-1] for other in free} | {size: n}) for size in free]
 
 
 def sweep_each(workloads: Sequence[Workload]) -> list[Workload]:
-    """Calls with one free size each that is another in each of them, as far as they are not too much."""
-    calls = [call for n in range(2, 2 + _MANY) for call in single(workloads, n)]
+    """For each free size, calls with 24 different values of it, without the calls that are too large."""
+    calls = [call for n in range(2, 2 + _MANY) for call in set_each(workloads, n)]
     return [call for call in calls if count_elements(call) <= _MOST]
 
 
-def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
-    """A call in which each free size lies, by factors, a share of the way from 4 to a thousand; one in which each is a
-    power of two, from 128 to 512; of those that are too much together, the last ones are not; and one in which all are
-    the same power of two. None if no size is free. Halves of 3 would be 2 and 1, which is broadcast."""
+def unpredictable(workloads: Sequence[Workload], shares: Sequence[float]) -> list[Workload]:
+    """Calls at sizes that a candidate cannot predict; none if no size is free.
+
+    1. Each free size is interpolated geometrically between 4 and `_LONG` by its share. Sizes start at 4 because half
+       of 3 may be 1, which broadcasts.
+    2. Each free size is 128, 256 or 512, by its share. In both calls, the last sizes keep their smallest value if the
+       call would become too large.
+    3. All free sizes are the same power of two.
+
+    Args:
+        shares: one number in [0, 1) for each free size.
+    """
     free = free_sizes(workloads)
     uneven = [_between(4, _LONG, share) for share in shares]
     even = [128 << int(3 * share) for share in shares]
@@ -124,9 +142,14 @@ def unforeseen(workloads: Sequence[Workload], shares: Sequence[float]) -> list[W
 
 
 def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int, few: int) -> list[Workload]:
-    """At most so many calls in which free sizes are the numbers that no workload has for them, each size each number,
-    as far as that is not too much, as many at once as possible, and the first numbers first. The others are their
-    least, or `few` beside a number that is too much with those."""
+    """Calls in which each free size takes each of `numbers` that no workload has for it.
+
+    One call sets as many sizes as fit. Earlier numbers come first.
+
+    Args:
+        most: at most this many calls.
+        few: cap of the other sizes where the call with their smallest values would be too large.
+    """
     free, calls = free_sizes(workloads), list[Workload]()
     least = _least(free)
     shortest = {size: min(n, few) for size, n in least.items()}
@@ -145,8 +168,10 @@ def at_numbers(workloads: Sequence[Workload], numbers: Sequence[int], most: int,
 
 
 def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: int) -> list[Workload]:
-    """At most so many calls in which the first tensor with a free size has just more elements than a number has, of the
-    numbers that are too many for other calls: one free size is made that long, the first of that tensor."""
+    """Calls in which the first tensor with a free size has slightly more elements than a number, at most `most` calls.
+
+    Only `numbers` that are too large for the other functions here are used. The tensor's first free size is changed.
+    """
     sizes, free = _sizes(workloads), set(free_sizes(workloads))
     long = next((size for size in sizes.values() if size in free), None)
     if long is None:
@@ -159,9 +184,11 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
 
 
 def non_square(workloads: Sequence[Workload], call: Workload, upright: bool) -> Workload | None:
-    """The call with the last axes of images and volumes each longer than the one before, or shorter if they are to be
-    `upright`, where these are free and alike in all workloads: what takes one for the other is right for those. None
-    if there are no such."""
+    """The call with images and volumes whose last axes increase in size, or decrease if `upright`.
+
+    Only axes that are free and equal in all workloads change: there, a kernel that confuses them is not noticed. None
+    if there are no such axes.
+    """
     sizes, free, tensors = _sizes(workloads), set(free_sizes(workloads)), list(call.tensors)
     for tensor, spec in enumerate(call.tensors):
         last = len(spec.shape) - 1
@@ -175,7 +202,7 @@ def non_square(workloads: Sequence[Workload], call: Workload, upright: bool) -> 
 
 
 def _least(free: Sequence[Size]) -> dict[Size, int]:
-    """The least of each that is not 1."""
+    """The smallest value above 1 of each size."""
     return {size: min((n for n in size if n > 1), default=1) for size in free}
 
 
@@ -188,14 +215,19 @@ def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
 
 
 def wide(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:
-    """A call with over 8 million `elements`, by all free sizes alike, each of them odd; None if none is free."""
+    """A call with at least `elements` elements in which all free sizes grow by one factor; None if no size is free.
+
+    Grown sizes are odd.
+    """
     setting = {size: size[-1] for size in free_sizes(workloads)}
     return _widened(workloads, setting, elements) if any(setting.values()) else None
 
 
 def square(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:
-    """A call with over 8 million `elements`, in which all free sizes are the same odd number; None if one or none is
-    free."""
+    """A call with at least `elements` elements in which all free sizes are the same odd number.
+
+    None if fewer than two sizes are free.
+    """
     free = free_sizes(workloads)
     return _widened(workloads, dict.fromkeys(free, 1), elements) if len(free) > 1 else None
 
@@ -207,8 +239,7 @@ def _widened(workloads: Sequence[Workload], setting: Mapping[Size, int], element
 
 
 def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workload | None:
-    """The call with each free size rounded up to a multiple of `unit`, for what takes no others; None if that is too
-    much."""
+    """The call with each free size rounded up to a multiple of `unit`; None if it becomes too large."""
     sizes, free = _sizes(workloads), set(free_sizes(workloads))
     given = {size: call.tensors[tensor].shape[axis] for (tensor, axis), size in sizes.items() if size in free}
     found = resized(workloads, {size: _up(n, unit) for size, n in given.items()})
@@ -216,7 +247,7 @@ def rounded(workloads: Sequence[Workload], call: Workload, unit: int) -> Workloa
 
 
 def large(workloads: Sequence[Workload], elements: int, unit: int = 1) -> list[Workload]:
-    """Calls with over so many elements, each by one free size; sizes are multiples of `unit`."""
+    """For each free size, a call with more than `elements` elements by that size; sizes are multiples of `unit`."""
     calls, others = [], {size: _up(size[-1], unit) for size in free_sizes(workloads)}
     for size in others:
         one, two = (count_elements(resized(workloads, others | {size: n})) for n in (1, 2))
@@ -229,7 +260,7 @@ def _up(n: int, unit: int) -> int:
 
 
 def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
-    """By tensor and axis of the first workload; of those alone that have such a tensor."""
+    """(tensor, axis) of the first workload -> its size in each workload that has this tensor."""
     found = {}
     for tensor, spec in enumerate(workloads[0].tensors):
         shapes = [workload.tensors[tensor].shape for workload in workloads if tensor < len(workload.tensors)]
@@ -239,8 +270,11 @@ def _sizes(workloads: Sequence[Workload]) -> dict[tuple[int, int], Size]:
 
 
 def _counterpart(first: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> int:
-    """What the axis is in a shape of another call. Where that has more axes or fewer, it may be counted from either
-    end: the same size, if that is there, else the first axis from the first, and all others from the last."""
+    """The size of the same axis in the tensor's shape in another call.
+
+    Where the number of axes differs, the axis is counted from either end. The end that gives an equal size wins; else
+    the first axis is counted from the front, and the others from the back.
+    """
     from_last = axis - len(first) + len(shape)
     sizes = [shape[place] for place in ((from_last, axis) if axis else (0, from_last)) if 0 <= place < len(shape)]
     return first[axis] if first[axis] in sizes or not sizes else sizes[0]

@@ -1,4 +1,4 @@
-"""Conditions on sizes: what may be one, and of which calls they are true."""
+"""Guards: which texts are valid, and for which calls they hold."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kernelquarry.transforms.workloads.guards import hold, parse_guard, size_at
         ("input0_0 % 2 == 0 and input0_1 % 2 == 0", (4, 6), True),
         ("not input0_0 == input0_1 or max(input0_0, 4) > 4", (4, 4), False),
         ("(input0_0 + 3) // 4 * 2 - 1 == 3", (5, 8), True),
-        ("input0_1 % (input0_0 - 5) == 0", (5, 8), False),  # no answer is none
-        ("input1_0 == input0_0", (5, 8), False),  # there is no such tensor
+        ("input0_1 % (input0_0 - 5) == 0", (5, 8), False),  # division by zero
+        ("input1_0 == input0_0", (5, 8), False),  # no second tensor
     ],
 )
-def test_a_guard_is_true_of_some_calls(guard: str, shape: tuple[int, ...], holds: bool) -> None:
+def test_hold(guard: str, shape: tuple[int, ...], holds: bool) -> None:
     assert hold([guard], make_workload(*shape)) == holds
 
 
@@ -47,12 +47,12 @@ def test_all_guards_must_hold() -> None:
         "",
     ],
 )
-def test_what_is_no_guard(text: str) -> None:
+def test_invalid_guards_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="no guard"):
         parse_guard(text)
 
 
-def test_a_size_has_a_place() -> None:
+def test_size_names_give_tensor_and_axis() -> None:
     assert size_at("input12_3") == (12, 3)
     assert size_at("batch") is None
     assert ast.unparse(parse_guard("input0_1<=31")) == "input0_1 <= 31"
