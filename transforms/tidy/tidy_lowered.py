@@ -6,9 +6,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Lowered, Purity
 
-from .constructor_slice import NeedsImport
-from .module import render_module
-from .raw import NotTidied
+from .candidate_file import render_module
+from .constructor.constructor_slice import NeedsImport
+from .read.inductor_source import NotTidied
 
 _EVIDENCE = 500  # characters
 

@@ -6,9 +6,9 @@ import ast
 import textwrap
 from collections.abc import Mapping
 
-from kernelquarry.transforms.tidy.kernel import Kernel, tidy_kernel
-from kernelquarry.transforms.tidy.print_code import function_text
-from kernelquarry.transforms.tidy.raw import RawKernel, parse
+from kernelquarry.transforms.tidy.kernel.tidy_kernel import Kernel, tidy_kernel
+from kernelquarry.transforms.tidy.read.inductor_source import RawKernel, parse
+from kernelquarry.transforms.tidy.syntax.print_code import function_text
 
 _SOURCE = """\
 # Topologically Sorted Source Nodes: [a], Original ATen: [{operators}]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.transforms.tidy.algebra import Polynomial, number, polynomial, readable, render
+from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, number, polynomial, readable, render
 
 
 def parsed(text: str) -> ast.expr:

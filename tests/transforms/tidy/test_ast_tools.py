@@ -6,8 +6,8 @@ import ast
 import inspect
 
 from kernelquarry.pipeline.schema.parse_python import parse
-from kernelquarry.transforms.tidy import passes
-from kernelquarry.transforms.tidy.ast_tools import copied, walk
+from kernelquarry.transforms.tidy.kernel import passes
+from kernelquarry.transforms.tidy.syntax.ast_tools import copied, walk
 
 TREE = parse(inspect.getsource(passes))
 

@@ -13,8 +13,8 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.tidy.comments import Commented, comment
-from kernelquarry.transforms.tidy.source_expressions import Origin, call_sources, launched_for, value_origins
+from kernelquarry.transforms.tidy.kernel.comments import Commented, comment
+from kernelquarry.transforms.tidy.read.source_expressions import Origin, call_sources, launched_for, value_origins
 
 BESIDE = """\
 # Topologically Sorted Source Nodes: [x.exp(), self.act(x)], Original ATen: [aten.exp, aten.relu]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
-from kernelquarry.transforms.tidy.block_sizes import power_of_2
-from kernelquarry.transforms.tidy.kernel import same_sizes
-from kernelquarry.transforms.tidy.names import _walking, buffer_name
-from kernelquarry.transforms.tidy.raw import NotTidied
+from kernelquarry.transforms.tidy.kernel.block_sizes import power_of_2
+from kernelquarry.transforms.tidy.kernel.kernel_names import _walking, buffer_name
+from kernelquarry.transforms.tidy.kernel.tidy_kernel import same_sizes
+from kernelquarry.transforms.tidy.read.inductor_source import NotTidied
 
 # body -> the lines after the mask; types of further parameters
 POINTWISE_CASES = {

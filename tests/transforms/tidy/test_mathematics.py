@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelquarry.transforms.tidy.functions import library_calls, parsed, translate
-from kernelquarry.transforms.tidy.mathematics import EXACT, MATHEMATICS
+from kernelquarry.transforms.tidy.kernel.mathematics import EXACT, MATHEMATICS
+from kernelquarry.transforms.tidy.kernel.triton_functions import library_calls, parsed, translate
 
 # function -> the largest error in units of the last place
 BOUNDS = {

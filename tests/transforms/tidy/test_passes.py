@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from kernelquarry.transforms.tidy import passes
-from kernelquarry.transforms.tidy.combine import tidy_combine
+from kernelquarry.transforms.tidy.kernel import passes
+from kernelquarry.transforms.tidy.kernel.combine import tidy_combine
 
 LONG = "(" + " + ".join(["name"] * 7) + ")"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelquarry.transforms.tidy.repeated import name_sizes
+from kernelquarry.transforms.tidy.forward.repeated_sizes import name_sizes
 
 
 def test_a_size_is_called_after_the_axis_that_it_is_of() -> None:

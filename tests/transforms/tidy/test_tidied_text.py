@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.transforms.tidy import print_code
-from kernelquarry.transforms.tidy.print_code import LINE, file_text, function_text, wrapped
+from kernelquarry.transforms.tidy.syntax import print_code
+from kernelquarry.transforms.tidy.syntax.print_code import LINE, file_text, function_text, wrapped
 
 
 @pytest.fixture

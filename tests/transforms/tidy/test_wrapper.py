@@ -11,10 +11,10 @@ from modules import Call, probed, source
 
 from kernelquarry.pipeline.schema.provenance import Generator
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source
-from kernelquarry.transforms.tidy.arguments import arguments, short_roles, signature
-from kernelquarry.transforms.tidy.names import free, kernel_name, operator_names
-from kernelquarry.transforms.tidy.raw import NotTidied, parse
-from kernelquarry.transforms.tidy.wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, steps
+from kernelquarry.transforms.tidy.forward.arguments import arguments, short_roles, signature
+from kernelquarry.transforms.tidy.kernel.kernel_names import free, kernel_name, operator_names
+from kernelquarry.transforms.tidy.read.call_steps import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, steps
+from kernelquarry.transforms.tidy.read.inductor_source import NotTidied, parse
 
 CALL = """
 arg0_1, arg1_1 = args

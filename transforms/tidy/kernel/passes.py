@@ -6,10 +6,10 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from .ast_tools import copied, walk
+from ..syntax.ast_tools import copied, walk
 from .forms import loaded
-from .functions import call
-from .values import element
+from .triton_functions import call
+from .value_types import element
 
 _WIDTH = 88  # of an expression that another one may be written into
 _KEPT = (

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
+from ..kernel.kernel_names import free
 from .arguments import axis_word
-from .names import free
 
 _OFTEN = 3  # times that are worth a line
 

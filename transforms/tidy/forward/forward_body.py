@@ -10,20 +10,20 @@ from dataclasses import dataclass, field, replace
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import Lowered, Source
 
-from .algebra import is_contiguous, polynomial, render
+from ..kernel.combine import tidy_combine
+from ..kernel.comments import comment
+from ..kernel.kernel_names import buffer_name, free, kernel_name, operator_names
+from ..kernel.tidy_kernel import Kernel, same_sizes, tidy_kernel
+from ..kernel.triton_functions import LIBRARY
+from ..read.call_steps import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
+from ..read.inductor_source import NotTidied, RawSource
+from ..read.source_expressions import launched_for
+from ..syntax.algebra import is_contiguous, polynomial, render
+from ..syntax.ast_tools import walk
+from ..syntax.print_code import tuple_text
 from .arguments import Argument, axes_word, rank_of, short_roles, size_word
-from .ast_tools import walk
 from .call_guards import Checks
-from .combine import tidy_combine
-from .comments import comment
-from .functions import LIBRARY
-from .kernel import Kernel, same_sizes, tidy_kernel
-from .names import buffer_name, free, kernel_name, operator_names
-from .print_code import tuple_text
-from .raw import NotTidied, RawSource
-from .repeated import name_sizes
-from .source_expressions import launched_for
-from .wrapper import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, Step, steps
+from .repeated_sizes import name_sizes
 
 _EXTERN = re.compile(r"extern_kernels\.(\w+)|torch\.ops\.(?:aten|prims)\.(\w+)(?:\.\w+)?")
 _COPY = re.compile(r"(buf\d+)\.copy_")  # what Inductor copies complex numbers with

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from .ast_tools import copied, walk
-from .functions import call, parsed
+from ..read.inductor_source import NotTidied
+from ..syntax.ast_tools import copied, walk
 from .iteration_space import Axis
 from .passes import substitute, uses
-from .raw import NotTidied
-from .values import Value, literal
+from .triton_functions import call, parsed
+from .value_types import Value, literal
 
 _LAYOUTS = (("[None, :]", "y", "x"), ("[:, None]", "x", "y"))  # of the depth; the operand's other axis; not its axis
 

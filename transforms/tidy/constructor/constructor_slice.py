@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
 
-from .ast_tools import walk
-from .imports import Imports, NeedsImport
-from .raw import NotTidied
+from ..read.inductor_source import NotTidied
+from ..syntax.ast_tools import walk
+from .constructor_imports import Imports, NeedsImport
 
 __all__ = ["Constructor", "NeedsImport", "slice_constructor"]
 

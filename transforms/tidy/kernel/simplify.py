@@ -11,13 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ..read.inductor_source import NotTidied, RawKernel
 from . import forms
 from .expressions import Expressions
-from .functions import call, parsed
 from .iteration_space import Axis
 from .passes import without_round_trips
-from .raw import NotTidied, RawKernel
-from .values import Value
+from .triton_functions import call, parsed
+from .value_types import Value
 
 _ATOMICS = ("tl.atomic_add", "tl.atomic_max", "tl.atomic_min", "tl.atomic_xchg", "tl.atomic_or", "tl.atomic_and")
 _INDEX = re.compile(r"([xyz]|r\d_)\d+")

@@ -11,11 +11,11 @@ from typing import Any
 
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
 
-from .algebra import Polynomial
-from .constructor_slice import forward_of
-from .names import free
-from .print_code import tuple_text
-from .raw import NotTidied
+from ..constructor.constructor_slice import forward_of
+from ..kernel.kernel_names import free
+from ..read.inductor_source import NotTidied
+from ..syntax.algebra import Polynomial
+from ..syntax.print_code import tuple_text
 
 _DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 

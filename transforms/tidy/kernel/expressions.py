@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from ..read.inductor_source import NotTidied
+from ..syntax.algebra import polynomial, render
 from . import forms, matmul
-from .algebra import polynomial, render
-from .functions import call, parsed, translate
 from .iteration_space import Axis
 from .mathematics import MATHEMATICS
-from .raw import NotTidied
-from .values import Value, combined, element, literal
+from .triton_functions import call, parsed, translate
+from .value_types import Value, combined, element, literal
 
 _REDUCTIONS = frozenset(
     "tl.sum tl.max tl.min tl.reduce tl.argmax tl.argmin tl.xor_sum tl.reduce_or nan_max nan_min any_true arg_max "

@@ -6,12 +6,12 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from .ast_tools import walk
+from ..read.inductor_source import RawKernel
+from ..syntax.ast_tools import walk
 from .forms import conjuncts, loaded
-from .functions import LIBRARY
 from .iteration_space import Axis
-from .raw import RawKernel
-from .values import Value
+from .triton_functions import LIBRARY
+from .value_types import Value
 
 # Operators that only look at memory in another way.
 _VIEWS = frozenset(

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from kernelquarry.pipeline.schema import parse_python
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Lowered, Source
 
-from .arguments import Argument, arguments, result, signature, size_word
-from .body import Body, File, Words
-from .constructor_slice import slice_constructor
-from .function import render_function
-from .functions import LIBRARY, library_calls
-from .print_code import file_text, function_text, wrapped
-from .raw import NotTidied, parse
-from .wrapper import Size, steps
+from .constructor.constructor_slice import slice_constructor
+from .forward.arguments import Argument, arguments, result, signature, size_word
+from .forward.autograd_function import render_function
+from .forward.forward_body import Body, File, Words
+from .kernel.triton_functions import LIBRARY, library_calls
+from .read.call_steps import Size, steps
+from .read.inductor_source import NotTidied, parse
+from .syntax.print_code import file_text, function_text, wrapped
 
 
 @dataclass(frozen=True, slots=True)

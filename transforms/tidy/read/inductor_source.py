@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema import parse_python
 
-from .ast_tools import walk
+from ..syntax.ast_tools import walk
 from .source_expressions import Origin, call_sources, value_origins
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from .raw import NotTidied, RawKernel
+from ..read.inductor_source import NotTidied, RawKernel
 
 PREFIXES = ("z", "y", "x", "r0_", "r1_")
 _PREAMBLE = re.compile(r"([xyz]|r\d_)(numel|offset|index|mask|base)|r(index|offset|numel|base)|[XYZ]BLOCK|R\d?_?BLOCK")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from ..read.inductor_source import RawKernel
 from .block_sizes import Launch, warps
-from .functions import parsed
 from .iteration_space import Axis
-from .raw import RawKernel
+from .triton_functions import parsed
 
 MOST = 4  # of a kernel: each is compiled and timed on a first call, and verified
 _MIN_DOT = 16

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .raw import NotTidied
+from .inductor_source import NotTidied
 
 _IGNORED_CALLS = ("args.clear", "torch.cuda.set_device", "assert_size_stride", "assert_alignment")
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
-from .ast_tools import walk
+from ..read.inductor_source import NotTidied
+from ..syntax.ast_tools import walk
 from .mathematics import EXACT, MATHEMATICS, NEEDS
-from .raw import NotTidied
 
 # Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
 _TL = {

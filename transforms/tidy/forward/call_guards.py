@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from kernelquarry.pipeline.schema.records import Lowered
 from kernelquarry.transforms.workloads.guards import parse_guard, size_at
 
-from .constructor_slice import forward_of
+from ..constructor.constructor_slice import forward_of
 
 _OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt,

@@ -7,10 +7,10 @@ import re
 import struct
 from collections.abc import Sequence
 
-from .algebra import polynomial
-from .ast_tools import walk
-from .functions import parsed
-from .raw import NotTidied
+from ..read.inductor_source import NotTidied
+from ..syntax.algebra import polynomial
+from ..syntax.ast_tools import walk
+from .triton_functions import parsed
 
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
 _NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names

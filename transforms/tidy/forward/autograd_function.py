@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Backward, Lowered, Source
 
+from ..kernel.kernel_names import free
+from ..kernel.passes import uses
+from ..read.inductor_source import RawSource, parse
+from ..syntax.print_code import wrapped
 from .arguments import Argument, result, short_roles, size_word
-from .body import Body, File, Words
 from .call_guards import Checks
-from .names import free
-from .passes import uses
-from .print_code import wrapped
-from .raw import RawSource, parse
+from .forward_body import Body, File, Words
 
 NAME = f"{CANDIDATE_ENTRY_POINT}Function"
 

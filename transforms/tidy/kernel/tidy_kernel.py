@@ -9,14 +9,14 @@ from types import MappingProxyType
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
+from ..read.inductor_source import RawKernel
 from . import matmul, passes, tuning_options
 from .block_sizes import Launch, choose
 from .comments import Commented
-from .functions import parsed
 from .iteration_space import Axis, split
-from .names import Names, operator_names
-from .raw import RawKernel
+from .kernel_names import Names, operator_names
 from .simplify import Simplifier
+from .triton_functions import parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 
 from . import passes
-from .functions import translate
-from .names import free
+from .kernel_names import free
+from .triton_functions import translate
 
 _ARGUMENT = re.compile(r"arg(\d)_(\d)")  # operand, and which of its values
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..read.inductor_source import RawKernel
 from .iteration_space import Axis
-from .raw import RawKernel
 
 _POINTWISE = 1024  # elements of a block
 _TILE = 32  # rows and columns of a two-dimensional block

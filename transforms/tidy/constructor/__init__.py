@@ -1,0 +1,1 @@
+"""Reduce the reference's constructor to the part that `ModelNew` needs."""

@@ -1,0 +1,1 @@
+"""Write `forward` and, with gradients, the `torch.autograd.Function` that it calls."""
