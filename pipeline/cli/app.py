@@ -14,7 +14,7 @@ import typer
 from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
-from kernelquarry.pipeline.schema.files import place
+from kernelquarry.pipeline.schema.files import parse_path
 
 from .console import err, out, set_up_logging
 from .failures import Commands
@@ -41,7 +41,9 @@ CorpusArgument = Annotated[
 RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
 DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
 StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
-OutOption = Annotated[Path | None, typer.Option("--out", parser=place, help="Run directory.  [default: out/CORPUS]")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")
+]
 SettingsOption = Annotated[Path | None, typer.Option(help="TOML file of thresholds and caps, see docs/settings.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
 RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]

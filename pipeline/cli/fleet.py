@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import place
+from kernelquarry.pipeline.schema.files import parse_path
 
 from .open_run import on_runner, open_run, sandbox_settings
 
 RunArgument = Annotated[
-    Path, typer.Argument(parser=place, metavar="RUN", help="Run directory, as `kernelquarry dataset` makes it.")
+    Path, typer.Argument(parser=parse_path, metavar="RUN", help="Run directory, as `kernelquarry dataset` makes it.")
 ]
 RunsArgument = Annotated[
-    list[Path] | None, typer.Argument(parser=place, metavar="OTHER", help="Run directories of other machines.")
+    list[Path] | None, typer.Argument(parser=parse_path, metavar="OTHER", help="Run directories of other machines.")
 ]
 PartOption = Annotated[str, typer.Option(help="Do one part of the records only, such as 2/4; see docs/scale.md.")]
 RunnerOption = Annotated[

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelquarry.pipeline.schema.files import place
+from kernelquarry.pipeline.schema.files import parse_path
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
@@ -37,7 +37,7 @@ def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
     if accelerator(options):  # the GPUs are in other machines
         run = replace(run, sandbox=replace(run.sandbox, gpus=name_gpus(gpus)))
     if store:
-        run = replace(run, store=place(store))
+        run = replace(run, store=parse_path(store))
     return replace(run, options=options)
 
 

@@ -18,7 +18,7 @@ from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
 from kernelquarry.pipeline.schema.arrow import count_records, pack, read_records, unpack, write_shard
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import digest, place, remove_tree
+from kernelquarry.pipeline.schema.files import digest, parse_path, remove_tree
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Kept, Outcome
 
@@ -265,4 +265,4 @@ def read_shards(paths: list[Path], kind: type) -> beam.PTransform:
     held = [(str(path), count_records(path, kind)) for path in paths]
     length = min(_SLICE, max(1, sum(number for _, number in held) // _SLICES))
     slices = [(path, start, start + length) for path, number in held for start in range(0, number, length)]
-    return beam.Create(slices) | beam.FlatMapTuple(lambda path, *span: read_records(place(path), kind, *span))
+    return beam.Create(slices) | beam.FlatMapTuple(lambda path, *span: read_records(parse_path(path), kind, *span))

@@ -1,1 +1,4 @@
-"""Every record, id and reason code, and nothing else. Standard library only (`arrow` excepted)."""
+"""Records, ids, reason codes and file formats. Every room may import it.
+
+Only `arrow` and `files` import installed packages.
+"""

@@ -1,4 +1,4 @@
-"""Records as Arrow tables and parquet shards. The schema is made from the dataclasses' type hints, nowhere else.
+"""Records as Arrow tables and parquet shards. The schema follows from the type hints of the dataclasses alone.
 
 | Python                | Arrow              |
 |-----------------------|--------------------|
@@ -9,8 +9,8 @@
 | `tuple[X, ...]`       | `list<X>`          |
 | a dataclass           | `struct`           |
 
-No column is nullable. A shard names its record and schema version in its metadata, and is refused by
-`SchemaError` when they are not the ones that this release reads.
+No column is nullable. A shard names its record type and schema version in its metadata; readers raise `SchemaError`
+if they are not those of this release.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from .records import SCHEMA_VERSION
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-ROWS_PER_GROUP = 250  # about 7 MB of code, 0.6 MB packed: docs/stages/write.md says why
+ROWS_PER_GROUP = 250  # about 7 MB of code, 0.6 MB compressed: docs/stages/write.md explains the choice
 
+_REMAKE = "Delete it and run the stage that writes it again"
 _RECORD = b"kernelquarry.record"
 _VERSION = b"kernelquarry.schema_version"
 _SCALARS: dict[type, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -47,10 +48,10 @@ _FORMAT: dict[str, Any] = {
     "data_page_version": "1.0",
     "row_group_size": ROWS_PER_GROUP,
     "write_page_index": True,  # lets the Hub's viewer fetch single pages
-    "write_page_checksum": True,  # a flipped bit is found when it is read
+    "write_page_checksum": True,  # reading detects flipped bits
     "use_content_defined_chunking": True,  # an upload sends only the pages that changed
 }
-# Of a file of one record: nobody fetches parts of it, and indices, statistics and dictionaries would be half of it.
+# For files of one record, which are always read whole: indices, statistics and dictionaries would double their size.
 _ENTRY: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 1,
@@ -68,7 +69,7 @@ def _once(function: F) -> F:
 
 
 class SchemaError(UserError):
-    """A table or file does not hold the records that were asked for."""
+    """A table or file does not hold the expected records."""
 
     def __init__(self, place: Path | str, problem: str, remedy: str) -> None:
         super().__init__(f"{place}: {problem}. {remedy}")
@@ -77,25 +78,25 @@ class SchemaError(UserError):
 
 @_once
 def schema_of(cls: type) -> pa.Schema:
-    """The Arrow schema of a record type, with its name and version in the metadata."""
+    """The Arrow schema of a record type, with the record's name and schema version as metadata."""
     metadata = {_RECORD: cls.__name__.encode(), _VERSION: str(SCHEMA_VERSION).encode()}
     return pa.schema(list(_struct(cls)), metadata=metadata)
 
 
 def to_plain(record: Any) -> dict[str, Any]:
-    """A record as nested dicts, lists and scalars: what its row holds."""
+    """A record as nested dicts, lists and scalars."""
     plain: dict[str, Any] = _encoder(type(record))(record)
     return plain
 
 
 def from_plain(row: dict[str, Any], cls: type[T]) -> T:
-    """The inverse of `to_plain`. Columns that the record does not have are left out."""
+    """The inverse of `to_plain`. Ignores columns that the record does not have."""
     record: T = _decoder(cls)(row)
     return record
 
 
 def pack(record: Any) -> bytes:
-    """A record on its way through a runner, which holds all that wait, and may look into each: a quarter as large."""
+    """A record as compressed JSON, a quarter of the size: runners hold all waiting records in memory."""
     return zlib.compress(json.dumps(to_plain(record)).encode(), level=1)
 
 
@@ -110,14 +111,14 @@ def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:
 
 
 def from_table(table: pa.Table, cls: type[T], place: Path | str = "table") -> Iterator[T]:
-    """The records of a table. Raises: SchemaError, before the first record, if the table holds others."""
+    """The records of a table. Raises: SchemaError, before the first record, if the table has another schema."""
     _check_schema(table.schema, cls, place)
     batches = table.to_batches(max_chunksize=ROWS_PER_GROUP)
     return map(_decoder(cls), (row for batch in batches for row in batch.to_pylist()))
 
 
 def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
-    """Write `records`, in their order, to one parquet file that appears whole or not at all.
+    """Write `records`, in their order, to one parquet file, atomically.
 
     The same records give the same bytes with the same release of pyarrow.
     """
@@ -125,7 +126,7 @@ def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
 
 
 def write_entry(path: Path, record: Any) -> None:
-    """As `write_shard` of the record alone, in half the time and about half the space."""
+    """Write one record to a file, in half the time and about half the space of `write_shard`."""
     _write(path, to_table([record], type(record)), _ENTRY)
 
 
@@ -135,10 +136,10 @@ def _write(path: Path, table: pa.Table, form: dict[str, Any]) -> None:
 
 
 def read_records(path: Path, cls: type[T], start: int = 0, stop: int = sys.maxsize) -> Iterator[T]:
-    """The records of a shard from `start` up to `stop`, in their order, one row group in memory at a time.
+    """The records `start` to `stop` of a shard, in their order, with one row group in memory at a time.
 
-    Raises: SchemaError at once if the file is truncated, or of another record or schema version; while
-    iterating if its pages are damaged. FileNotFoundError if there is no file.
+    Raises: SchemaError, at once if the file is truncated or has another record type or schema version, and while
+    iterating if its pages are damaged; FileNotFoundError.
     """
     file = _open(path)
     _check_schema(file.schema_arrow, cls, path)
@@ -146,47 +147,31 @@ def read_records(path: Path, cls: type[T], start: int = 0, stop: int = sys.maxsi
 
 
 def read_plain(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a shard of any version, as `to_plain` gives them. Raises: SchemaError, as `read_records`."""
+    """The rows of a shard of any schema version, in the form of `to_plain`. Raises: as `read_records`."""
     return _read_plain(_open(path), path)
 
 
 def check_record(path: Path, cls: type) -> int:
-    """The schema version of a shard. Raises: SchemaError if it holds other records."""
+    """The schema version of a shard. Raises: SchemaError if it holds another record type."""
     with _open(path) as file:
         return _check_record(file.schema_arrow, cls, path)
 
 
 def count_records(path: Path, cls: type) -> int:
-    """How many records a shard holds, read from its footer. Raises as `read_records`."""
-    try:
-        metadata = pq.read_metadata(_source(path))
-    except (pa.ArrowInvalid, OSError) as error:
-        _raise_of_disk(error)
-        raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
-    _check_schema(metadata.schema.to_arrow_schema(), cls, path)
-    return metadata.num_rows
-
-
-_REMAKE = "Delete it and run the stage that writes it again"
+    """The number of records in a shard, read from its footer. Raises: as `read_records`."""
+    with _open(path) as file:
+        _check_schema(file.schema_arrow, cls, path)
+        return int(file.metadata.num_rows)
 
 
 def _open(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(_source(path), page_checksum_verification=True)
+        source = path if is_local(path) else pa.BufferReader(read_bytes(path))  # object stores: fetched as a whole
+        return pq.ParquetFile(source, page_checksum_verification=True)
     except (pa.ArrowInvalid, OSError) as error:
-        _raise_of_disk(error)
+        if isinstance(error, OSError) and error.errno is not None:  # Arrow's own, for a damaged footer, has no errno
+            raise
         raise SchemaError(path, f"not a complete parquet file ({_line(error)})", _REMAKE) from error
-
-
-def _raise_of_disk(error: Exception) -> None:
-    """Raise an error that the file system gave. Arrow's own, of a damaged footer, is an OSError without a number."""
-    if isinstance(error, OSError) and error.errno is not None:
-        raise error
-
-
-def _source(path: Path) -> Path | pa.BufferReader:
-    """What pyarrow reads a shard from: one of an object store is fetched as a whole."""
-    return path if is_local(path) else pa.BufferReader(read_bytes(path))
 
 
 def _read_plain(file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sys.maxsize) -> Iterator[dict[str, Any]]:
@@ -198,7 +183,7 @@ def _read_plain(file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sy
                 first, last = max(start, begins), min(stop, ends)
                 if first < last:
                     yield from file.read_row_group(group).slice(first - begins, last - first).to_pylist()
-        except (pa.ArrowInvalid, OSError) as error:  # damaged pages: Arrow's name for it depends on the codec
+        except (pa.ArrowInvalid, OSError) as error:  # damaged pages: the type of Arrow's error depends on the codec
             raise SchemaError(path, f"damaged data ({_line(error)})", _REMAKE) from error
 
 
@@ -206,7 +191,7 @@ def _check_record(schema: pa.Schema, cls: type, place: Path | str) -> int:
     """The schema version."""
     metadata = schema.metadata or {}
     if _RECORD not in metadata or _VERSION not in metadata:
-        raise SchemaError(place, "it was not written by kernelquarry", f"Give a shard of {cls.__name__} records")
+        raise SchemaError(place, "not written by kernelquarry", f"Give a shard of {cls.__name__} records")
     record, version = metadata[_RECORD].decode(), metadata[_VERSION].decode()
     if record != cls.__name__:
         raise SchemaError(place, f"it holds {record} records", f"Give a shard of {cls.__name__} records")

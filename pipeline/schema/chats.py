@@ -1,7 +1,7 @@
-"""Rows for training: what is made of a verified pair, or of a conversation that ended in one.
+"""Rows for training: chats made from verified pairs, and conversations with models that ended in one.
 
-Ids are content addresses of what is trained on: the same row has the same id in every release, and another prompt or
-kernel gives another row.
+Ids are content addresses of the messages: the same chat has the same id in every release, and a change of the prompt or
+the kernel makes a new row.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """What the rows of all configs for training hold."""
+    """The columns that all training configs share."""
 
     id: str
-    pair: str  # id of the row of `pairs` that it is made of; "" if there is none
-    prompts: tuple[str, ...]  # the files that it was rendered from, each with its digest
+    pair: str  # id of the row of `pairs` that the chat is made from; "" if there is none
+    prompts: tuple[str, ...]  # template files that the chat was rendered from, each with its digest
     source: SourceRef
     licence: Licence
 
@@ -36,9 +36,9 @@ class Example(Chat):
     """One row of the config `sft`: a chat that ends in a verified kernel."""
 
     messages: tuple[Message, ...]
-    thinking: bool  # whether the last message thinks before it answers
-    thought_by: str  # then "columns", of the pair, or the model that explained it; else ""
-    generator: Generator  # what wrote the kernel
+    thinking: bool  # True if the last message thinks before it answers
+    thought_by: str  # source of the thinking: "columns" of the pair, or the name of a model; "" without thinking
+    generator: Generator  # author of the kernel
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -46,7 +46,7 @@ class Example(Chat):
 
 @dataclass(frozen=True, slots=True)
 class Exercise(Chat):
-    """One row of the config `rl`: a chat that asks for a kernel, and what a verifier needs to judge any answer."""
+    """One row of the config `rl`: a prompt for a kernel, and the task that a verifier needs to judge an answer."""
 
     prompt: tuple[Message, ...]
     python_code: str
@@ -54,26 +54,26 @@ class Exercise(Chat):
     workloads: tuple[Workload, ...]
     state: tuple[StateSpec, ...]
     operators: tuple[str, ...]
-    targets: tuple[str, ...]  # that the pair's kernel compiles for
-    timings: tuple[Timing, ...]  # of the pair, for rewards that ask for speed
+    targets: tuple[str, ...]  # GPU architectures that the pair's kernel compiles for
+    timings: tuple[Timing, ...]  # of the pair, for rewards that depend on speed
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is said: in an exercise, the prompt alone."""
+        """The prompt, which is the whole chat of an exercise."""
         return self.prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation(Chat):
-    """One row of the config `multiturn`: a model's answers and what the verifier said of them, to the end."""
+    """One row of the config `multiturn`: a model's answers, the verifier's replies, and the final answer."""
 
     messages: tuple[Message, ...]
-    reasons: tuple[str, ...]  # of each answer in turn: code of the `Reason` why it was rejected, "" if it was verified
-    verified: bool  # whether the last answer was
-    generator: Generator  # the model
+    reasons: tuple[str, ...]  # for each answer, the code of the `Reason` for its rejection; "" if it was verified
+    verified: bool  # True if the last answer was verified
+    generator: Generator  # model that wrote the answers
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION

@@ -1,9 +1,9 @@
-"""What goes wrong outside of the program: said in one line that tells what to do, with exit status 1."""
+"""Exceptions for failures that the user, not the program, has to fix."""
 
 
 class UserError(Exception):
-    """The message is the whole of what the user sees: what is wrong, and what to do about it."""
+    """A failure whose message, one line on the cause and the remedy, is all that the command line prints."""
 
 
 class NotYet(Exception):
-    """One record has no result because of what is outside of the program; the next run may have one."""
+    """A record has no result yet, for an external reason. The next run tries it again."""

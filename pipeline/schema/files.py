@@ -1,6 +1,6 @@
-"""Files appear whole or not at all, whatever kills the process that writes them, here and in object stores.
+"""Atomic files, on the local disk and in object stores: a file appears whole or not at all.
 
-A path of an object store is a `upath.UPath`, which has the methods of a `Path`; `place` makes it.
+A path in an object store is a `upath.UPath`, which has the methods of a `Path`; `parse_path` makes both.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PAUSES_S = (0.1, 0.5, 2.0, 5.0)  # between attempts to reach an object store
-_FINAL = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+_PERMANENT = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
-def place(name: str | Path) -> Path:
-    """A path, local or of a file system that fsspec knows: `gs://`, `s3://`, `hdfs://`, `memory://`."""
+def parse_path(name: str | Path) -> Path:
+    """A local path, or one in a file system of fsspec: `gs://`, `s3://`, `hdfs://`, `memory://`."""
     if "://" not in str(name):
         return Path(name)
     from upath import UPath
@@ -39,15 +39,15 @@ def is_local(path: Path) -> bool:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes become `path` when the block ends, and vanish when it raises.
+    """A stream whose bytes become `path` when the block ends, and are discarded when it raises.
 
-    The temporary name starts with a dot and ends in `.tmp`, so that a listing of shards never finds it. An object
-    store has no use for one: it shows an object when all of it is there.
+    The temporary name starts with a dot and ends in `.tmp`, so that a listing of shards never finds it. Object stores
+    need no temporary name: they show an object only when it is complete.
     """
     if not is_local(path):
         stream = io.BytesIO()
         yield stream
-        reach(lambda: path.write_bytes(stream.getvalue()))
+        retry(lambda: path.write_bytes(stream.getvalue()))
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
@@ -63,12 +63,12 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Raises: OSError, of an object store only when it failed again and again."""
-    return path.read_bytes() if is_local(path) else reach(path.read_bytes)
+    """The content of a file. Raises: OSError, for an object store only after all retries failed."""
+    return path.read_bytes() if is_local(path) else retry(path.read_bytes)
 
 
 def digest(path: Path) -> str:
-    """Sha256 of a file."""
+    """SHA-256 of a file, in hex."""
     if not is_local(path):
         return hashlib.sha256(read_bytes(path)).hexdigest()
     with path.open("rb") as stream:
@@ -76,19 +76,19 @@ def digest(path: Path) -> str:
 
 
 def remove_tree(path: Path) -> None:
-    """Whatever of it is there."""
+    """Delete a folder and its content, if it exists."""
     if is_local(path):
         shutil.rmtree(path, ignore_errors=True)
     elif path.exists():
         path.rmdir(recursive=True)  # type: ignore[call-arg]  # a UPath's
 
 
-def reach(operation: Callable[[], T]) -> T:
-    """Try an operation on an object store again when the store fails it."""
+def retry(operation: Callable[[], T]) -> T:
+    """Run an operation on an object store, with retries. Raises: OSError after the last one."""
     for pause in PAUSES_S:
         try:
             return operation()
-        except _FINAL:
+        except _PERMANENT:
             raise
         except OSError as error:
             log.warning("%s: trying again in %g s", error, pause)
@@ -97,7 +97,7 @@ def reach(operation: Callable[[], T]) -> T:
 
 
 def _sync_directory(directory: Path) -> None:
-    """The new name survives a power cut only once the directory is on the disk too."""
+    """Flush a directory to disk: only then does a new name in it survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

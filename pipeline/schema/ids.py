@@ -1,4 +1,4 @@
-"""Content addresses: the same bytes have the same id, on every machine and in every release."""
+"""Ids that are content addresses: the same content has the same id on every machine and in every release."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def contamination_id(module: str) -> str:
 
 
 def cluster_id(members: list[str]) -> str:
-    """Named after its smallest member, so that it does not change when the order does."""
+    """The id follows from the smallest member, so the order of members does not matter."""
     return f"clu_{sha256(min(members))[:_HEX]}"
 
 
 def chat_id(config: str, turns: Sequence[tuple[str, str]]) -> str:
-    """Of a row for training: `sft_...`, `rl_...`, named after its config. A turn is a role and what it says."""
+    """The id of a training row, prefixed with its config: `sft_...`, `rl_...`. A turn is (role, content)."""
     return f"{config}_{sha256(canonical(turns))[:_HEX]}"

@@ -1,4 +1,4 @@
-"""Files of JSON in lines that are added to, so that what was killed goes on from what it has written."""
+"""JSONL files that processes append to, and that survive a kill in the middle of a line."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 
 def read_lines(path: Path) -> list[Any]:
-    """What the whole lines hold, nothing if there is no file. A line that a kill cut off is left out."""
-    found = []
+    """The values of all lines, without lines that a kill cut off. A missing file is an empty one."""
+    values = []
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         try:
-            found.append(json.loads(line))
+            values.append(json.loads(line))
         except ValueError:
             continue
-    return found
+    return values
 
 
 def add_line(path: Path, value: Any) -> None:
-    """In one write, so that several threads and processes may add; behind a line that was cut off, on a new one."""
+    """Append one value in a single write, so that threads and processes may share the file."""
     with path.open("ab+", buffering=0) as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, end - 1))
-        cut = end and stream.read(1) != b"\n"
-        stream.write(b"\n" * bool(cut) + json.dumps(value).encode() + b"\n")
+        is_cut_off = end > 0 and stream.read(1) != b"\n"
+        stream.write(b"\n" * is_cut_off + json.dumps(value).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Published rows of earlier schema versions, read as rows of this one.
+"""Migrations of published rows from earlier schema versions to this one.
 
 Shards of a run's stages are not migrated: a stage whose code has changed runs again.
 """
@@ -17,7 +17,7 @@ Plain = dict[str, Any]
 
 
 def read_published(path: Path, cls: type[T]) -> Iterator[T]:
-    """The records of a published shard of this schema version or an earlier one; `schema_version` is then this one.
+    """The records of a published shard of this schema version or an earlier one, with `schema_version` set to this one.
 
     Raises: as `arrow.read_records`; SchemaError if the shard is of a later version.
     """
@@ -28,16 +28,16 @@ def read_published(path: Path, cls: type[T]) -> Iterator[T]:
 
 
 def migrate(row: Plain, record: str, version: int) -> Plain:
-    """A row of `version` as one of this version."""
+    """A row of schema version `version`, migrated to this version."""
     for step in range(version, SCHEMA_VERSION):
         row = MIGRATIONS[step](row, record)
     return {**row, "schema_version": SCHEMA_VERSION}
 
 
 def _to_2(row: Plain, record: str) -> Plain:
-    """Version 2 has timings, the engine, the score on mutants and the share of the outputs that kernels wrote.
+    """Version 2 adds timings, the engine, the mutant score and the share of the outputs that kernels wrote.
 
-    The share was not measured: it is 1 in every pure row, and 0 says that it is not known.
+    Version 1 did not measure that share: it is 1 for pure rows by definition, and 0 means unknown.
     """
     verdict = dict(row["verdict"])
     del verdict["ghost_changed"]
@@ -48,20 +48,19 @@ def _to_2(row: Plain, record: str) -> Plain:
 
 
 def _to_3(row: Plain, record: str) -> Plain:
-    """Version 3 says what a kernel needs of its sizes, how a model came to write it, what models said of it, and how it
-    stands among others. Nothing was known to be needed before."""
+    """Version 3 adds guards, distillation, explanations and marks, which are empty in earlier rows."""
     added: Plain = {"guards": [], "distillation": []} if record in ("Pair", "Rejection") else {}
     added |= {"explanations": [], "marks": []} if record == "Pair" else {}
     return {**row, **added}
 
 
 def _to_4(row: Plain, record: str) -> Plain:
-    """Version 4 has what the filters measured. It was not kept before."""
+    """Version 4 adds the filters' measurements; -1 means unknown."""
     if record not in ("Pair", "TrainingPair", "Variant"):
         return row
     unknown = {"computing_operators": -1, "characters": -1, "non_ascii": -1.0, "credentials": -1, "personal": -1}
     return {**row, "measures": unknown}
 
 
-# Version -> a function from a row of it, and the name of its record, to a row of the next.
+# Version -> function that migrates a row, given the name of its record, to the next version.
 MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4}

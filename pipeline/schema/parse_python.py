@@ -1,4 +1,4 @@
-"""Parsing Python, from any thread."""
+"""Thread-safe parsing of Python source that is not ours."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 import warnings
 
 _one_at_a_time = threading.Lock()
-_FILE = "<parsed>"  # what the compiler takes the code's file to be
-# What it finds odd in code that is not ours is of no use to those who run us. This is said once and of that name alone:
-# filters belong to all threads.
+_FILE = "<parsed>"  # file name that the parser reports
+# Parser warnings about others' code are no use to our users. Warning filters are global to the process, so this one is
+# set once and matches that file name only.
 warnings.filterwarnings("ignore", module=_FILE)
 
 
 def parse(code: str) -> ast.Module:
-    """`ast.parse`, one at a time, which warns of nothing.
+    """`ast.parse` under a lock and without warnings.
 
-    Before 3.11.8 and 3.12.2, CPython counts its depth in one place for all threads, and where two meet it raises
-    `SystemError: AST constructor recursion depth mismatch` (python/cpython#106905).
+    The lock works around python/cpython#106905: before 3.11.8 and 3.12.2 all threads share one depth counter, and
+    concurrent calls raise `SystemError: AST constructor recursion depth mismatch`.
 
     Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does.
     """
@@ -26,6 +26,6 @@ def parse(code: str) -> ast.Module:
 
 
 def parse_expression(code: str) -> ast.expr:
-    """The one expression that `code` is. Raises and warns as `parse`."""
+    """The syntax tree of a single expression. Raises: as `parse`."""
     with _one_at_a_time:
         return ast.parse(code, _FILE, mode="eval").body  # noqa: TID251

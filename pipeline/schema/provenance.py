@@ -1,4 +1,4 @@
-"""Where a record came from: source, licence, generator, machine."""
+"""The provenance of a record: source, licence, author of the kernel, and machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 class SourceRef:
     """One file of one revision of one package or repository."""
 
-    corpus: str  # name of the corpus that the run was given: "tiny", "default", a folder's name
+    corpus: str  # name of the run's corpus: "tiny", "default", or the name of a folder
     package: str  # distribution name, or repository "owner/name"
     revision: str  # version, or commit
     path: str  # POSIX path inside the package
@@ -19,22 +19,22 @@ class SourceRef:
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    spdx: str  # SPDX expression, "NOASSERTION" where none was found
-    evidence: str  # what it was read from, most specific first
+    spdx: str  # SPDX expression, "NOASSERTION" if none was found
+    evidence: str  # files or fields that state the licence, most specific first
 
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """What wrote a candidate."""
+    """The author of a candidate: a compiler or a language model."""
 
     kind: str  # "inductor" or "model"
-    name: str  # "torch.inductor", or the model's name
-    version: str  # torch's version, or the model's revision
+    name: str  # "torch.inductor", or the name of the model
+    version: str  # version of torch, or revision of the model
     options: str  # canonical JSON: target, dynamic shapes, decompositions; or sampling parameters
 
 
 class TermsClass(StrEnum):
-    """What a teacher's licence or terms of use say of training models on its answers."""
+    """The position of a teacher's licence or terms of use on training models with its answers."""
 
     PERMITS = "permits"
     OWN = "own"  # the model is ours
@@ -44,13 +44,13 @@ class TermsClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question to a teacher, its answer, and what they cost."""
+    """One request to a teacher, its answer, and the cost of both."""
 
-    prompts: tuple[str, ...]  # the files that the question was rendered from, each with its digest
-    asked: str  # the user's message
-    answered: str  # the teacher's, whole
-    thinking: str  # what the endpoint gave apart from the answer
-    reason: str  # code of the `Reason` why the answer was rejected; "" for the last turn, which the row itself judges
+    prompts: tuple[str, ...]  # template files that the request was rendered from, each with its digest
+    asked: str  # user message of the request
+    answered: str  # complete answer of the teacher
+    thinking: str  # reasoning that the endpoint returned separately
+    reason: str  # code of the `Reason` for the rejection; "" for the last turn, which the row itself judges
     finish: str  # why the endpoint stopped: "stop", "length", ...
     request: str  # hash of the request
     sample: int
@@ -61,20 +61,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Distillation:
-    """How a model came to write what it wrote, and by what right it is used."""
+    """How a teacher wrote an answer, and the terms under which the answer may be used."""
 
-    teacher: str  # its name in the table of teachers
-    model: str  # as it was asked for
-    served: str  # as the endpoint named it
+    teacher: str  # name in the table of teachers
+    model: str  # model name in the request
+    served: str  # model name in the endpoint's reply
     version: str  # revision of the weights, or of the API
     endpoint: str  # "hosted", "vllm", "sglang", "transformers" or "own"
     terms: TermsClass
     terms_source: str  # where the terms were read, and when
     route: str  # "write", "refine" or "explain"
-    system: str  # the system's message
-    sampling: str  # canonical JSON
-    turns: tuple[Turn, ...]  # more than one if it was asked to repair its answer
-    similarity: float  # of its source to the lowered kernel's of the same module, Jaccard; 0 if there is none
+    system: str  # system message
+    sampling: str  # canonical JSON of the sampling parameters
+    turns: tuple[Turn, ...]  # more than one if the teacher repaired its answer
+    similarity: float  # Jaccard, to the module's lowered kernel; 0 without one
 
     @property
     def cost_usd(self) -> float:
@@ -83,20 +83,20 @@ class Distillation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a model said of a verified pair, as far as the code bears it out."""
+    """A model's explanation of a verified pair, if the code supports it."""
 
-    instruction: str  # how somebody would ask for the kernel
-    reasoning: str  # how one comes from the module to the kernel
+    instruction: str  # how a user would ask for the kernel
+    reasoning: str  # the way from the module to the kernel
     distillation: Distillation
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a verdict was reached on."""
+    """The machine and software that a verdict or timing was made on."""
 
     python: str
     torch: str
     triton: str
-    device: str  # "cpu-interpreter", or the GPU's name
+    device: str  # "cpu-interpreter", or the name of the GPU
     driver: str  # GPU driver, "" on the CPU
-    sandbox: str  # canonical JSON: layer -> what was active
+    sandbox: str  # canonical JSON: layer of the sandbox -> its state

@@ -1,8 +1,8 @@
 """The records that flow from stage to stage, and the row that is published.
 
-Each stage wraps the record before it: `SourceFile -> Module -> Probed -> Lowered -> Candidate ->
-Verified -> Pair`. Every record is frozen; ids are content addresses (`ids`). Trees of arguments and
-outputs are canonical JSON with `{"tensor": i}` at their leaves, so that the Arrow schema stays flat.
+Each stage wraps the record of the stage before: `SourceFile -> Module -> Probed -> Lowered -> Candidate -> Verified ->
+Pair`. Every record is frozen; ids are content addresses (`ids`). Nested arguments and outputs are canonical JSON with
+`{"tensor": i}` at their leaves, so that the Arrow schema stays flat.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A Python file as it was read; no code of it has run."""
+    """A Python file, as read. Its code has not run."""
 
     source: SourceRef
     licence: Licence
@@ -32,20 +32,20 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """An nn.Module with all that it needs, in one importable source whose class is called `Model`."""
+    """An nn.Module and all definitions that it needs, as one importable source with the class `Model`."""
 
     id: str  # ids.module_id(code)
-    name: str  # the class's name where it was found
+    name: str  # original name of the class
     code: str
     source: SourceRef
     licence: Licence
     imported_files: tuple[str, ...] = ()  # other files of the tree that definitions were taken from
-    user: str = ""  # code of a module of the tree that makes one of these, for probing; later records have none
+    user: str = ""  # code of a module that constructs this one, as a hint for probe; empty afterwards
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """How to draw one input tensor. Floating dtypes are drawn by a trial's distribution."""
+    """The recipe to draw one input tensor. Floating-point values follow the distribution of the trial."""
 
     name: str
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One call of `forward`: its tensors, and the trees of arguments that hold them."""
+    """One call of `forward`: the input tensors, and the arguments that hold them."""
 
     tensors: tuple[TensorSpec, ...]
     args: str  # canonical JSON list; a tensor is {"tensor": index}
@@ -78,7 +78,7 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """A module that was seen to run, with the workloads it ran on."""
+    """A module that ran in the sandbox, with the workloads on which it ran."""
 
     module: Module
     init_args: str  # Python source of a list of positional arguments
@@ -87,10 +87,10 @@ class Probed:
     outputs: str  # canonical JSON: tree of the outputs of workload 0, {"tensor": i, "shape": [...], "dtype": ...}
     operators: tuple[str, ...]  # aten operators that ran, sorted
     python_code: str  # module.code with get_inputs() and get_init_inputs()
-    graph: str = "[]"  # canonical JSON: a leaf is [what], an operator [name, [what it takes]]; empty if too large
-    behaviour: str = ""  # digest of outputs on inputs that all modules share, "" if they tell nothing
-    behaviours: tuple[str, ...] = ()  # the same for each number of axes, and with all sizes made one; sorted
-    cluster: str = ""  # ids.cluster_id of what a chain of kin connects it with
+    graph: str = "[]"  # canonical JSON of the operator graph: [leaf] or [operator, [operands]]; empty if too large
+    behaviour: str = ""  # digest of the outputs on standard inputs, "" if not informative
+    behaviours: tuple[str, ...] = ()  # the same per number of axes, and with all sizes set to one; sorted
+    cluster: str = ""  # ids.cluster_id of the modules that are connected by similarity
 
     @property
     def id(self) -> str:
@@ -98,30 +98,30 @@ class Probed:
 
 
 class Source(StrEnum):
-    """What a graph input is bound to."""
+    """The origin of a graph input."""
 
     PARAMETER = "parameter"
     BUFFER = "buffer"
-    CONSTANT = "constant"  # a tensor attribute that is in no state_dict
-    LITERAL = "literal"  # numbers that forward makes a tensor of
+    CONSTANT = "constant"  # tensor attribute outside the state_dict
+    LITERAL = "literal"  # numbers that forward turns into a tensor
     INPUT = "input"
-    SAVED = "saved"  # of a backward: a result of the forward's graph
-    SIZE = "size"  # of a backward: such a result that is a number
-    GRADIENT = "gradient"  # of a backward: the gradient of an output
+    SAVED = "saved"  # backward only: a tensor result of the forward graph
+    SIZE = "size"  # backward only: a scalar result of the forward graph
+    GRADIENT = "gradient"  # backward only: the gradient of an output
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A graph input and what it is, known from the trace's order and never from its shape."""
+    """A graph input and its origin, taken from the order of the trace, never guessed from shapes."""
 
-    argument: str  # the generated code's name for it, "arg0_1"
+    argument: str  # name in the generated code, such as "arg0_1"
     source: Source
-    name: str  # qualified name of the state; index of the tensor in the workload, or of the result; numbers as JSON
+    name: str  # name of the state; index of the input tensor or result; literal numbers as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """Inductor's source for the gradients. Its results are those of the forward's arguments, None where none flows."""
+    """Inductor's source for the gradients: one result per argument of forward, None where no gradient flows."""
 
     inductor_code: str
     bindings: tuple[Binding, ...]
@@ -129,17 +129,17 @@ class Backward:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Inductor's source for a module, untidied, with the meaning of each argument."""
+    """Inductor's raw source for a module, with the origin of each argument."""
 
     probed: Probed
     inductor_code: str
     bindings: tuple[Binding, ...]
-    outputs: str  # canonical JSON: tree of forward's result; {"output": i} is the i-th graph output
+    outputs: str  # canonical JSON of forward's result; {"output": i} stands for the i-th graph output
     shape_general: bool  # sizes that differ between the workloads are run-time arguments
     generator: Generator
-    guards: tuple[str, ...] = ()  # what must be true of those sizes, see `transforms.guards`
-    backward: tuple[Backward, ...] = ()  # none or one; with it, what it needs follows the results of `inductor_code`
-    dtype: str = "float32"  # what the module and its inputs were cast to, "float32" if they were not
+    guards: tuple[str, ...] = ()  # conditions on those sizes, see `transforms.workloads.guards`
+    backward: tuple[Backward, ...] = ()  # at most one; its saved values then follow the results of `inductor_code`
+    dtype: str = "float32"  # dtype that the module and its inputs were cast to; "float32": not cast
 
     @property
     def id(self) -> str:
@@ -147,7 +147,7 @@ class Lowered:
 
 
 class Purity(StrEnum):
-    """Whether Triton alone computes the result. A label with proof, see `docs/trust.md`."""
+    """Label: is the result computed by Triton alone? The verifier checks it, see `docs/trust.md`."""
 
     PURE = "pure"
     MIXED = "mixed"  # some operators run in aten or a vendor library; `extern_ops` names them
@@ -155,25 +155,25 @@ class Purity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A kernel that claims to compute what the module computes."""
+    """A kernel that is meant to compute the same as its module, before verification."""
 
     probed: Probed
-    triton_code: str  # one file with the class `ModelNew`, whose imports are torch's, triton's and its constructor's
+    triton_code: str  # one file with the class `ModelNew`
     kernels: tuple[str, ...]  # names of its triton.jit kernels that forward launches
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
     generator: Generator
-    inductor_code: str  # "" for a model's candidate
-    guards: tuple[str, ...] = ()  # conditions on sizes that `forward` checks, see `transforms.guards`
-    distillation: tuple[Distillation, ...] = ()  # one if a model wrote it
-    training: bool = False  # it gives gradients too, and is verified with them
-    dtype: str = "float32"  # what module, candidate and inputs are cast to, "float32" if they are not
-    autotuned: bool = False  # some of its kernels choose among several launch options
+    inductor_code: str  # "" if a model wrote the candidate
+    guards: tuple[str, ...] = ()  # conditions on sizes that `forward` checks, see `transforms.workloads.guards`
+    distillation: tuple[Distillation, ...] = ()  # one if a model wrote the kernel
+    training: bool = False  # computes gradients too, which are verified
+    dtype: str = "float32"  # dtype that module, candidate and inputs are cast to; "float32": not cast
+    autotuned: bool = False  # some kernels choose among several launch configurations
 
     @property
     def id(self) -> str:
-        """The module's; of a model's answers, of which a module may have several, with the request that it answers."""
+        """The id of the module. A model's candidate appends its request, since a module may have several."""
         if not self.distillation:
             return self.probed.id
         last = self.distillation[0].turns[-1]
@@ -181,19 +181,19 @@ class Candidate:
 
 
 class Tier(StrEnum):
-    """How a verdict was reached; a row lists each that it holds."""
+    """A level of verification that a candidate passed."""
 
-    COMPILED = "compiled"  # ahead of time, for each target in `targets`
-    INTERPRETED = "interpreted"  # on the CPU, by Triton's interpreter
-    EXECUTED = "executed"  # on a GPU
+    COMPILED = "compiled"  # compiled ahead of time, for each target in `targets`
+    INTERPRETED = "interpreted"  # ran on the CPU, in Triton's interpreter
+    EXECUTED = "executed"  # ran on a GPU
 
 
 class Engine(StrEnum):
-    """What ran the candidate's kernels, see `docs/stages/verify.md`."""
+    """The engine that ran the candidate's kernels, see `docs/stages/verify.md`."""
 
     INTERPRETER = "interpreter"  # Triton's, on the CPU
-    TRACE = "trace"  # an executor with a GPU replayed the launches; the candidate's Python never met it
-    GUEST = "guest"  # a GPU in the candidate's own guest
+    TRACE = "trace"  # an executor with a GPU replayed the recorded launches, without the candidate's Python
+    GUEST = "guest"  # the candidate's own guest process, with a GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +210,19 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the host concluded from the guests' observations."""
+    """The evidence of a successful verification."""
 
     tiers: tuple[Tier, ...]
     engine: Engine
     targets: tuple[str, ...]  # "sm_80", ...
     trials: tuple[Trial, ...]
-    launches: int  # kernel launches seen in one forward of workload 0
+    launches: int  # kernel launches in one forward of workload 0
     launched_kernels: tuple[str, ...]
     deterministic: bool  # a repeated run gave the same bytes
-    written: float  # share of the bytes of outputs that is wrong without the kernels; views of inputs do not count
-    impostors: tuple[str, ...]  # impostors that were tried and failed, as they must
-    mutants: int  # of this kernel, with one mistake each, that went through the same checks
-    survivors: tuple[str, ...]  # mistakes that no check noticed, or that are none
+    written: float  # share of output bytes that the kernels wrote; views of inputs do not count
+    impostors: tuple[str, ...]  # trivial answers that were tried and failed, as they must
+    mutants: int  # number of copies with one mistake each that went through the same checks
+    survivors: tuple[str, ...]  # mutants that passed: undetected mistakes, or equivalent code
     environment: Environment
 
     @property
@@ -244,20 +244,20 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class CounterExample:
-    """The smallest call that was found on which a candidate fails. The first three fields draw it again."""
+    """The smallest known call on which a candidate fails. The first three fields reproduce it."""
 
     workload: Workload
     seed: int
     distribution: str
-    found: str  # what is wrong there
-    output: str  # the element that is furthest off, "output 0[3, 17]"; "" where the values are not what is wrong
-    expected: float  # the oracle's value there, NaN and infinities as they are
-    actual: float  # the candidate's
+    found: str  # the failure: measured value or message
+    output: str  # element with the largest error, "output 0[3, 17]"; "" if no value is wrong
+    expected: float  # value of the oracle; may be NaN or infinite
+    actual: float  # value of the candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """How long one contender took: the median and the quartiles of its runs, in microseconds."""
+    """The run time of one contender: median and quartiles over its runs, in microseconds."""
 
     name: str  # "eager", "compile" or "candidate"
     median_us: float
@@ -268,26 +268,26 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The reference, compiled and not, and the candidate, timed in turns on one GPU. See `docs/stages/time.md`."""
+    """Run times of eager, `torch.compile` and the candidate, interleaved on one GPU. See `docs/stages/time.md`."""
 
     workload: Workload
-    enlarged: bool  # False: it is the row's first workload, small enough for launches to take most of the time
-    engine: Engine  # what ran the candidate; with GUEST its Python was where the clock was
-    contenders: tuple[Timed, ...]  # those that could be timed
-    left_out: str  # why the others could not
-    floor_us: float  # no kernel on this GPU takes less, 0 where that is not known
-    slope_us: float  # wall clock for a call, of many in a row, by the host's own executor; 0 where it has no program
+    enlarged: bool  # False: the row's first workload, which is small enough for launch overhead to dominate
+    engine: Engine  # engine of the candidate; GUEST includes the time of its Python code
+    contenders: tuple[Timed, ...]  # contenders that could be timed
+    left_out: str  # why the other contenders could not be timed
+    floor_us: float  # lower bound for any kernel on this GPU; 0: unknown
+    slope_us: float  # wall time per call over many calls in the host's executor; 0 without a program
     suspect: str  # why the numbers do not fit together; "" if they do
     environment: Environment
 
     @property
     def over_eager(self) -> float:
-        """How many times as fast as eager the candidate is, 0 if that is not known."""
+        """Speedup of the candidate over eager; 0 if unknown."""
         return self._speedup("eager")
 
     @property
     def over_compile(self) -> float:
-        """How many times as fast as `torch.compile` the candidate is, 0 if that is not known."""
+        """Speedup of the candidate over `torch.compile`; 0 if unknown."""
         return self._speedup("compile")
 
     def _speedup(self, over: str) -> float:
@@ -297,18 +297,18 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the filters measured of a row that they let pass, see `docs/stages/screen.md`. -1: it was not measured."""
+    """The filters' measurements of a row that passed them, see `docs/stages/screen.md`. -1: not measured."""
 
-    computing_operators: int = -1  # distinct ones; making, viewing and copying tensors is no computing
+    computing_operators: int = -1  # distinct operators, except those that only make, view or copy tensors
     characters: int = -1  # of both sides together
     non_ascii: float = -1.0  # share of the characters of `python_code`
-    credentials: int = -1  # places that look like one
+    credentials: int = -1  # places that look like a credential
     personal: int = -1  # e-mail addresses and telephone numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the rows of both configs hold. Field for field documented in `docs/schema.md`, as all of them."""
+    """The columns that pairs and rejected candidates share. `docs/schema.md` documents every field of every row."""
 
     id: str
     module_name: str
@@ -334,13 +334,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair(Row):
-    """One row of the dataset's config `pairs`: a candidate that was verified."""
+    """One row of the config `pairs`: a verified candidate."""
 
     verdict: Verdict
-    timings: tuple[Timing, ...] = ()  # none or one: only a GPU's time is worth a label
+    timings: tuple[Timing, ...] = ()  # at most one, from a build with a GPU
     explanations: tuple[Explanation, ...] = ()
     measures: Measures = Measures()
-    marks: tuple[str, ...] = ()  # among the pairs of its module: "fastest", "shortest", "purest"; "near_lowered"
+    marks: tuple[str, ...] = ()  # among the pairs of its module: "fastest", "shortest", "purest", "near_lowered"
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -348,24 +348,24 @@ class Pair(Row):
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair(Pair):
-    """One row of the config `backward`: a pair whose gradients were verified too. See `docs/backward.md`."""
+    """One row of the config `backward`: a pair with verified gradients. See `docs/backward.md`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant(Pair):
-    """One row of the config `variants`: another kernel for a module that may have a pair. See `docs/variants.md`."""
+    """One row of the config `variants`: a half-precision or autotuned kernel. See `docs/variants.md`."""
 
-    dtype: str = "float32"  # what `Model`, `ModelNew` and floating-point inputs are cast to; "float32": nothing is
+    dtype: str = "float32"  # dtype that `Model`, `ModelNew` and floating-point inputs are cast to; "float32": not cast
     autotuned: bool = False  # some kernels have `triton.autotune`; each of their configurations was verified
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection(Row):
-    """One row of the dataset's config `rejected`: a candidate that was not verified, and why."""
+    """One row of the config `rejected`: a candidate that failed verification, and why."""
 
     reason: str  # code of the `Reason`
     evidence: str  # measured value
-    counter_examples: tuple[CounterExample, ...]  # none or one
+    counter_examples: tuple[CounterExample, ...]  # at most one
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -373,15 +373,15 @@ class Rejection(Row):
 
 @dataclass(frozen=True, slots=True)
 class Contamination:
-    """One row of the config `contaminated`: a module that overlaps a benchmark, without its text."""
+    """One row of the config `contaminated`: a module that overlaps a benchmark, without its source text."""
 
     id: str
     code_sha256: str  # of the `python_code` that is not published
     source: SourceRef
     licence: Licence
-    rungs: tuple[str, ...]  # of the ladder that found it, sorted
+    rungs: tuple[str, ...]  # rungs of the decontamination ladder that matched, sorted
     problems: tuple[str, ...]  # "benchmark/name", sorted
-    evidence: str  # what each rung measured
+    evidence: str  # measurements of each rung
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION

@@ -101,7 +101,7 @@ def test_what_looks_at_all_records_has_no_parts(built: Built, tmp_path: Path, in
     assert said(invoke("deduplicate", root, "--part", "1/2")) == (
         "deduplicate looks at all records at once: it has no parts"
     )
-    assert "'2' is no part: give a number and how many there are" in said(invoke("probe", root, "--part", "2"))
+    assert "'2' is not a part: give its number and the number of parts" in said(invoke("probe", root, "--part", "2"))
     assert "nothing to merge" in said(invoke("merge", root))
 
 

@@ -39,7 +39,7 @@ def test_losses_are_sorted_by_number_then_code() -> None:
 
 
 def test_codes_are_explained() -> None:
-    assert explain("no_workload") == "no inputs were found that it runs on"
+    assert explain("no_workload") == "no inputs were found on which forward runs"
     assert explain("OSError").startswith("our failure")
 
 
@@ -50,7 +50,7 @@ def test_rendering_shows_figures_and_reasons() -> None:
     assert lines[1] == ["probe", "module", "10", "6", "3", "1", "60.0"]
     assert lines[2] == ["no_workload", "2"]
     assert lines[5] == ["lower", "module", "0", "0", "0", "0", "-"]
-    assert lines[7][0] == "no_workload" and lines[7][-1] == "on"
+    assert lines[7][0] == "no_workload" and lines[7][-1] == "runs"
 
 
 @pytest.mark.parametrize("kind", [BudgetSpent, Postponed, Unanswered])

@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from kernelquarry.pipeline.runtime.store import Store, result_key
-from kernelquarry.pipeline.schema.files import place
+from kernelquarry.pipeline.schema.files import parse_path
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module
@@ -76,7 +76,7 @@ def test_any_flipped_bit_is_a_miss_or_harmless(tmp_path: Path) -> None:
 
 
 def test_an_object_store_is_as_good_as_a_disk() -> None:
-    store = Store(place("memory://one/store"))
+    store = Store(parse_path("memory://one/store"))
     kept, dropped = Kept(make_module()), Dropped("mod_1", Reason.RANDOM, "differs by 0.3")
     store.put("probe", "aa", kept)
     store.put("probe", "bb", dropped)
@@ -106,7 +106,7 @@ class Unreliable(MemoryFileSystem):
 def test_requests_that_fail_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec.register_implementation("unreliable", Unreliable, clobber=True)
     monkeypatch.setattr("kernelquarry.pipeline.schema.files.PAUSES_S", (0.0, 0.0))
-    store, kept = Store(place("unreliable://two/store")), Kept(make_module())
+    store, kept = Store(parse_path("unreliable://two/store")), Kept(make_module())
     store.put("probe", "aa", kept)
     assert store.get("probe", "aa", Module) == kept
     assert Unreliable.failures.total() == 6
