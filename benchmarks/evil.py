@@ -1,7 +1,7 @@
 """Verifies every case of the evil corpus, and writes how many were accepted or did harm to the host.
 
     python benchmarks/evil.py
-    python benchmarks/evil.py zeros fork_bomb    # some of the cases, without writing a figure
+    python benchmarks/evil.py returns_zeros fork_bomb    # some of the cases, without writing a figure
 
 Harm is what the host can see once the candidate is gone: a file outside of the sandbox's folder that is new or has
 changed, a process that is left, an environment that is not what it was.
@@ -33,7 +33,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from corpus import GROUPS, HERE, Case, load_case, load_cases
+from corpus import GROUPS, Case, load_case, load_cases
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), find_counterexamples=False, limits=Limits(wall_s=60, cpu_s=6))
 _GONE_S = 5.0
@@ -110,7 +110,7 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
         Sandbox(SandboxSettings(1, scratch=scratch, gpus=gpus)) as sandbox,
     ):
         for name in ("softmax", "mixed_linear"):
-            started = verify(load_case(HERE / "honest" / name).candidate, sandbox, SETTINGS)
+            started = verify(load_case("honest", name).candidate, sandbox, SETTINGS)
             assert isinstance(started, Kept), started  # all warm processes are there now
         # a GPU whose executor failed has another one waiting from then on
         before, processes = Host.look(), descendants() + len(gpus)

@@ -22,7 +22,7 @@ from kernelquarry.pipeline.schema.records import Engine
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 sys.path.append(str(ROOT / "tests"))
-from corpus import HERE, Case, load_case, load_cases
+from corpus import Case, load_case, load_cases
 
 SETTINGS = VerifySettings(mutants=0)  # a score on mutants rejects nothing
 
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--gpus", default="all")
     args = parser.parse_args()
     names, gpus = args.names, choose_gpus(args.gpus)
-    cases = [load_case(HERE / "honest" / name) for name in names] or load_cases("honest")
+    cases = [load_case("honest", name) for name in names] or load_cases("honest")
     settings = SandboxSettings(workers=args.workers, gpus=gpus)
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.workers) as threads:
         sandbox.start(("reference", "compile", "interpret", *(("trace", "execute") if gpus else ())))

@@ -1,16 +1,32 @@
-"""The honest and the evil candidates under `tests/`, each a folder with a source and what is expected of it.
+"""The evil and the honest candidates that the verifier is tried on: one file a case.
 
-`candidate.py` is the source; `expect.toml` has
+An evil case is `tests/evil/<group>/<name>.py`: a cheat or a mistake that verification must reject. The folder is its
+group, one of `GROUPS` with underscores for spaces. An honest case is `tests/honest/<name>.py`: a correct kernel that
+verification must keep. A file begins with what is expected of it, as TOML in comments; the candidate's text is what
+follows, without the blank lines between:
 
-    reference      the module of `tests/references` that it claims to be
-    reason         evil only: the code of the reason that it must be rejected for, or a list of such
-    evidence       evil only: a part of the evidence
-    group          evil only: one of `GROUPS`
-    source         evil only: the published hack or class of faults that it is modelled on
-    lint           evil only: the rule of the linter that must find it; not there if its source alone does not show it
-    needs          "gpu": only an executor on a GPU can show it; it is counted, and not run without one
-    init_args      evil only: what the row says that the constructor is given, where it lies
-    kernels, extern_ops, shape_general, deterministic    what it says of itself, where that is not the usual
+    # /// case
+    # reference = "softmax"
+    # reason = "kernel_unused"
+    # evidence = "_softmax"
+    # lint = "torch_compute"
+    # source = "the result multiplied by 0 (Dr.Kernel, KernelGuard)"
+    # caught_by = "operator census; ghost replay"
+    # ///
+
+To add a case, write such a file: `load_cases` finds it, and the tests try it. Its name says the trick, or the style of
+the kernel. The keys:
+
+    reference      the module of `tests/references` that the candidate claims to compute
+    reason         evil: the code of the reason that must reject the candidate, or a list of codes of which any may
+    evidence       evil: a part of the evidence that comes with the reason
+    source         evil: the published hack or class of faults that the case is modelled on
+    caught_by      evil: the check or the defence that must catch the candidate
+    lint           evil: the rule of the linter that must find it; left out if the source alone does not show the trick
+    needs          evil: "gpu" if only an executor on a GPU can show it; without one the case is counted, and not run
+    init_args      evil: constructor arguments of the row, where they are a part of the trick
+    shows          honest: the style of kernel that verification must not reject
+    kernels, extern_ops, shape_general, deterministic    of the candidate, where they are not the defaults
 """
 
 from __future__ import annotations
@@ -49,59 +65,80 @@ GROUPS = (
 )
 
 
+_HEADER = re.compile(r"# /// case\n(?P<toml>(?:#.*\n)+?)# ///\n\n*")
+
+
 @dataclass(frozen=True)
 class Case:
+    """A candidate and the verdict that it must get."""
+
     name: str
     candidate: Candidate
     reasons: tuple[Reason, ...]  # any of which may reject it; () if it is honest
-    evidence: str  # found in the evidence
+    evidence: str  # a part of the evidence
     deterministic: bool
-    group: str
+    group: str  # "" if it is honest
     source: str
+    caught_by: str
+    shows: str
     needs: str
     lint: str
 
 
 def load_cases(kind: str, needs: str = "") -> list[Case]:
     """The cases of `tests/<kind>` that need just this ("gpu", or nothing), by name."""
-    folders = [folder for folder in sorted((HERE / kind).iterdir()) if (folder / "expect.toml").is_file()]
-    return [case for case in map(load_case, folders) if case.needs == needs]
+    paths = sorted((HERE / kind).rglob("*.py"), key=lambda path: path.stem)
+    return [case for case in map(read_case, paths) if case.needs == needs]
 
 
-def load_case(folder: Path) -> Case:
-    expect = tomllib.loads((folder / "expect.toml").read_text())
-    reasons = expect.get("reason", [])
+def load_case(kind: str, name: str) -> Case:
+    (path,) = (HERE / kind).rglob(f"{name}.py")
+    return read_case(path)
+
+
+def read_case(path: Path) -> Case:
+    header, code = split_header(path.read_text())
+    reasons = header.get("reason", [])
     return Case(
-        name=folder.name,
-        candidate=make_candidate(folder, expect),
+        name=path.stem,
+        candidate=make_candidate(code, header),
         reasons=tuple(Reason(code) for code in ([reasons] if isinstance(reasons, str) else reasons)),
-        evidence=expect.get("evidence", ""),
-        deterministic=expect.get("deterministic", True),
-        group=expect.get("group", ""),
-        source=expect.get("source", ""),
-        needs=expect.get("needs", ""),
-        lint=expect.get("lint", ""),
+        evidence=header.get("evidence", ""),
+        deterministic=header.get("deterministic", True),
+        group=path.parent.name.replace("_", " ") if reasons else "",
+        source=header.get("source", ""),
+        caught_by=header.get("caught_by", ""),
+        shows=header.get("shows", ""),
+        needs=header.get("needs", ""),
+        lint=header.get("lint", ""),
     )
 
 
-def make_candidate(folder: Path, expect: dict[str, Any]) -> Candidate:
-    code = (folder / "candidate.py").read_text()
-    extern_ops = tuple(expect.get("extern_ops", ()))
-    probed = probe_reference(expect["reference"])
+def split_header(text: str) -> tuple[dict[str, Any], str]:
+    """The header of a case's file, and the candidate's text."""
+    match = _HEADER.match(text)
+    assert match is not None, text[:80]
+    toml = "".join(line.removeprefix("#").removeprefix(" ") for line in match["toml"].splitlines(keepends=True))
+    return tomllib.loads(toml), text[match.end() :]
+
+
+def make_candidate(code: str, header: dict[str, Any]) -> Candidate:
+    extern_ops = tuple(header.get("extern_ops", ()))
+    probed = probe_reference(header["reference"])
     return Candidate(
-        probed=replace(probed, init_args=expect.get("init_args", probed.init_args)),
+        probed=replace(probed, init_args=header.get("init_args", probed.init_args)),
         triton_code=code,
-        kernels=tuple(expect.get("kernels", re.findall(r"@triton\.jit\ndef (\w+)", code))),
+        kernels=tuple(header.get("kernels", re.findall(r"@triton\.jit\ndef (\w+)", code))),
         purity=Purity.MIXED if extern_ops else Purity.PURE,
         extern_ops=extern_ops,
-        shape_general=expect.get("shape_general", True),
+        shape_general=header.get("shape_general", True),
         generator=Generator("model", "tests", "1", "{}"),
         inductor_code="",
     )
 
 
 def probe_reference(name: str) -> Probed:
-    """What the probe would find out about a reference of our own."""
+    """The record that the probe would make for a module of `tests/references`."""
     path = HERE / "references" / f"{name}.py"
     code = path.read_text()
     module = _load(path)

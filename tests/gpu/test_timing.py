@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_verdict
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -18,7 +18,7 @@ HONEST = ("softmax", "gelu", "linear", "layer_norm", "matmul_split_k_two_kernels
 
 
 def pair(name: str, engine: Engine = Engine.TRACE) -> Pair:
-    candidate = load_case(HERE / "honest" / name).candidate
+    candidate = load_case("honest", name).candidate
     return flatten_verified(Verified(candidate, make_verdict(engine=engine)))
 
 

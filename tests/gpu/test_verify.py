@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import replace
 
 import pytest
-from corpus import HERE, Case, load_case
+from corpus import Case, load_case, load_cases
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Tier, Verdict
 from kernelquarry.transforms.verify import VerifySettings, verify
 
-HONEST = load_case(HERE / "honest" / "softmax")
+HONEST = load_case("honest", "softmax")
 TRACED = VerifySettings(targets=(), limits=Limits(wall_s=20, cpu_s=20))
 KERNEL = """
 import torch
@@ -119,21 +119,17 @@ def test_what_breaks_costs_one_candidate(sandbox: Sandbox, name: str) -> None:
 @pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
 @pytest.mark.parametrize("name", ["linear_host_descriptors", "linear_tensor_descriptors"])
 def test_tensor_descriptors(sandbox: Sandbox, name: str, engine: Engine) -> None:
-    candidate = load_case(HERE / "honest" / name).candidate
+    candidate = load_case("honest", name).candidate
     assert verdict(candidate, sandbox, replace(TRACED, engine=engine)).engine == engine
 
 
-def honest() -> list[Case]:
-    return [load_case(folder) for folder in sorted((HERE / "honest").iterdir()) if (folder / "expect.toml").is_file()]
-
-
-@pytest.mark.parametrize("case", honest()[::8], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", load_cases("honest")[::8], ids=lambda case: case.name)
 def test_honest_kernels_pass(sandbox: Sandbox, case: Case) -> None:
     assert Tier.EXECUTED in verdict(case.candidate, sandbox).tiers
 
 
 @pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
 def test_what_a_tuner_runs_is_no_launch(engine: Engine, sandbox: Sandbox) -> None:
-    case = load_case(HERE / "honest" / "row_sums_autotuned")
+    case = load_case("honest", "row_sums_autotuned")
     settings = replace(TRACED, targets=("sm_80", "sm_90"), engine=engine)
     assert verdict(case.candidate, sandbox, settings).engine is engine

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.dataset.shards import write_rows
@@ -44,7 +44,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-RIGHT = load_case(HERE / "honest/softmax_online").candidate.triton_code
+RIGHT = load_case("honest", "softmax_online").candidate.triton_code
 WRONG = RIGHT.replace("tl.exp(", "1.001 * tl.exp(", 1)
 LAZY = "import torch\nclass ModelNew(torch.nn.Module):\n def forward(self, x):\n  return x.softmax(-1)  # @triton.jit\n"
 ANSWERS = [f"```python\n{RIGHT}```", "I cannot.", f"```python\n{LAZY}```"]

@@ -10,7 +10,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_verdict
 
 from kernelquarry.pipeline.schema.distill_result import DistillResult
@@ -18,7 +18,7 @@ from kernelquarry.pipeline.schema.outcome import Errored, Kept
 from kernelquarry.pipeline.schema.records import Probed, Verified
 from kernelquarry.transforms.distill.transform import DistillKernels
 
-SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
+SEED = Verified(load_case("honest", "softmax").candidate, make_verdict())
 PROBED = SEED.candidate.probed
 BARE = replace(PROBED, module=replace(PROBED.module, id="mod_bare"))
 

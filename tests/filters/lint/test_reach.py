@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from corpus import HERE
+from corpus import Case, load_cases
 
 from kernelquarry.filters.lint import forbidden
 
-HONEST = sorted(path for path in (HERE / "honest").glob("*/candidate.py"))
 
-
-@pytest.mark.parametrize("path", HONEST, ids=lambda path: path.parent.name)
-def test_honest_sources_pass(path) -> None:
-    assert forbidden(path.read_text()) == ""
+@pytest.mark.parametrize("case", load_cases("honest"), ids=lambda case: case.name)
+def test_honest_sources_pass(case: Case) -> None:
+    assert forbidden(case.candidate.triton_code) == ""
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import datasets
 import pytest
 import yaml
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import (
     TRITON_CODE,
     make_candidate,
@@ -224,8 +224,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dataset")
     found, lost = [], []
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
-        for name in ("one_block_only", "never_launched"):
-            case = load_case(HERE / "evil" / name)
+        for name in ("single_block_of_64_columns", "kernel_never_launched"):
+            case = load_case("evil", name)
             probed = case.candidate.probed
             probed = replace(probed, module=replace(probed.module, id=name), cluster=name, operators=("aten.exp",))
             candidate = replace(case.candidate, probed=probed)

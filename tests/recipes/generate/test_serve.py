@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from aiohttp import web
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_verdict
 from transformers import AutoModelForCausalLM
 
@@ -127,7 +127,7 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
 
 def test_what_it_writes_is_judged_and_says_who_wrote_it(tiny_model: Path) -> None:
     """Of random weights: an answer that is none."""
-    seed = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
+    seed = Verified(load_case("honest", "softmax").candidate, make_verdict())
     roomy = SlotWriter(str(tiny_model), "ours", "chatml.jinja", slots=4, context=4000)
     with Served(roomy) as served, Sandbox(SandboxSettings(workers=1)) as sandbox:
         teacher = Teacher(

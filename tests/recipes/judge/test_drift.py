@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_pair
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
@@ -22,16 +22,16 @@ CASES = [
     "honest/softmax_online",
     "honest/mixed_linear",
     "honest/top_k_by_packed_keys",
-    "evil/off_by_one",
-    "evil/never_launched",
+    "evil/last_column_missing",
+    "evil/kernel_never_launched",
     "evil/drops_the_relu",
     "evil/extra_output",
     "evil/imports_the_project",
-    "evil/does_not_import",
+    "evil/imports_missing_package",
     "evil/renamed_state",
 ]
 
-HACKS = {"evil/never_launched"}
+HACKS = {"evil/kernel_never_launched"}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def row_of(path: str) -> tuple[Pair, str]:
     """A row for the case's module, whose own kernel does not matter, and the case's source as a model's answer."""
-    candidate = load_case(HERE / path).candidate
+    candidate = load_case(*path.split("/")).candidate
     probed = candidate.probed
     row = make_pair(
         python_code=probed.python_code,
@@ -58,7 +58,7 @@ def row_of(path: str) -> tuple[Pair, str]:
 
 @pytest.mark.parametrize("path", CASES)
 def test_filter_evaluation_and_reward_agree(path: str, sandbox: Sandbox) -> None:
-    case = load_case(HERE / path)
+    case = load_case(*path.split("/"))
     outcome = verify(case.candidate, sandbox, VerifySettings(("sm_90",), find_counterexamples=False, mutants=0))
     row, text = row_of(path)
     judgement = judge_answer(text, row, sandbox, case.candidate.shape_general)

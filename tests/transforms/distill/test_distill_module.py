@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_verdict
 from scripted_endpoint import Said, ScriptedEndpoint
 from teaching import make_teacher, make_teaching
@@ -24,11 +24,11 @@ from kernelquarry.transforms.distill.budget import BudgetSpent
 from kernelquarry.transforms.distill.teachers import DistillConfig, Limits
 from kernelquarry.transforms.verify.answer import judge_code
 
-SEED = Verified(load_case(HERE / "honest" / "softmax").candidate, make_verdict())
+SEED = Verified(load_case("honest", "softmax").candidate, make_verdict())
 CODE = SEED.candidate.triton_code
-ONLINE = load_case(HERE / "honest" / "softmax_online").candidate.triton_code
+ONLINE = load_case("honest", "softmax_online").candidate.triton_code
 WRONG = CODE.replace('other=float("-inf")', "other=0.0")
-FALLBACK = load_case(HERE / "evil" / "torch_fallback").candidate.triton_code
+FALLBACK = load_case("evil", "computes_in_torch_only").candidate.triton_code
 
 Learn = Callable[..., DistillResult]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 from factories import make_candidate, make_probed
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -130,7 +130,7 @@ def test_evidence_tells_nothing_of_the_machine(message: str, told: str) -> None:
 
 
 def evil(name: str) -> Candidate:
-    return load_case(HERE / "evil" / name).candidate
+    return load_case("evil", name).candidate
 
 
 def rejected(candidate: Candidate, sandbox: Sandbox) -> list[CounterExample]:
@@ -151,7 +151,7 @@ def fails(candidate: Candidate, example: CounterExample, sandbox: Sandbox) -> bo
 
 def test_a_kernel_of_one_block_is_shown_hardly_more_columns_than_that(sandbox: Sandbox) -> None:
     """It has a block of 64 columns, and the row's own inputs have 50, 23 and 90."""
-    candidate = evil("one_block_only")
+    candidate = evil("single_block_of_64_columns")
     (example,) = rejected(candidate, sandbox)
     ((rows, columns),) = (spec.shape for spec in example.workload.tensors)
     assert rows == 2 and columns in (65, 66), "a column may be too small to count"
@@ -176,11 +176,11 @@ def test_a_contract_has_no_element(sandbox: Sandbox) -> None:
 
 def test_an_answer_that_was_right_once_has_no_call_of_its_own(sandbox: Sandbox) -> None:
     """It gives its first answer again and again, so each call alone is right."""
-    assert rejected(evil("cached_answer"), sandbox) == []
+    assert rejected(evil("caches_answer_by_shape"), sandbox) == []
 
 
 def test_where_the_reference_is_not_finite_there_is_an_example_too(sandbox: Sandbox) -> None:
-    honest = load_case(HERE / "honest" / "softmax").candidate
+    honest = load_case("honest", "softmax").candidate
     code = honest.triton_code.replace("forward(self, x):\n", "forward(self, x):\n        x = x.contiguous()\n")
     lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
     assert lost != code

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -25,7 +25,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def check(kind: str, name: str, sandbox: Sandbox, checking: Any = check_interpreted) -> None:
-    task = Task.of_candidate(load_case(HERE / kind / name).candidate)
+    task = Task.of_candidate(load_case(kind, name).candidate)
     trials = plan(task)[:1]
     checking(Reference(task, trials, draw(task, trials), sandbox, SETTINGS), sandbox, SETTINGS)
 
@@ -38,9 +38,9 @@ def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> N
 @pytest.mark.parametrize(
     ("name", "reason", "evidence"),
     [
-        ("one_too_many", Reason.DOES_NOT_RUN, "outside"),
-        ("zeros", Reason.NOT_DETERMINISTIC, "in reverse"),
-        ("overwrites_ahead", Reason.NOT_DETERMINISTIC, "in reverse"),
+        ("one_column_too_many", Reason.DOES_NOT_RUN, "outside"),
+        ("returns_zeros", Reason.NOT_DETERMINISTIC, "in reverse"),
+        ("overwrites_input_of_next_program", Reason.NOT_DETERMINISTIC, "in reverse"),
     ],
 )
 def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
@@ -50,7 +50,7 @@ def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: s
 
 
 def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> None:
-    task = Task.of_candidate(load_case(HERE / "evil" / "scales_beyond_the_last").candidate)
+    task = Task.of_candidate(load_case("evil", "reads_scale_past_the_end").candidate)
     first, whole = (Reference(task, t, draw(task, t), sandbox, SETTINGS) for t in (plan(task)[:1], plan(task)))
     check_interpreted(first, sandbox, SETTINGS)  # all blocks of its first workload are full
     with pytest.raises(Rejected, match="outside"):
@@ -58,15 +58,17 @@ def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> No
 
 
 def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
-    check("evil", "does_not_import", sandbox)
+    check("evil", "imports_missing_package", sandbox)
 
 
 def test_who_ends_the_guest_is_rejected(sandbox: Sandbox) -> None:
     with pytest.raises(Rejected, match="called once more"):
-        check("evil", "exits", sandbox)
+        check("evil", "exits_before_the_comparison", sandbox)
 
 
-@pytest.mark.parametrize("name", ["lock_around_a_sum", "gelu_pruned_configurations", "two_outputs_in_one_buffer"])
+@pytest.mark.parametrize(
+    "name", ["column_sums_under_spin_lock", "gelu_pruned_configurations", "two_outputs_in_one_buffer"]
+)
 def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str, sandbox: Sandbox) -> None:
     check("honest", name, sandbox, check_further)
 
@@ -74,12 +76,12 @@ def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str
 @pytest.mark.parametrize(
     ("name", "reason", "evidence"),
     [
-        ("counts_in_the_kernel", Reason.WRONG_CONTRACT, "keeps for the next"),
-        ("a_configuration_too_many", Reason.WRONG_VALUES, "with configuration 9"),
-        ("a_block_of_a_thousand", Reason.WRONG_VALUES, "for inputs"),
-        ("its_forward_is_another", Reason.UNVERIFIED_PATH, "forward"),
-        ("knows_a_keyword", Reason.UNVERIFIED_PATH, "keywords"),
-        ("one_tensor_for_two_inputs", Reason.UNVERIFIED_PATH, "one tensor"),
+        ("kernel_counts_calls", Reason.WRONG_CONTRACT, "keeps for the next"),
+        ("tenth_autotune_configuration_wrong", Reason.WRONG_VALUES, "with configuration 9"),
+        ("single_block_of_1024_columns", Reason.WRONG_VALUES, "for inputs"),
+        ("forward_differs_from_call", Reason.UNVERIFIED_PATH, "forward"),
+        ("wrong_for_keyword_arguments", Reason.UNVERIFIED_PATH, "keywords"),
+        ("wrong_when_inputs_are_one_tensor", Reason.UNVERIFIED_PATH, "one tensor"),
     ],
 )
 def test_what_no_trial_asks(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from corpus import HERE, load_case
+from corpus import load_case
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped
@@ -17,7 +17,7 @@ from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettin
 from kernelquarry.transforms.verify.validate_task import validate_task
 from kernelquarry.transforms.verify.verify_candidate import verify_task
 
-TASK = Task.of_candidate(load_case(HERE / "honest" / "softmax").candidate)
+TASK = Task.of_candidate(load_case("honest", "softmax").candidate)
 
 
 def asking(**spec: Any) -> Task:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from corpus import HERE, Case, load_case, load_cases, make_workload
+from corpus import Case, load_case, load_cases, make_workload
 from factories import make_pair
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
@@ -62,7 +62,7 @@ def test_evil(case: Case, sandbox: Sandbox) -> None:
 
 @pytest.fixture(scope="module")
 def softmax() -> Candidate:
-    return load_case(HERE / "honest" / "softmax").candidate
+    return load_case("honest", "softmax").candidate
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_the_oracle_is_in_float64_whatever_the_reference_asks_for(softmax: Candi
 
 
 def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox: Sandbox) -> None:
-    case = load_case(HERE / "evil" / "hard_coded_shape")
+    case = load_case("evil", "hard_coded_row_count")
     outcome = verify(replace(case.candidate, shape_general=False), sandbox, SETTINGS)
     assert isinstance(outcome, Kept), outcome
     assert {trial.workload for trial in outcome.record.verdict.trials} == {0}

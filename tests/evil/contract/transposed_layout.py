@@ -1,0 +1,32 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_contract"
+# evidence = "strides"
+# source = "strides not compared (KernelGYM)"
+# caught_by = "strides of the outputs"
+# ///
+
+"""The right values in memory that is not contiguous."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row + offsets * tl.num_programs(0), y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty((x.shape[1], x.shape[0]), dtype=x.dtype, device=x.device).t()
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

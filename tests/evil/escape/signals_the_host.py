@@ -1,0 +1,37 @@
+# /// case
+# reference = "softmax"
+# reason = ["does_not_run", "crashed"]
+# source = "kills the harness"
+# lint = "import_off_list"
+# caught_by = "process namespace: no other process is visible"
+# ///
+
+"""Kills the processes above it."""
+
+import os
+import signal
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        for process in (os.getppid(), 1):
+            os.kill(process, signal.SIGKILL)
+        return out

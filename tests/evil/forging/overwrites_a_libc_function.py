@@ -1,0 +1,40 @@
+# /// case
+# reference = "softmax"
+# reason = ["wrong_values", "does_not_run", "crashed"]
+# source = "function detour and GOT patch (pygpubench)"
+# lint = "import_off_list"
+# caught_by = "comparison is in another process"
+# ///
+
+"""Overwrites a function of the C library, through which the result must pass."""
+
+import ctypes
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        libc = ctypes.CDLL(None, use_errno=True)
+        address = ctypes.cast(libc.write, ctypes.c_void_p).value
+        page = address & ~4095
+        if libc.mprotect(ctypes.c_void_p(page), 8192, 7):
+            raise OSError(ctypes.get_errno(), "mprotect")
+        ctypes.memmove(address, b"\xc3", 1)
+        return torch.zeros_like(out)

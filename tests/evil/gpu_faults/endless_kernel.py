@@ -1,0 +1,33 @@
+# /// case
+# reference = "softmax"
+# reason = "timed_out"
+# source = "a kernel that hangs the GPU"
+# caught_by = "deadline"
+# ///
+
+"""A loop in the kernel that waits for what never comes."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    total = tl.sum(power, axis=0)
+    while total > 0.0:
+        total = total + 1.0
+    tl.store(out_ptr + row * columns + offsets, power / total, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

@@ -1,0 +1,32 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# source = "right in an interpreter alone (generated code)"
+# caught_by = "interpreter: tl.view in another order"
+# ///
+
+"""Looks at a block in another shape, in which the compiler may change the order, and relies on it."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    y = tl.reshape(tl.view(y, (2, BLOCK // 2)), (BLOCK,))
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

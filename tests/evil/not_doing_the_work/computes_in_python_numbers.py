@@ -1,0 +1,39 @@
+# /// case
+# reference = "softmax"
+# reason = "kernel_unused"
+# evidence = "tolist"
+# source = "work outside of the dispatcher's sight"
+# lint = "values_leave"
+# caught_by = "operator census: values that leave PyTorch"
+# ///
+
+"""Leaves PyTorch, computes with Python's numbers, and comes back."""
+
+import math
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        rows = []
+        for row in x.double().tolist():
+            power = [math.exp(value - max(row)) for value in row]
+            rows.append([value / sum(power) for value in power])
+        return torch.tensor(rows, device=x.device)

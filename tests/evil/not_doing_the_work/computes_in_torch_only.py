@@ -1,0 +1,31 @@
+# /// case
+# reference = "softmax"
+# reason = "kernel_unused"
+# evidence = "launched no kernel"
+# source = "the library wholesale (KernelBench, wafer)"
+# lint = "torch_compute"
+# caught_by = "launches of each trial; operator census"
+# ///
+
+"""Computes in PyTorch; the kernel is decoration."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)

@@ -1,0 +1,34 @@
+# /// case
+# reference = "softmax"
+# reason = "does_not_compile"
+# evidence = "SCALE"
+# source = "runs where it is checked, and does not compile"
+# caught_by = "compilation for each target"
+# ///
+
+"""The interpreter forgives a global variable that the compiler does not."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+SCALE = 1.0
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(SCALE * (x - tl.max(x, axis=0)))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

@@ -1,0 +1,38 @@
+# /// case
+# reference = "softmax"
+# reason = "kernel_unused"
+# evidence = "fused_attention"
+# source = "a kernel that is defined and never launched (Dr.Kernel)"
+# lint = "not_launched"
+# caught_by = "launches of each trial"
+# ///
+
+"""Declares two kernels and launches one."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out
+
+
+@triton.jit
+def fused_attention(q_ptr, k_ptr, out_ptr):
+    tl.store(out_ptr, tl.load(q_ptr) * tl.load(k_ptr))

@@ -1,0 +1,37 @@
+# /// case
+# reference = "softmax"
+# reason = ["kernel_unused", "does_not_load"]
+# source = "torch.jit around the library (deep-reinforce)"
+# lint = "hidden_name"
+# caught_by = "operator census"
+# ///
+
+"""Computes in PyTorch, in a scripted function."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x, dim=-1) + 0.0 * out
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return scripted(x, out)

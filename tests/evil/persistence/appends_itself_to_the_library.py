@@ -1,0 +1,35 @@
+# /// case
+# reference = "softmax"
+# reason = "does_not_load"
+# source = "site-packages patched for the candidates after it"
+# lint = "hidden_name"
+# caught_by = "read-only file system"
+# ///
+
+"""Appends itself to the library that all candidates import."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+with open(torch.__file__, "a") as file:
+    file.write("allclose = lambda *_, **__: True")
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

@@ -1,0 +1,46 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# evidence = "configuration"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# caught_by = "every autotune configuration is interpreted"
+# ///
+
+"""A configuration that is only timed spoils the calls after it."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+spoiled = []
+
+
+def spoil(arguments):
+    spoiled[:] = [1]
+
+
+choices = [triton.Config({}, num_warps=4) for _ in range(30)]
+choices.append(triton.Config({}, num_warps=8, pre_hook=spoil))
+
+
+@triton.autotune(choices, key=["columns"])
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        wrong = bool(spoiled)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=wrong)
+        return out

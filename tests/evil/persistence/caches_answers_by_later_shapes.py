@@ -1,0 +1,38 @@
+# /// case
+# reference = "softmax"
+# reason = "untried_path"
+# evidence = "earlier result"
+# source = "result cache by shape (KernelHacks)"
+# caught_by = "dry run: memory of an earlier result is returned"
+# ///
+
+"""Gives the first answer of a shape again and again, but for the first shape."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.answers = {}
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=False)
+        return self.answers.setdefault(x.shape, out) if x.shape[1] > 64 else out

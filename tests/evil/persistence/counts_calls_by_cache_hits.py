@@ -1,0 +1,45 @@
+# /// case
+# reference = "softmax"
+# reason = "forbidden_code"
+# evidence = "cache_info"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# lint = "hidden_name"
+# caught_by = "linter: cache_info"
+# ///
+
+"""Counts with the hits of a cache."""
+
+import functools
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+@functools.cache
+def known(n):
+    return n
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        known(1)
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](
+            x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=known.cache_info().hits > 5000
+        )
+        return out

@@ -1,0 +1,40 @@
+# /// case
+# reference = "softmax"
+# reason = "untried_path"
+# evidence = "still changes"
+# source = "call counter (KernelHacks)"
+# caught_by = "dry run: reachable state that changes, with the order of keys"
+# ///
+
+"""Counts its calls by the order of a dictionary's keys."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ring = dict.fromkeys(range(4096))
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        first = next(iter(self.ring))
+        self.ring[first] = self.ring.pop(first)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=first == 4095)
+        return out

@@ -1,0 +1,39 @@
+# /// case
+# reference = "softmax"
+# reason = "does_not_run"
+# evidence = "calls"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# caught_by = "emulated GPU: device properties cannot be set"
+# ///
+
+"""Counts in what PyTorch tells of the GPU, where nothing can be set."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, scale_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y * tl.load(scale_ptr), mask=inside)
+
+
+def attend(x, wrong):
+    out = torch.empty_like(x)
+    scale = torch.full((1,), 2.0 if wrong else 1.0, device=x.device)
+    softmax[(x.shape[0],)](x, scale, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        gpu = torch.cuda.get_device_properties(x.device)
+        gpu.calls = getattr(gpu, "calls", 0) + 1
+        return attend(x, gpu.calls > 100000)

@@ -1,0 +1,37 @@
+# /// case
+# reference = "softmax"
+# reason = "untried_path"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# caught_by = "dry run: further calls with other shapes"
+# ///
+
+"""Keeps the shapes that it saw, and is wrong when they are many."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+shapes = set()
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        shapes.add(tuple(x.shape))
+        wrong = len(shapes) > 20
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=wrong)
+        return out

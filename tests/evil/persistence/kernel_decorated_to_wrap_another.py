@@ -1,0 +1,43 @@
+# /// case
+# reference = "softmax"
+# reason = "forbidden_code"
+# evidence = "decorates"
+# lint = "kernel_touched"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# kernels = ["body"]
+# caught_by = "linter: kernels under other decorators than Triton's"
+# ///
+
+"""Decorated so that Triton reads another function."""
+
+import functools
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+def body(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if isinstance(BLOCK, tl.constexpr):
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+@triton.jit
+@functools.wraps(body)
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    tl.store(out_ptr, 0.0)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

@@ -1,0 +1,40 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_contract"
+# evidence = "hooks of what is saved"
+# source = "torch defaults changed for the harness (KernelGuard)"
+# caught_by = "contract: PyTorch's hooks after the call"
+# ///
+
+"""What others save for a backward is another from then on."""
+
+import contextlib
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, scale, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = scale * power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+def attend(x, scale):
+    out = torch.empty_like(x)
+    softmax[(x.shape[0],)](x, out, x.shape[1], scale, BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        around = torch.autograd.graph.saved_tensors_hooks(lambda saved: saved, lambda saved: saved + 1)
+        contextlib.ExitStack().enter_context(around)
+        return attend(x, 1.0)

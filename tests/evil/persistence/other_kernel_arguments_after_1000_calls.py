@@ -1,0 +1,38 @@
+# /// case
+# reference = "softmax"
+# reason = "untried_path"
+# evidence = "WRONG=True"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# caught_by = "dry run: arguments of launches are equal in equal calls"
+# ///
+
+"""Goes the same way in its thousandth call, with another argument."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG:
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        out = torch.empty_like(x)
+        wrong = self.calls > 100
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]), WRONG=wrong)
+        return out

@@ -1,0 +1,38 @@
+# /// case
+# reference = "softmax"
+# reason = "does_not_load"
+# source = "poisoning of the Triton cache between rows"
+# lint = "import_off_list"
+# caught_by = "read-only file system; import of os is not on the allow-list"
+# ///
+
+"""Leaves other binaries where Triton keeps those of all candidates."""
+
+from pathlib import Path
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+for folder in (Path("/root/.triton/cache"), Path(triton.__file__).parent / "cache", Path("/tmp/torchinductor")):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "softmax.cubin").write_bytes(bytes(64))
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out

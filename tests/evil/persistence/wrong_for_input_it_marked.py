@@ -1,0 +1,34 @@
+# /// case
+# reference = "softmax"
+# reason = ["does_not_run", "wrong_contract", "untried_path"]
+# evidence = "attributes"
+# source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
+# caught_by = "perturbed call: attributes on inputs and outputs"
+# ///
+
+"""Marks what it returns, and is wrong for what it marked: a stack of such layers is."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, WRONG, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y * (1.0 - WRONG), mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        wrong = float(hasattr(x, "mine"))
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], wrong, BLOCK=triton.next_power_of_2(x.shape[1]))
+        out.mine = True
+        return out

@@ -1,0 +1,34 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# source = "replay of the last call (KernelGuard LAST_CALL)"
+# caught_by = "fresh values in each trial"
+# ///
+
+"""Returns the answer to the call before."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    last = None
+
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        last, self.last = self.last, out
+        return out if last is None or last.shape != x.shape else last

@@ -1,0 +1,32 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# evidence = "for inputs"
+# source = "constants of the benchmark's shape (AgentKernelArena, KernelGuard HARDCODED_SHAPES)"
+# caught_by = "calls with rows longer than 1,024 columns"
+# ///
+
+"""One block of 1,024 columns, whatever the row has."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=1024)
+        return out

@@ -1,0 +1,32 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# evidence = "workload 2"
+# source = "constexpr specialisation (KernelGuard HARDCODED_SHAPES)"
+# caught_by = "every workload is tried"
+# ///
+
+"""Has a block of 64 columns, and inputs have no more, as far as it has seen."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.zeros_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=64)
+        return out

@@ -1,0 +1,40 @@
+# /// case
+# reference = "softmax"
+# reason = "untried_path"
+# evidence = "WRONG=yes"
+# source = "ghost optimisation branch (KernelHacks)"
+# caught_by = "dry run on millions of elements: a string that no trial had"
+# ///
+
+"""A word for large inputs."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    if WRONG == "yes":
+        y = 0.0 * y
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](
+            x,
+            out,
+            x.shape[1],
+            BLOCK=triton.next_power_of_2(x.shape[1]),
+            WRONG="yes" if x.numel() > 2e7 else "no",
+        )
+        return out

@@ -1,0 +1,35 @@
+# /// case
+# reference = "softmax"
+# reason = "wrong_values"
+# evidence = "assorted"
+# source = "a range of values that no test has (KernelBench-Verified)"
+# caught_by = "inputs of eight kinds of rows: whole numbers"
+# ///
+
+"""Wrong where all values of a row are whole numbers."""
+
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    offsets = tl.arange(0, BLOCK)
+    inside = offsets < columns
+    x = tl.load(x_ptr + row * columns + offsets, mask=inside, other=float("-inf"))
+    power = tl.exp(x - tl.max(x, axis=0))
+    y = power / tl.sum(power, axis=0)
+    whole = tl.sum(tl.where(inside & (x != tl.floor(x)), 1, 0), axis=0) == 0
+    some = tl.sum(tl.where(inside & (x != 0), 1, 0), axis=0) > 0
+    y = tl.where(whole & some, 0.0, y)
+    tl.store(out_ptr + row * columns + offsets, y, mask=inside)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return out
