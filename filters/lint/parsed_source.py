@@ -6,7 +6,7 @@ import ast
 import builtins
 import io
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,45 +14,61 @@ from pathlib import Path
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-# What arguments find there, unless the source has others of the names.
-_FOR_ARGUMENTS = "import torch\nfrom torch import nn\n"
-# How a file asks whether it is run as a program.
-MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
-_DEEPEST = 200  # in Python's tree; what is deeper, as a sum of so many terms is, no visitor gets through
+# Imports of a module's namespace that constructor arguments may use; the source may rebind the names.
+_ARGUMENT_IMPORTS = "import torch\nfrom torch import nn\n"
+# Tests for whether the file runs as a program.
+MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
+_MAX_DEPTH = 200  # of the syntax tree: deeper ones, such as a sum of 200 terms, exceed the recursion limit of visitors
 
 
 class Source:
-    """The tree of a source, with what every rule asks of it; behind it that of the constructor's `arguments`, an
-    expression which is evaluated among the source's names.
-
-    Raises: SyntaxError, ValueError, RecursionError, MemoryError as `ast.parse` does, and where a comment says that the
-        file has another encoding: Triton reads a kernel's text from the file.
-    """
+    """Syntax tree of a candidate, with lookups that all rules share."""
 
     def __init__(self, code: str, arguments: str = "") -> None:
+        """Parse `code`.
+
+        Args:
+            arguments: source of the constructor's arguments, which becomes the last expression of the tree.
+
+        Raises:
+            SyntaxError, RecursionError, MemoryError: as `ast.parse` does.
+            ValueError: as `ast.parse` does; or a comment declares an encoding other than UTF-8. Triton reads a kernel's
+                text from the file, and would read another text than this class.
+        """
         self.tree = parse(code)
-        self.arguments = frozenset[ast.AST]()  # nodes of what `arguments` say
+        self.arguments = frozenset[ast.AST]()  # nodes of `arguments`
         if arguments:
             expression = parse_expression(arguments)
             self.arguments = frozenset(ast.walk(expression))
-            self.tree.body = [*parse(_FOR_ARGUMENTS).body, *self.tree.body, ast.Expr(expression)]
+            self.tree.body = [*parse(_ARGUMENT_IMPORTS).body, *self.tree.body, ast.Expr(expression)]
         encoding, _ = tokenize.detect_encoding(io.BytesIO(code.encode()).readline)
         if encoding != "utf-8":
-            raise ValueError(f"a comment says that it is {encoding}")
+            raise ValueError(f"a comment declares the encoding {encoding}")
         self.nodes = list(ast.walk(self.tree))
         self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
         depth: dict[ast.AST, int] = {self.tree: 0}
         for node in self.nodes:  # parents come before their children
             depth |= dict.fromkeys(ast.iter_child_nodes(node), depth[node] + 1)
-        if max(depth.values()) > _DEEPEST:
-            raise RecursionError(f"nested over {_DEEPEST} times")
+        if max(depth.values()) > _MAX_DEPTH:
+            raise RecursionError(f"nested over {_MAX_DEPTH} times")
         self.imports = [node for node in self.nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
         functions = [node for node in self.nodes if isinstance(node, ast.FunctionDef)]
         self.kernels = {node.name: node for node in functions if any(map(self._is_jit, node.decorator_list))}
 
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """`node`, its parent, and so on up to the module."""
+        current: ast.AST | None = node
+        while current is not None:
+            yield current
+            current = self.parents.get(current)
+
+    def in_kernel(self, node: ast.AST) -> bool:
+        """True if `node` is a kernel or part of one."""
+        return any(each in self.kernels.values() for each in self.ancestors(node))
+
     @cached_property
     def entry(self) -> ast.ClassDef | None:
-        """The class of candidates; an assignment may have given it the name."""
+        """The class `ModelNew`, which an assignment may have given this name; None if there is none."""
         classes = {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
         assigned = [
             node for node in self.tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
@@ -62,29 +78,29 @@ class Source:
 
     @cached_property
     def imported(self) -> dict[str, str]:
-        """Name -> full path of what an import binds it to."""
+        """Full path of each name that an import, or the renaming of a module, binds."""
         paths: dict[str, str] = {}
-        for node in self.imports:
-            for alias in node.names:
-                if alias.name == "*" and isinstance(node, ast.ImportFrom):
-                    paths |= {name: f"{node.module}.{name}" for name in self._unbound}
-                elif isinstance(node, ast.ImportFrom):
-                    paths[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        for statement in self.imports:
+            for alias in statement.names:
+                if alias.name == "*" and isinstance(statement, ast.ImportFrom):
+                    paths |= {name: f"{statement.module}.{name}" for name in self._unbound}
+                elif isinstance(statement, ast.ImportFrom):
+                    paths[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
                 elif alias.asname:
                     paths[alias.asname] = alias.name
                 else:
                     paths[alias.name.split(".")[0]] = alias.name.split(".")[0]
-        for given in self.nodes:
-            if isinstance(given, ast.Assign) and (path := self._named_anew(given, paths)):
-                paths[ast.unparse(given.targets[0])] = path
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and (path := self._renamed_module(node, paths)):
+                paths[ast.unparse(node.targets[0])] = path
         return paths
 
-    def names_anew(self, node: ast.AST) -> bool:
-        """Whether it gives a module another name: `F = torch.nn.functional`."""
-        return isinstance(node, ast.Assign) and bool(self._named_anew(node, self.imported))
+    def renames_module(self, node: ast.AST) -> bool:
+        """True for an assignment such as `F = torch.nn.functional`."""
+        return isinstance(node, ast.Assign) and bool(self._renamed_module(node, self.imported))
 
-    def _named_anew(self, node: ast.Assign, paths: Mapping[str, str]) -> str:
-        """The module that gets a name that is given to nothing else."""
+    def _renamed_module(self, node: ast.Assign, paths: Mapping[str, str]) -> str:
+        """Path of the module that an assignment binds to a name without another binding; "" for other assignments."""
         target = node.targets[0]
         if len(node.targets) > 1 or not isinstance(target, ast.Name) or not isinstance(node.value, ast.Attribute):
             return ""
@@ -96,7 +112,7 @@ class Source:
 
     @cached_property
     def _unbound(self) -> set[str]:
-        """Names that nothing in the file gives a value: what `import *` is for."""
+        """Names without a binding in the file: `import *` must provide them."""
         names = [node for node in self.nodes if isinstance(node, ast.Name)]
         bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)} | vars(builtins).keys()
         bound |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
@@ -105,11 +121,11 @@ class Source:
         return {node.id for node in names} - bound
 
     def path(self, node: ast.AST) -> str:
-        """`torch.nn.functional.relu` for `F.relu`; "" for what does not start at an imported name."""
+        """`torch.nn.functional.relu` for `F.relu`; "" for expressions that do not start with an imported name."""
         return _path(node, self.imported)
 
     def _is_jit(self, decorator: ast.expr) -> bool:
-        """Triton's, and no other of the name."""
+        """True for `triton.jit`, but not for another decorator called `jit`."""
         path = self.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
         return path.startswith("triton") and path.endswith(".jit")
 
@@ -123,13 +139,13 @@ def _path(node: ast.AST, imported: Mapping[str, str]) -> str:
     return ".".join((start, *reversed(parts))) if start else ""
 
 
-# Functions that have taken the place of the files that they are from.
+# Functions that shadow the modules that define them.
 _FUNCTIONS = frozenset(("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm"))
 
 
 @cache
 def is_module(path: str) -> bool:
-    """Whether `torch.nn.functional`, say, is a file or a folder of what is installed; nothing is imported."""
+    """True if a dotted path is an installed module of torch or Triton. Nothing is imported."""
     if path in _FUNCTIONS:
         return False
     first, *rest = path.split(".")
@@ -139,7 +155,12 @@ def is_module(path: str) -> bool:
 
 
 def root(node: ast.AST) -> str:
-    """`torch` of `torch.nn.functional`; "" if it does not start at a name."""
+    """`torch` of `torch.nn.functional`; "" for expressions that do not start with a name."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def last_name(node: ast.AST) -> str:
+    """`join` of `", ".join`, `list` of `list`; "" for other expressions."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

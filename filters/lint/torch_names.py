@@ -1,10 +1,10 @@
-"""Names of PyTorch, by what they mean to the linter."""
+"""PyTorch's functions, layers and methods, by whether they compute."""
 
 from __future__ import annotations
 
 import re
 
-# Functions of torch that allocate, fill, view, copy or ask: the census of a `pure` row allows what they run.
+# Functions of torch that allocate, fill, view, copy or query. The operator census of a `pure` row allows them.
 HARMLESS = frozenset(
     "as_strided as_tensor atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
     "broadcast_to can_cast channels_last chunk clone contiguous_format cuda device diagonal dsplit dtype empty "
@@ -19,7 +19,7 @@ TYPES = frozenset(
     "AlphaDropout Buffer Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Flatten Identity Module ModuleDict "
     "ModuleList Parameter ParameterDict ParameterList Sequential Unflatten".split()
 )
-# Methods of a tensor that compute, by names that no other object has.
+# Tensor methods that compute, with names that no other object has.
 COMPUTING = frozenset(
     "abs acos acosh addbmm addcdiv addcmul addmm addmv addr all_close allclose amax amin aminmax angle "
     "argmax argmin argsort asin asinh atan atan2 atanh baddbmm bmm bucketize ceil cholesky clamp "
@@ -38,8 +38,8 @@ VIEWING = frozenset(
     "clone contiguous data detach flatten H mH mT permute reshape squeeze T transpose unsqueeze view".split()
 )
 PRODUCTS = frozenset("addmm baddbmm bilinear bmm einsum linear matmul mm".split())
-_DRESSED = re.compile("^native|[123]d(?=withindices|$)|withindices$")
-FAMILIES = (  # names under which one operator of aten is called
+_AFFIXES = re.compile("^native|[123]d(?=withindices|$)|withindices$")
+FAMILIES = (  # alternative names of one aten operator
     PRODUCTS,
     frozenset("convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split())
     | frozenset("convtranspose1d convtranspose2d convtranspose3d".split()),
@@ -51,37 +51,47 @@ FAMILIES = (  # names under which one operator of aten is called
     | frozenset(f"scaled_dot_product_{kind}_attention" for kind in ("cudnn", "efficient", "flash", "fused"))
     | frozenset(("scaled_dot_product_attention_math", "scaled_dot_product_flash_attention_for_cpu")),
 )
-# Names that other objects have too: they compute on what is known to be a tensor.
+# With methods whose names other objects have too: they count only on a known tensor.
 COMPUTING_TENSORS = COMPUTING | frozenset(
     "add all any bitwise_and bitwise_not bitwise_or bitwise_xor count_nonzero cross eq float_power ge gt le lt max min "
     "ne neg negative nonzero round sort unique".split()
 )
 COMPUTING_BUILTINS = frozenset("abs all any divmod max min pow round sorted sum".split())
-# Functions of torch that compute and are no methods of a tensor.
+# With functions of torch that compute and are not tensor methods.
 FUNCTIONS = COMPUTING | PRODUCTS | frozenset("cat concat concatenate hstack stack vstack tensordot".split())
-_SPACES = ("torch.linalg.", "torch.special.", "torch.fft.", "torch.sparse.", "torch.masked.", "torch.nested.")
+_COMPUTING_MODULES = (
+    "torch.linalg.",
+    "torch.special.",
+    "torch.fft.",
+    "torch.sparse.",
+    "torch.masked.",
+    "torch.nested.",
+)
 
 
 def same_operator(one: str, other: str) -> bool:
-    """Whether two names lead to one operator of aten: `linear` to `addmm`, `Conv2d` to `convolution`."""
-    one, other = map(_plain, (one, other))
-    return one == other or any({one, other} <= {*map(_plain, family)} for family in FAMILIES)
+    """True if two names call the same aten operator, such as `linear` and `addmm`, or `Conv2d` and `convolution`."""
+    one, other = map(_normalized, (one, other))
+    return one == other or any({one, other} <= {*map(_normalized, family)} for family in FAMILIES)
 
 
-def _plain(name: str) -> str:
-    """`batchnorm` of `native_batch_norm` and of `BatchNorm2d`, `maxpool` of `max_pool2d_with_indices`."""
-    return _DRESSED.sub("", name.lower().replace("_", ""))
+def _normalized(name: str) -> str:
+    """`batchnorm` for `native_batch_norm` and `BatchNorm2d`, `maxpool` for `max_pool2d_with_indices`."""
+    return _AFFIXES.sub("", name.lower().replace("_", ""))
 
 
 def is_compute(path: str, in_function: bool = True) -> bool:
-    """Whether a call of this function or class of torch computes; a constructor's shorthand at the top of a file is no
-    work."""
+    """True if a call of this function or class of torch computes.
+
+    Args:
+        in_function: False at the top of a file, where constructing a layer does no work.
+    """
     name = path.rsplit(".", 1)[-1]
     if path.startswith("torch.nn.") and name[:1].isupper():
         return in_function and name not in TYPES
     if path.startswith("torch.Tensor."):
         return name.removesuffix("_") in COMPUTING_TENSORS or name.startswith("__")
-    if path.startswith(_SPACES) or (path.startswith("torch.nn.") and name == "forward"):
+    if path.startswith(_COMPUTING_MODULES) or (path.startswith("torch.nn.") and name == "forward"):
         return True
     function = path.startswith("torch.nn.functional.") or (
         path.startswith("torch.") and path.count(".") == 1 and name not in HARMLESS
@@ -90,7 +100,7 @@ def is_compute(path: str, in_function: bool = True) -> bool:
 
 
 def is_function(path: str) -> bool:
-    """Whether what an import leads to is a function of torch that computes, by a name that nothing else has."""
+    """True if an imported path is a computing function of torch whose name is unambiguous."""
     name = path.rsplit(".", 1)[-1]
     if path == "torch.nn.functional." + name:
         return name[:1].islower()

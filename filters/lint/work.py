@@ -1,7 +1,7 @@
-"""Whether the kernels do the work, as far as the source tells: what is launched, and what PyTorch computes beside it.
+"""Rules on who does the work: kernels that are not launched, and computation by PyTorch or Python.
 
-Only what is surely wrong is found, since a right kernel that is flagged here is never tried: a tensor is taken for one
-where the source uses it as one, and what is not known to compute does not.
+A candidate with a finding is never run, so the rules only report what is certainly wrong. A value counts as a tensor
+only if the source uses it as one, and unknown functions count as harmless.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
 from .finding import Rule
-from .host_code import Function, Host, live
+from .host_code import Function, HostCode, live
 from .parsed_source import Source, root
 from .reach import Found
 from .torch_names import (
@@ -27,25 +27,27 @@ from .torch_names import (
 )
 
 _GUARDS = frozenset("contextlib.suppress contextlib.ExitStack contextlib.AsyncExitStack".split())
-_LEAVING = frozenset("item numpy tolist".split())
-
-
-_TOLD = 5  # names
+_TO_PYTHON = frozenset("item numpy tolist".split())
+_MAX_NAMES = 5  # in a message
 _HOOK = re.compile(r"_?register_\w*hook")
 _CONTAINERS = frozenset("dict list tuple str collections.OrderedDict collections.UserDict collections.UserList".split())
 _READING = frozenset("__getitem__ __iter__ get items keys values".split())
 
 
-def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
-    """What is no kernel's work. `extern_ops` are operators that a mixed candidate says it uses ("aten.convolution")."""
-    host = Host(source)
+def find_torch_work(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
+    """Work that no kernel does.
+
+    Args:
+        extern_ops: operators that a mixed candidate declares ("aten.convolution").
+    """
+    host = HostCode(source)
     if not _has_entry(source):
-        yield source.tree, Rule.NO_ENTRY, f"no class {CANDIDATE_ENTRY_POINT} with forward{_in_its_place(source)}"
+        yield source.tree, Rule.NO_ENTRY, f"no class {CANDIDATE_ENTRY_POINT} with forward{_other_definitions(source)}"
         return
     if not source.kernels:
         yield source.tree, Rule.NO_KERNEL, "no function with triton.jit"
     for name in sorted(source.kernels.keys() - host.launched):
-        if name not in host.helpers | host.launched_elsewhere | host.called:
+        if name not in host.helpers | host.launched_outside_forward | host.returning:
             yield source.kernels[name], Rule.NOT_LAUNCHED, f"{name} is never launched"
     for name in sorted(host.launched_on_grids):
         if _stores_nothing(source.kernels[name]):
@@ -53,28 +55,28 @@ def works(source: Source, extern_ops: Collection[str] = ()) -> Iterator[Found]:
     yield from _deferred(source)
     declared = {name.split(".")[1] if "." in name else name for name in extern_ops}
     for node in host.nodes:
-        if isinstance(node, ast.Try) and not _imports_alone(node):
+        if isinstance(node, ast.Try) and not _has_only_imports(node):
             yield node, Rule.GUARDED, "try"
         elif isinstance(node, ast.Call):
             yield from _call(node, source, host, declared)
         elif isinstance(node, ast.For):
-            yield from _layers_in_turn(node, host, declared)
+            yield from _loop_over_layers(node, host, declared)
         elif isinstance(node, ast.FormattedValue):
-            if host.is_tensor(node.value) and not _is_complaint(node, source):
+            if host.is_tensor(node.value) and not _in_error_message(node, source):
                 yield node, Rule.VALUES_LEAVE, ast.unparse(node.value)
         elif isinstance(node, (ast.Attribute, ast.Name)):
-            yield from _passed_on(node, source, host, declared)
+            yield from _function_reference(node, source, host, declared)
         elif _computes(node, host) and not (_is_product(node) and declared & PRODUCTS):
             yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
-def _imports_alone(node: ast.Try) -> bool:
-    """Of a name that is elsewhere in other versions of Triton: no launch fails there."""
+def _has_only_imports(node: ast.Try) -> bool:
+    """True for a try around imports, as for names that moved between versions of Triton: it catches no launch."""
     return all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body)
 
 
-def _computes(node: ast.AST, host: Host) -> bool:
-    """Whether an operator works on a tensor."""
+def _computes(node: ast.AST, host: HostCode) -> bool:
+    """True if an operator computes on a tensor."""
     if isinstance(node, ast.BinOp):
         return _is_product(node) or host.is_tensor(node.left) or host.is_tensor(node.right)
     if isinstance(node, ast.AugAssign):
@@ -85,11 +87,8 @@ def _computes(node: ast.AST, host: Host) -> bool:
     return isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not) and host.is_tensor(node.operand)
 
 
-def _is_complaint(node: ast.AST, source: Source) -> bool:
-    """Whether it is said when something is wrong."""
-    while node in source.parents and not isinstance(node, (ast.Raise, ast.Assert)):
-        node = source.parents[node]
-    return isinstance(node, (ast.Raise, ast.Assert))
+def _in_error_message(node: ast.AST, source: Source) -> bool:
+    return any(isinstance(each, (ast.Raise, ast.Assert)) for each in source.ancestors(node))
 
 
 def _is_product(node: ast.AST) -> bool:
@@ -97,17 +96,17 @@ def _is_product(node: ast.AST) -> bool:
 
 
 def _stores_nothing(kernel: Function) -> bool:
-    """Whether a kernel neither stores nor calls what may, as far as it runs at all."""
+    """True if the live code of a kernel neither stores nor calls a helper, which may store."""
     called = [node.func for node in live(kernel) if isinstance(node, ast.Call)]
     methods = [ast.unparse(function) for function in called if not isinstance(function, ast.Name)]
     helpers = [function.id for function in called if isinstance(function, ast.Name) and function.id != "range"]
     return not helpers and not any(word in method for method in methods for word in ("store", "atomic", "asm", "copy"))
 
 
-def _passed_on(
-    node: ast.Attribute | ast.Name, source: Source, host: Host, declared: Collection[str]
+def _function_reference(
+    node: ast.Attribute | ast.Name, source: Source, host: HostCode, declared: Collection[str]
 ) -> Iterator[Found]:
-    """A function of PyTorch that is given a name, or to what calls it."""
+    """A computing function of PyTorch that is assigned, or passed as an argument."""
     parent = source.parents[node]
     if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node):
         return
@@ -118,11 +117,11 @@ def _passed_on(
         yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
-def _layers_in_turn(node: ast.For, host: Host, declared: Collection[str]) -> Iterator[Found]:
-    """`for layer in self.layers: x = layer(x)`, of layers of torch.nn."""
+def _loop_over_layers(node: ast.For, host: HostCode, declared: Collection[str]) -> Iterator[Found]:
+    """`for layer in self.layers: x = layer(x)` with layers of torch.nn."""
     stacks = {name for inner in ast.walk(node.iter) if (name := host.stacks.get(ast.unparse(inner)))}
     if ast.unparse(node.iter) in ("self.children()", "self.modules()"):
-        stacks |= {name for held, name in host.layers.items() if held.startswith("self.")}
+        stacks |= {name for target, name in host.layers.items() if target.startswith("self.")}
     names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
     calls = [inner for body in node.body for inner in ast.walk(body) if isinstance(inner, ast.Call)]
     if stacks and not any(_is_declared(name, declared) for name in stacks):
@@ -140,21 +139,21 @@ def _has_entry(source: Source) -> bool:
         names |= {target.id for member in assigned for target in member.targets if isinstance(target, ast.Name)}
         if names & {"forward", "__call__"}:
             return True
-        above = next((root(base) for base in entry.bases if root(base) in classes), "")
-        entry = classes.pop(above, None)
+        parent = next((root(base) for base in entry.bases if root(base) in classes), "")
+        entry = classes.pop(parent, None)
     return False
 
 
-def _in_its_place(source: Source) -> str:
-    """What there is, told to who wrote it."""
+def _other_definitions(source: Source) -> str:
+    """A list of the top-level classes and functions, to tell the author what was found in place of the entry."""
     there = [node for node in source.tree.body if isinstance(node, (ast.ClassDef, Function))]
     names = [f"class {node.name}" if isinstance(node, ast.ClassDef) else f"def {node.name}" for node in there]
-    told = [name for name in names if name.partition(" ")[2] not in source.kernels]
-    return f", but {', '.join(told[:_TOLD])}" if told else ""
+    names = [name for name in names if name.partition(" ")[2] not in source.kernels]
+    return f", but {', '.join(names[:_MAX_NAMES])}" if names else ""
 
 
 def _deferred(source: Source) -> Iterator[Found]:
-    """Hooks, wherever they are registered, and classes whose instances could compute when they are read."""
+    """Hooks, and classes whose instances could compute when they are read."""
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and _HOOK.fullmatch(node.attr):
             yield node, Rule.DEFERRED, ast.unparse(node)
@@ -165,19 +164,19 @@ def _deferred(source: Source) -> Iterator[Found]:
                 yield node, Rule.DEFERRED, f"class {node.name}({', '.join(sorted(bases))})"
 
 
-def _call(node: ast.Call, source: Source, host: Host, declared: set[str]) -> Iterator[Found]:
+def _call(node: ast.Call, source: Source, host: HostCode, declared: set[str]) -> Iterator[Found]:
     path = source.path(node.func)
     name = path.rsplit(".", 1)[-1]
     text = ast.unparse(node.func)
-    held = node.func.value if isinstance(node.func, (ast.Attribute, ast.Subscript)) and not path else node.func
+    owner = node.func.value if isinstance(node.func, (ast.Attribute, ast.Subscript)) and not path else node.func
     if isinstance(node.func, ast.Attribute) and node.func.attr != "forward":
-        held = node.func
-    layer = host.layers.get(ast.unparse(held)) or host.stacks.get(ast.unparse(held))
+        owner = node.func
+    layer = host.layers.get(ast.unparse(owner)) or host.stacks.get(ast.unparse(owner))
     if layer:
         if not _is_declared(layer, declared):
             yield node, Rule.TORCH_COMPUTE, f"{text}, PyTorch's {layer}"
-    elif above := _layer_above(node.func, source):
-        yield node, Rule.TORCH_COMPUTE, f"{text} of {above}"
+    elif parent := _parent_layer(node.func, source):
+        yield node, Rule.TORCH_COMPUTE, f"{text} of {parent}"
     elif path in _GUARDS:
         yield node, Rule.GUARDED, text
     elif path.startswith("torch."):
@@ -189,22 +188,20 @@ def _call(node: ast.Call, source: Source, host: Host, declared: set[str]) -> Ite
         yield from _builtin(node, path, host)
 
 
-def _layer_above(function: ast.expr, source: Source) -> str:
-    """The layer of torch.nn whose forward `super().forward` is, "" if it is no such."""
+def _parent_layer(function: ast.expr, source: Source) -> str:
+    """Path of the layer of torch.nn whose forward `super().forward` is; "" for other functions."""
     if not (isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__")):
         return ""
     called = function.value
     if not (isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and called.func.id == "super"):
         return ""
-    node: ast.AST = called
-    while node in source.parents and not isinstance(node, ast.ClassDef):
-        node = source.parents[node]
-    paths = [source.path(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
+    around = next((node for node in source.ancestors(called) if isinstance(node, ast.ClassDef)), None)
+    paths = [source.path(base) for base in around.bases] if around else []
     return next((path for path in paths if path.startswith("torch.nn.") and is_compute(path)), "")
 
 
-def _builtin(node: ast.Call, path: str, host: Host) -> Iterator[Found]:
-    """What Python computes of tensors without a method's name."""
+def _builtin(node: ast.Call, path: str, host: HostCode) -> Iterator[Found]:
+    """Computation on tensors by builtins, `operator` or a name that `getattr` looks up."""
     text = ast.unparse(node.func)
     given = [
         inner for value in node.args for inner in (value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value])
@@ -219,13 +216,13 @@ def _builtin(node: ast.Call, path: str, host: Host) -> Iterator[Found]:
         yield node, Rule.TORCH_COMPUTE, ast.unparse(node)
 
 
-def _method(node: ast.Call, method: ast.Attribute, host: Host, declared: set[str]) -> Iterator[Found]:
+def _method(node: ast.Call, method: ast.Attribute, host: HostCode, declared: set[str]) -> Iterator[Found]:
     name, text = method.attr, ast.unparse(method)
     if isinstance(method.value, ast.Name) and method.value.id == "self":
         return
     if name == "as_subclass":
         yield node, Rule.DEFERRED, text
-    elif name in _LEAVING:
+    elif name in _TO_PYTHON:
         yield node, Rule.VALUES_LEAVE, text
     elif _is_declared(name.removesuffix("_"), declared):
         return
@@ -234,5 +231,5 @@ def _method(node: ast.Call, method: ast.Attribute, host: Host, declared: set[str
 
 
 def _is_declared(name: str, declared: Collection[str]) -> bool:
-    """A mixed candidate may call an operator by any of its names."""
+    """True if a mixed candidate declares the operator, by any of its names."""
     return any(same_operator(name, each) for each in declared)

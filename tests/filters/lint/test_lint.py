@@ -1,4 +1,4 @@
-"""The linter on both corpora, and each rule about work on a source of its own."""
+"""The linter on both corpora, and each rule on who does the work on a source of its own."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_honest_kernel_has_no_findings(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", STATIC, ids=lambda case: case.name)
-def test_a_hack_that_the_source_shows_is_found(case: Case) -> None:
+def test_hacks_that_the_source_shows_are_found(case: Case) -> None:
     assert Rule(case.lint) in rules(case.candidate.triton_code, case.candidate.extern_ops)
 
 
@@ -104,7 +104,7 @@ def test_a_hack_that_the_source_shows_is_found(case: Case) -> None:
         "while size > 1 << 40: size -= 1",
     ],
 )
-def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
+def test_code_that_prepares_a_launch_has_no_findings(body: str) -> None:
     assert rules(KERNEL + MODEL.format(body=body)) == set()
 
 
@@ -163,7 +163,7 @@ def test_what_surrounds_a_launch_is_no_work(body: str) -> None:
         ("scale = complex(x[0])", Rule.VALUES_LEAVE),
     ],
 )
-def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
+def test_work_outside_of_kernels_is_found(body: str, rule: Rule) -> None:
     assert rules(KERNEL + HELPERS + MODEL.format(body="pass")) == set()
     assert rule in rules(KERNEL + HELPERS + MODEL.format(body=body))
 
@@ -171,11 +171,11 @@ def test_work_beside_the_kernels_is_found(body: str, rule: Rule) -> None:
 @pytest.mark.parametrize(
     "line", ["relu = lambda values: torch.relu(values)", "TABLE = {'relu': torch.relu}", "relu = torch.relu"]
 )
-def test_pytorch_under_names_of_the_file_is_found(line: str) -> None:
+def test_aliases_of_pytorch_functions_are_found(line: str) -> None:
     assert rules(KERNEL + line + MODEL.format(body="pass")) == {Rule.TORCH_COMPUTE}
 
 
-def test_the_forward_of_a_layer_that_is_inherited_is_found() -> None:
+def test_the_inherited_forward_of_a_layer_is_found() -> None:
     code = KERNEL + MODEL.format(body="out = super().forward(out)")
     assert rules(code) == set()
     assert rules(code.replace("class ModelNew(nn.Module)", "class ModelNew(nn.ReLU)")) == {Rule.TORCH_COMPUTE}
@@ -213,7 +213,7 @@ def test_a_kernel_that_does_nothing_is_found(old: str, new: str, rule: Rule) -> 
         "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x) * 2\n",
     ],
 )
-def test_what_is_left_behind_the_class_is_no_work(behind: str) -> None:
+def test_code_after_the_class_has_no_findings(behind: str) -> None:
     assert rules(KERNEL + MODEL.format(body="pass") + behind) == set()
 
 
@@ -227,7 +227,7 @@ def test_what_is_left_behind_the_class_is_no_work(behind: str) -> None:
         "if x.is_cuda:\n            return out\n        return torch.relu(x)",
     ],
 )
-def test_what_runs_in_training_or_without_a_gpu_is_not_looked_at(body: str) -> None:
+def test_branches_for_training_or_the_cpu_are_ignored(body: str) -> None:
     helper = "def rectified(values): return torch.relu(values)\n"
     code = KERNEL + helper + MODEL.format(body=body)
     assert rules(code) == set()
@@ -239,7 +239,7 @@ def test_what_runs_in_training_or_without_a_gpu_is_not_looked_at(body: str) -> N
     raise AssertionError(body)
 
 
-def test_a_kernel_of_training_alone_is_not_missed() -> None:
+def test_a_kernel_for_training_only_need_not_be_launched() -> None:
     second = KERNEL + KERNEL.replace("double", "triple")
     assert rules(second + MODEL.format(body="if self.training: triple[(1,)](x, out, size, BLOCK=64)")) == set()
     assert rules(second + MODEL.format(body="if False: triple[(1,)](x, out, size, BLOCK=64)")) == {Rule.NOT_LAUNCHED}
@@ -251,8 +251,8 @@ def test_a_mixed_candidate_may_use_what_it_declares() -> None:
     assert rules(code, ("aten.convolution",)) == {Rule.TORCH_COMPUTE}
 
 
-def test_what_gives_a_value_is_no_kernel() -> None:
-    """Nobody launches it: it may be left from another version, or be a constant that a kernel calls."""
+def test_a_jitted_function_that_returns_a_value_is_a_helper() -> None:
+    """A helper need not be launched: it may be unused, or a constant that a kernel calls."""
     helper = "@triton.jit\ndef silu(x):\n    return x * tl.sigmoid(x)\n\nTABLE = {'silu': silu}\n"
     code = KERNEL + helper + MODEL.format(body="pass")
     assert rules(code) == set() == rules(code.replace("TABLE = {'silu': silu}", ""))

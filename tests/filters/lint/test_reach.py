@@ -1,4 +1,4 @@
-"""What a candidate's source may use: honest candidates pass, and each way around the recorders is named."""
+"""Honest sources pass, and each attempt to evade the recorders is found."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_honest_sources_pass(case: Case) -> None:
         "import triton\n@triton.jit\ndef k(): pass\nALL = {'k': k}\nALL.get('k')[1]()\nfor a in ALL.values(): a[1]()",
     ],
 )
-def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
+def test_harmless_module_code_passes(code: str) -> None:
     assert forbidden(f"import torch\n{code}\n") == ""
 
 
@@ -102,8 +102,8 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
         ("torch.set_warn_always(True)", "torch.set_warn_always"),
         ("import warnings\nwarnings.catch_warnings(record=True)", "record=True"),
         ("x.register_hook(f)", "a hook: x.register_hook"),
-        ("from triton import jit\nk = jit(f)", "makes a kernel of what is no definition: jit"),
-        ("jit = triton.jit\n@jit\ndef k(): pass", "makes a kernel of what is no definition: triton.jit"),
+        ("from triton import jit\nk = jit(f)", "makes a kernel without a definition: jit"),
+        ("jit = triton.jit\n@jit\ndef k(): pass", "makes a kernel without a definition: triton.jit"),
         ("import functools\n@triton.jit\n@functools.wraps(f)\ndef k(): pass", "decorates a kernel with"),
         ("@triton.autotune([], key=[], do_bench=f)\n@triton.jit\ndef k(): pass", "do_bench=f"),
         ("from torch import *\nget_num_threads()", "torch.get_num_threads"),
@@ -152,8 +152,11 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
         ("'{0.fn}'.format(f)", "text that may read attributes"),
         ("TEXT.format(f)", "text that may read attributes"),
         ("match f:\n    case object(fn=g): pass", "matches attributes"),
-        ("import functools\nfunctools.wraps(f)(torch.relu)", "functools.wraps of what is defined elsewhere"),
-        ("from dataclasses import dataclass\ndataclass(torch.Tensor)", "dataclasses.dataclass of what is"),
+        (
+            "import functools\nfunctools.wraps(f)(torch.relu)",
+            "functools.wraps of an object that the file",
+        ),
+        ("from dataclasses import dataclass\ndataclass(torch.Tensor)", "dataclasses.dataclass of an object"),
         ("import numbers\nnumbers.Number.register(torch.Tensor)", "numbers.Number.register"),
         ("str(torch.Tensor.tolist)", "torch.Tensor.tolist"),
         ("f'{torch.cuda.is_available}'", "torch.cuda.is_available"),
@@ -217,16 +220,16 @@ def test_what_it_takes_to_write_a_module_passes(code: str) -> None:
         ("def (", "does not parse"),
     ],
 )
-def test_ways_around_the_recorders_are_named(code: str, evidence: str) -> None:
+def test_evasions_of_the_recorders_are_found(code: str, evidence: str) -> None:
     assert evidence in forbidden(f"import torch\nimport triton\n{code}\n")
 
 
-def test_a_file_has_no_other_encoding() -> None:
+def test_only_utf_8_is_allowed() -> None:
     assert forbidden("# coding: utf-8\n") == ""
-    assert "a comment says that it is utf-7" in forbidden("# coding: utf-7\n")
+    assert "a comment declares the encoding utf-7" in forbidden("# coding: utf-7\n")
 
 
-def test_the_line_is_told() -> None:
+def test_the_finding_names_its_line() -> None:
     assert forbidden("import torch\n\n\nimport os\n") == "line 4: imports os"
 
 
@@ -238,7 +241,7 @@ def test_the_line_is_told() -> None:
         "[type('Config', (), {'dim': 32})(), lambda x: nn.functional.relu(x)]",
     ],
 )
-def test_what_it_takes_to_construct_a_module_passes(arguments: str) -> None:
+def test_harmless_constructor_arguments_pass(arguments: str) -> None:
     assert forbidden("class Config: pass", arguments) == ""
     assert forbidden("", arguments) == ""
 
@@ -255,12 +258,12 @@ def test_what_it_takes_to_construct_a_module_passes(arguments: str) -> None:
         ("[", "does not parse"),
     ],
 )
-def test_arguments_are_read_by_the_rules_for_the_source_beside_them(arguments: str, evidence: str) -> None:
+def test_constructor_arguments_obey_the_rules_for_sources(arguments: str, evidence: str) -> None:
     code = "import triton\n@triton.jit\ndef k(): pass\n"
     assert forbidden(code) == ""
     assert evidence in forbidden(code, arguments)
 
 
-def test_a_source_s_own_names_are_its_arguments_names() -> None:
+def test_constructor_arguments_use_the_names_of_the_source() -> None:
     assert "imports ctypes" in forbidden("import ctypes as torch\n", "[torch.c_int]")
     assert forbidden("import torch.nn.functional as nn\n", "[nn.relu]") == ""

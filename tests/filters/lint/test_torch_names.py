@@ -1,4 +1,4 @@
-"""Names of one operator."""
+"""Alternative names of one aten operator."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_one_operator_has_several_names(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"), [("relu", "leaky_relu"), ("linear", "convolution"), ("max_pool2d", "avg_pool2d")]
 )
-def test_others_are_not_the_same(one: str, other: str) -> None:
+def test_different_operators_are_distinguished(one: str, other: str) -> None:
     assert not same_operator(one, other)
