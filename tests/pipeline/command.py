@@ -30,7 +30,7 @@ def faulty(descriptor):
 
 os.fsync = faulty
 del sys.argv[1:3]
-from kernelquarry.pipeline.cli import main
+from kernelquarry.pipeline.cli.app import main
 main()
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, Stage, before
 from kernelquarry.pipeline.runtime import fingerprint
 from kernelquarry.pipeline.runtime import source_closure as source_closure_module
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
-from kernelquarry.pipeline.runtime.source_closure import source_closure
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.stage_transform import ApplyToEach
 
@@ -59,8 +59,21 @@ def test_a_fingerprint_is_the_same_each_time(stage: Stage) -> None:
     assert Fingerprint.of(stage.module) == Fingerprint.of(stage.module)
 
 
+@pytest.fixture
+def forget_sources() -> Iterator[Callable[[], None]]:
+    """Forget the sources that were read, now and after the test."""
+    module = source_closure_module
+
+    def forget() -> None:
+        for cached in (module.source_closure, module._imported, module._parsed, module._external):
+            cached.cache_clear()
+
+    yield forget
+    forget()
+
+
 def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_the_schema(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_sources: Callable[[], None]
 ) -> None:
     code = {
         "transforms/a/__init__.py": "",
@@ -84,9 +97,7 @@ def test_a_fingerprint_changes_with_the_code_that_is_reached_the_versions_and_th
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
 
     def key() -> str:
-        source_closure.cache_clear()
-        for cached in (source_closure_module._imported, source_closure_module._parsed, source_closure_module._external):
-            cached.cache_clear()
+        forget_sources()
         return Fingerprint.of("transforms.a.b").key
 
     seen = [key()]

@@ -175,7 +175,7 @@ def test_funnel_fits_a_narrow_terminal(built: Built, invoke: Callable[..., Ended
     lines = ended.out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines if line and line[0] != " "][: 3 + len(STAGES)] == [
-        "stage", *(line for stage in STAGES for line, _ in stage.units)
+        "stage", *(line for stage in STAGES for line, _ in stage.counted)
     ]  # fmt: skip
     assert any(re.match(r"  large\b|  too_large +1", line) for line in lines)
     assert any(re.match(r"random +two runs in eval mode differ", line) for line in lines)

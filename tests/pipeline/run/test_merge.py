@@ -118,15 +118,17 @@ def test_it_is_explained_why_a_stage_would_run_again(
     assert set(line.partition(": ")[2] for line in invoke("explain-cache", root).out.splitlines()) == {"up to date"}
     from kernelquarry.pipeline.runtime import fingerprint
 
-    source_digest = fingerprint._source_digest
+    room_digests, probe = fingerprint.room_digests, "transforms.probe"
     monkeypatch.setattr(
-        fingerprint, "_source_digest", lambda name: "other" if name == "transforms.probe" else source_digest(name)
+        fingerprint,
+        "room_digests",
+        lambda root: {r: "other" if r == probe else d for r, d in room_digests(root).items()},
     )
     (shard,) = root.glob("stages/*-tidy/kept-*.parquet")
     shard.write_bytes(b"")
     lines = invoke("explain-cache", root).out.splitlines()
-    probe = lines.index("probe: would run again, 0 of 5 results are stored")
-    assert lines[probe + 1] == "  code transforms.probe changed"
+    first = lines.index("probe: would run again, 0 of 5 results are stored")
+    assert lines[first + 1] == "  code transforms.probe changed"
     assert f"  output {shard.name} is missing or changed since it was written" in lines
-    assert "  code transforms.probe changed" in lines[probe + 2 :]  # decontaminate plants controls by it
+    assert "  code transforms.probe changed" in lines[first + 2 :]  # decontaminate plants controls by it
     assert "lower: up to date" in lines
