@@ -26,7 +26,7 @@ from kernelquarry.pipeline.prompts import Message, parse_answer
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.transforms.distill import Client
 from kernelquarry.transforms.distill.cache import Cache, Reply
-from kernelquarry.transforms.distill.client import Ask
+from kernelquarry.transforms.distill.client import ChatRequest
 from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Teacher, Terms
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -75,10 +75,10 @@ def teaching(url: str) -> DistillConfig:
     return DistillConfig(teachers=(teacher,), terms={"own": terms}, limits=limits)
 
 
-def asks(table: DistillConfig, number: int) -> list[Ask]:
+def asks(table: DistillConfig, number: int) -> list[ChatRequest]:
     """Questions of the length of a module and its lowered kernel."""
     message = Message(role="user", content=answer_shapes.CODE * 12)
-    return [Ask(table.teachers[0], (message,), sample) for sample in range(number)]
+    return [ChatRequest(table.teachers[0], (message,), sample) for sample in range(number)]
 
 
 def serve(wait_s: float) -> None:
@@ -105,9 +105,9 @@ def measure_in_flight() -> None:
     server = start("--serve", "1.0")
     table = teaching(url_of(server))
     with tempfile.TemporaryDirectory() as folder, Client(table, Path(folder) / "answers.sqlite") as client:
-        client.ask_all(asks(table, 8))
+        client.fetch_all(asks(table, 8))
         begun, wall = time.process_time(), time.monotonic()
-        replies = client.ask_all(asks(table, ASKED + 8))[8:]
+        replies = client.fetch_all(asks(table, ASKED + 8))[8:]
         cpu, wall = time.process_time() - begun, time.monotonic() - wall
     assert all(isinstance(reply, Reply) for reply in replies)
     most = int(server.communicate()[0].split()[0])
@@ -144,13 +144,13 @@ def measure_kills() -> None:
 
 def known(file: Path, url: str, number: int) -> set[str]:
     """Idempotency keys of the replies in the cache."""
-    from kernelquarry.transforms.distill.endpoint import body_of, request_of
+    from kernelquarry.transforms.distill.endpoint import build_body, hash_request
 
     if not file.exists():
         return set()
     table = teaching(url)
     first = asks(table, 1)[0]
-    request = request_of(first.teacher, body_of(first.teacher, first.messages))
+    request = hash_request(first.teacher, build_body(first.teacher, first.messages))
     cache = Cache(file)
     try:
         return {f"{request}-{sample}" for sample in range(number) if cache.get(request, sample) is not None}
@@ -258,7 +258,7 @@ def main() -> None:
         url, file, number = args.ask
         table = teaching(url)
         with Client(table, Path(file)) as client:
-            client.ask_all(asks(table, int(number)))
+            client.fetch_all(asks(table, int(number)))
     else:
         for part in args.parts or PARTS:
             (PARTS | ALONE)[part]()

@@ -113,7 +113,7 @@ def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
         return StagePlan(stage, context, extra_digests, (), (), None)
     inputs, shards, entered = _outputs(run, before(stage))
     extra: tuple[Path, ...] = ()
-    if stage.extra_input and run.distill is not None and run.distill.writes:
+    if stage.extra_input and run.distill is not None and run.distill.has_write_route:
         digests, extra, entered = _outputs(run, named(stage.extra_input))
         inputs |= {f"{stage.extra_input}/{name}": sha256 for name, sha256 in digests.items()}
     return StagePlan(stage, context, inputs | extra_digests, shards, extra, entered)

@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
 from kernelquarry.transforms.decontaminate import read_index
-from kernelquarry.transforms.distill import mark
+from kernelquarry.transforms.distill import annotate_variants
 
 from .run import Run
 
@@ -72,7 +72,7 @@ def write_products(run: Run) -> Products:
 
 def annotate(run: Run) -> list[Pair]:
     """The pairs of the last stage, each marked with its place among the kernels of its module."""
-    return mark(pair for path in run.directory(STAGES[-1]).kept for pair in read_records(path, Pair))
+    return annotate_variants(pair for path in run.directory(STAGES[-1]).kept for pair in read_records(path, Pair))
 
 
 def rows_of(run: Run, stage: Stage) -> list[Published]:

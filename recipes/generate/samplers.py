@@ -177,11 +177,12 @@ class EndpointModel:
         )
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
-        from kernelquarry.transforms.distill.client import Ask, Client, Unanswered
+        from kernelquarry.transforms.distill.client import ChatRequest, Client, Unanswered
 
         with self._telling(), Client(self._asked, None) as client:
             asked = {
-                client.submit(Ask(self._teacher, tuple(chat), seed + index)): index for index, chat in enumerate(chats)
+                client.submit(ChatRequest(self._teacher, tuple(chat), seed + index)): index
+                for index, chat in enumerate(chats)
             }
             for future in as_completed(asked):
                 reply = future.result()
@@ -190,10 +191,10 @@ class EndpointModel:
                 yield Sampled(asked[future], reply.content, reply.completion_tokens, reply.finish == "length")
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
-        from kernelquarry.transforms.distill.client import Ask, Client
+        from kernelquarry.transforms.distill.client import ChatRequest, Client
 
         with self._telling(), Client(self._asked, None) as client:
-            yield from client.stream(Ask(self._teacher, tuple(chat), 0))
+            yield from client.stream(ChatRequest(self._teacher, tuple(chat), 0))
 
     def tokens(self, chat: Sequence[Message]) -> int:
         raise UserError("--prompt-tokens is for local models: an endpoint does not tell its tokenizer")

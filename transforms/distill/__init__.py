@@ -1,19 +1,22 @@
-"""Distill: models are asked for kernels that a compiler would not write, and told what was wrong with them."""
+"""Distillation: asking language models for kernels and explanations, and verifying what they answer.
 
-from .batch import BatchWriter, Imported, import_batch
+Imported by the pipeline's `graph`, `run`, `runtime` and `cli`, and by `recipes`, which reuse the endpoint client.
+"""
+
+from .batch import BatchImport, BatchWriter, import_batch
 from .client import Client
 from .distill_module import TeacherSession, distill
-from .selection import mark
+from .selection import annotate_variants
 from .teachers import DistillConfig, load_distill_config
 
 __all__ = [
+    "BatchImport",
     "BatchWriter",
     "Client",
     "DistillConfig",
-    "Imported",
     "TeacherSession",
+    "annotate_variants",
     "distill",
     "import_batch",
     "load_distill_config",
-    "mark",
 ]

@@ -1,8 +1,8 @@
-"""An answer becomes a candidate, and the candidate verified or lost."""
+"""Turning a teacher's answer into a candidate, and the candidate into a verified kernel or a drop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kernelquarry.filters.lint import launched_kernels
 from kernelquarry.pipeline.prompts import parse_answer
@@ -20,61 +20,57 @@ from .conversation import Conversation
 from .teachers import DistillConfig
 
 STAGE = "distill"
-_EVIDENCE = 500  # characters of a refusal
+_EVIDENCE = 500  # characters of a refusal that are kept
 
 
-@dataclass(slots=True)
-class Judge:
-    """Of all answers for one module. It remembers them, so that none is verified twice."""
+class AnswerJudge:
+    """Judges all answers for one module, and drops an answer whose code it has judged before."""
 
-    seed: Candidate  # the module's kernel, of no source if it has none
-    teaching: DistillConfig
-    sandbox: Sandbox
-    _form: Form | None = field(init=False)
-    _seen: set[str] = field(init=False)
-    _asked: Task = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._form = form_of(self.seed.triton_code) if self.seed.triton_code else None
+    def __init__(self, seed: Candidate, config: DistillConfig, sandbox: Sandbox) -> None:
+        """`seed`: the module's own kernel; its `triton_code` is empty if the module has none."""
+        self.seed, self._config, self._sandbox = seed, config, sandbox
+        self._form = form_of(seed.triton_code) if seed.triton_code else None
         self._seen = {self._form.exact} if self._form else set()
-        self._asked = replace(Task.of_candidate(self.seed), shape_general=True)
+        self._task = replace(Task.of_candidate(seed), shape_general=True)
 
     def judge(self, conversation: Conversation, reply: Reply) -> Attempt:
-        """`conversation` ends with `reply`."""
-        read = parse_answer(reply.content, rename=True)
+        """Verify the code in `reply`, the last message of `conversation`."""
+        parsed = parse_answer(reply.content, rename=True)
         if reply.finish == "refused" or not reply.content.strip():
-            return self._lost(conversation, reply, Reason.NO_ANSWER, reply.content or "empty")
-        if not read.code:
-            if read.truncated or reply.finish == "length":
-                return self._lost(conversation, reply, Reason.NO_ANSWER, "cut off")
-            return self._lost(conversation, reply, Reason.NO_CODE, "no code")
-        form = _form_of(read.code)
-        code = form.exact if form else read.code
-        if code in self._seen:
-            return self._lost(conversation, reply, Reason.DUPLICATE_ANSWER, "as the kernel it was shown, or an answer")
-        self._seen.add(code)
+            return self.drop(conversation, reply, Reason.NO_ANSWER, reply.content or "empty")
+        if not parsed.code:
+            if parsed.truncated or reply.finish == "length":
+                return self.drop(conversation, reply, Reason.NO_ANSWER, "cut off")
+            return self.drop(conversation, reply, Reason.NO_CODE, "no code")
+        form = _form_or_none(parsed.code)
+        exact = form.exact if form else parsed.code
+        if exact in self._seen:
+            evidence = "the same code as the kernel that was shown, or as an earlier answer"
+            return self.drop(conversation, reply, Reason.DUPLICATE_ANSWER, evidence)
+        self._seen.add(exact)
         near = similarity(form, self._form) if form and self._form else 0.0
-        found = judge_code(read.code, self._asked, self.sandbox, VerifySettings())
-        extern_ops = self._asked.extern_ops if found.purity is Purity.MIXED else ()
-        candidate = self._candidate(conversation, reply, read.code, near)
-        candidate = replace(candidate, purity=found.purity, extern_ops=extern_ops)
-        if found.verdict is not None:
-            return Attempt((Verified(candidate, found.verdict),), ())
-        assert found.reason is not None  # there is code
-        lost = Dropped(candidate.id, found.reason, found.evidence, found.counter_examples, (candidate,))
-        return Attempt((), (DropRecord.of(STAGE, lost),))
+        judgement = judge_code(parsed.code, self._task, self._sandbox, VerifySettings())
+        candidate = replace(
+            self._candidate(conversation, reply, parsed.code, near),
+            purity=judgement.purity,
+            extern_ops=self._task.extern_ops if judgement.purity is Purity.MIXED else (),
+        )
+        if judgement.verdict is not None:
+            return Attempt((Verified(candidate, judgement.verdict),), ())
+        assert judgement.reason is not None  # there is code, so a reason or a verdict
+        return _dropped(
+            Dropped(
+                candidate.id, judgement.reason, judgement.evidence, judgement.counter_examples, candidates=(candidate,)
+            )
+        )
 
-    def nothing(self, conversation: Conversation, reply: Reply) -> Candidate:
-        """In place of a candidate, for an answer that has no code."""
-        return self._candidate(conversation, reply, "", 0.0)
-
-    def _lost(self, conversation: Conversation, reply: Reply, reason: Reason, evidence: str) -> Attempt:
-        candidate = self.nothing(conversation, reply)
-        lost = Dropped(candidate.id, reason, evidence[:_EVIDENCE], (), (candidate,))
-        return Attempt((), (DropRecord.of(STAGE, lost),))
+    def drop(self, conversation: Conversation, reply: Reply, reason: Reason, evidence: str) -> Attempt:
+        """An attempt without code, for an answer that is not worth running."""
+        candidate = self._candidate(conversation, reply, "", 0.0)
+        return _dropped(Dropped(candidate.id, reason, evidence[:_EVIDENCE], candidates=(candidate,)))
 
     def _candidate(self, conversation: Conversation, reply: Reply, code: str, similarity: float) -> Candidate:
-        """What the answer claims to be: for all sizes, as it was asked to, whatever the compiler made of the module."""
+        """A candidate for inputs of any size, as the prompt demands, whatever guards the compiler's kernel has."""
         return Candidate(
             probed=self.seed.probed,
             triton_code=code,
@@ -84,12 +80,16 @@ class Judge:
             shape_general=True,
             generator=conversation.generator(),
             inductor_code="",
-            distillation=(conversation.distillation(self.teaching, reply.model, similarity),),
+            distillation=(conversation.distillation(self._config, reply.model, similarity),),
         )
 
 
-def _form_of(code: str) -> Form | None:
-    """None if it does not parse."""
+def _dropped(outcome: Dropped) -> Attempt:
+    return Attempt((), (DropRecord.of(STAGE, outcome),))
+
+
+def _form_or_none(code: str) -> Form | None:
+    """The normalised form of `code`; None if it does not parse."""
     try:
         return form_of(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""One conversation with a teacher: what it was asked, what it answered, and what it was told of its answer."""
+"""A conversation with a teacher: the request, the answer, and a repair prompt that names the answer's failure."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, CounterExample
 
 from .cache import Reply
-from .client import Ask
+from .client import ChatRequest
 from .teachers import DistillConfig, Route, Teacher
 
-_REPEATED = 20_000  # characters of an answer without code that a teacher is shown again
-_SYSTEMS: dict[Route, str] = {"write": "teacher", "refine": "teacher", "explain": "system"}
+_REPEATED = 20_000  # characters of an answer without code that stay in the conversation
+_SYSTEM_PROMPTS: dict[Route, str] = {"write": "teacher", "refine": "teacher", "explain": "system"}
 _WHY = {reason.value: reason.why for reason in Reason}
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Of one teacher, route and sample. `asking` are the files that the next question is rendered from."""
+    """An immutable conversation of one teacher, route and sample."""
 
     teacher: Teacher
     route: Route
     sample: int
     messages: tuple[Message, ...]
-    asking: tuple[str, ...]
+    prompts: tuple[str, ...]  # ids of the prompt files that the next request is rendered from
     turns: tuple[Turn, ...] = ()
 
     @classmethod
     def open(cls, teacher: Teacher, route: Route, sample: int, seed: Candidate) -> Conversation:
-        system = "system" if teacher.kind == "own" else _SYSTEMS[route]  # ours know what they are asked from training
+        """A conversation with its first prompt. `seed`: the module's kernel, which the route "write" does not show."""
+        # Our own models are trained on the plain system prompt.
+        system = "system" if teacher.kind == "own" else _SYSTEM_PROMPTS[route]
         values = {"python_code": seed.probed.python_code}
         if route != "write":
             values["triton_code"] = seed.triton_code
@@ -43,13 +45,13 @@ class Conversation:
         )
         return cls(teacher, route, sample, messages, (prompt_id(system), prompt_id(route)))
 
-    def ask(self) -> Ask:
-        return Ask(self.teacher, self.messages, self.sample)
+    def request(self) -> ChatRequest:
+        return ChatRequest(self.teacher, self.messages, self.sample)
 
-    def answered(self, reply: Reply) -> Conversation:
-        """With the reply to `ask`."""
+    def with_reply(self, reply: Reply) -> Conversation:
+        """The conversation after the reply to `request()`."""
         turn = Turn(
-            prompts=self.asking,
+            prompts=self.prompts,
             asked=self.messages[-1]["content"],
             answered=reply.content,
             thinking=reply.thinking,
@@ -61,18 +63,19 @@ class Conversation:
             completion_tokens=reply.completion_tokens,
             cost_usd=reply.cost_usd,
         )
-        read = parse_answer(reply.content, rename=True)
-        said = answer(read.code) if read.code else Message(role="assistant", content=reply.content[:_REPEATED])
-        return replace(self, messages=(*self.messages, said), turns=(*self.turns, turn))
+        code = parse_answer(reply.content, rename=True).code
+        message = answer(code) if code else Message(role="assistant", content=reply.content[:_REPEATED])
+        return replace(self, messages=(*self.messages, message), turns=(*self.turns, turn))
 
-    def told(self, loss: DropRecord) -> Conversation:
-        """With what was wrong with the last answer."""
-        message = repair(_WHY[loss.reason], describe(loss))
-        turns = (*self.turns[:-1], replace(self.turns[-1], reason=loss.reason))
-        return replace(self, messages=(*self.messages, message), asking=(prompt_id("repair"),), turns=turns)
+    def with_repair_prompt(self, drop: DropRecord) -> Conversation:
+        """The conversation after a prompt that says why the last answer was dropped."""
+        message = repair(_WHY[drop.reason], describe_failure(drop))
+        turns = (*self.turns[:-1], replace(self.turns[-1], reason=drop.reason))
+        return replace(self, messages=(*self.messages, message), prompts=(prompt_id("repair"),), turns=turns)
 
-    def distillation(self, teaching: DistillConfig, served: str, similarity: float) -> Distillation:
-        teacher, terms = self.teacher, teaching.terms[self.teacher.terms]
+    def distillation(self, config: DistillConfig, served: str, similarity: float) -> Distillation:
+        """The provenance of the last answer. `served`: model name that the endpoint reports."""
+        teacher, terms = self.teacher, config.terms[self.teacher.terms]
         return Distillation(
             teacher=teacher.name,
             model=teacher.model,
@@ -83,20 +86,23 @@ class Conversation:
             terms_source=f"{terms.source}, read on {terms.read_on}",
             route=self.route,
             system=self.messages[0]["content"],
-            sampling=canonical({**teacher.sampling, teacher.max_tokens_name: teacher.max_tokens}),
+            sampling=self._sampling,
             turns=self.turns,
             similarity=similarity,
         )
 
     def generator(self) -> Generator:
-        sampling = canonical({**self.teacher.sampling, self.teacher.max_tokens_name: self.teacher.max_tokens})
-        return Generator("model", self.teacher.model, self.teacher.version, sampling)
+        return Generator("model", self.teacher.model, self.teacher.version, self._sampling)
+
+    @property
+    def _sampling(self) -> str:
+        return canonical({**self.teacher.sampling, self.teacher.max_tokens_name: self.teacher.max_tokens})
 
 
-def describe(loss: DropRecord) -> str:
-    """What a teacher is told: the evidence, and the smallest call that shows it."""
-    lines = [loss.evidence]
-    for example in loss.counter_examples:
+def describe_failure(drop: DropRecord) -> str:
+    """Text of a repair prompt: the evidence, and the smallest failing call."""
+    lines = [drop.evidence]
+    for example in drop.counter_examples:
         lines.append(f"The smallest call that was found on which it fails: {_call(example)}: {example.found}")
         if example.output:
             lines.append(f"There, {example.output} is {example.actual:g}, and should be {example.expected:g}.")

@@ -1,4 +1,4 @@
-"""What models make of one module: several answers of each teacher, verified, and sent back with what was wrong."""
+"""Distilling one module: several answers of each teacher, verified; failures go back to the teacher for repair."""
 
 from __future__ import annotations
 
@@ -6,91 +6,82 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
-from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import DropRecord, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Explanation, Generator
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Probed, Purity, Verified
 
-from .answer_verdict import STAGE, Judge
+from .answer_verdict import AnswerJudge
 from .cache import Reply
-from .client import Asks
+from .client import ReplySource
 from .conversation import Conversation
-from .explanation import read_explanation
+from .explanation import parse_explanation
 from .teachers import DistillConfig
 
 
 @dataclass(frozen=True, slots=True)
 class TeacherSession:
-    """Whom to ask, and what asks them."""
+    """The teachers of a run, and the source of their replies."""
 
-    teaching: DistillConfig
-    asks: Asks
+    config: DistillConfig
+    source: ReplySource
 
 
-def distill(module: Verified | Probed, sandbox: Sandbox, school: TeacherSession) -> Outcome[DistillResult]:
-    """All answers for one module. Its verified kernel is what is refined and explained; one that has none is written.
+def distill(module: Verified | Probed, sandbox: Sandbox, session: TeacherSession) -> Outcome[DistillResult]:
+    """Collect and verify the answers for one module.
 
-    Raises: Unanswered, BudgetSpent, Postponed: a question has no answer yet. What others were answered is in the cache.
+    The routes "refine" and "explain" need the verified kernel of a `Verified`; a `Probed` has the route "write" alone.
+
+    Raises:
+        Unanswered, BudgetSpent, Postponed: a request has no reply yet. Other replies are in the cache already.
     """
-    seed = module.candidate if isinstance(module, Verified) else _bare(module)
+    seed = module.candidate if isinstance(module, Verified) else _without_kernel(module)
     opened = [
         Conversation.open(teacher, route, sample, seed)
-        for teacher in school.teaching.teachers
+        for teacher in session.config.teachers
         for route in teacher.routes
         if route == "write" or seed.triton_code
         for sample in range(teacher.samples if route != "explain" else 1)
     ]
     explaining = [conversation for conversation in opened if conversation.route == "explain"]
-    live = [conversation for conversation in opened if conversation.route != "explain"]
-    judge = Judge(seed, school.teaching, sandbox)
+    writing = [conversation for conversation in opened if conversation.route != "explain"]
+    judge = AnswerJudge(seed, session.config, sandbox)
     attempts: list[Attempt] = []
-    for turn in range(school.teaching.repairs + 1):
-        again: list[Conversation] = []
-        for conversation, reply in _ask(live, school):
+    for turn in range(session.config.repairs + 1):
+        repairing: list[Conversation] = []
+        for conversation, reply in _fetch(writing, session):
             attempt = judge.judge(conversation, reply)
             attempts.append(attempt)
-            if attempt.lost and turn < school.teaching.repairs and _can_be_repaired(attempt.lost[0]):
-                again.append(conversation.told(attempt.lost[0]))
-        live = again
-    explanations, refused = _explained(_ask(explaining, school), judge)
-    return Kept(DistillResult(module.id, (*attempts, *refused), explanations))
+            if attempt.lost and turn < session.config.repairs and _is_repairable(attempt.lost[0]):
+                repairing.append(conversation.with_repair_prompt(attempt.lost[0]))
+        writing = repairing
+    explanations: list[Explanation] = []
+    for conversation, reply in _fetch(explaining, session):
+        text, problem = parse_explanation(reply.content, seed.probed.python_code, seed.triton_code)
+        if text is not None:
+            distillation = conversation.distillation(session.config, reply.model, 0.0)
+            explanations.append(Explanation(text.instruction, text.reasoning, distillation))
+        else:
+            attempts.append(judge.drop(conversation, reply, Reason.UNSUPPORTED_EXPLANATION, problem))
+    return Kept(DistillResult(module.id, tuple(attempts), tuple(explanations)))
 
 
-def _bare(probed: Probed) -> Candidate:
-    """In place of the kernel that a module has not: nothing is left to PyTorch by it."""
+def _without_kernel(probed: Probed) -> Candidate:
+    """A candidate with empty code, for a module that has no kernel."""
     generator = Generator("inductor", "", "", "{}")
     return Candidate(probed, "", (), Purity.PURE, (), True, generator, "")
 
 
-def _ask(conversations: list[Conversation], school: TeacherSession) -> list[tuple[Conversation, Reply]]:
-    replies = school.asks.ask_all([conversation.ask() for conversation in conversations])
-    for reply in replies:
+def _fetch(conversations: list[Conversation], session: TeacherSession) -> list[tuple[Conversation, Reply]]:
+    replies = session.source.fetch_all([conversation.request() for conversation in conversations])
+    answered: list[tuple[Conversation, Reply]] = []
+    for conversation, reply in zip(conversations, replies, strict=True):
         if isinstance(reply, Exception):
             raise reply
-    pairs = zip(conversations, replies, strict=True)
-    return [(talk.answered(reply), reply) for talk, reply in pairs if isinstance(reply, Reply)]
+        answered.append((conversation.with_reply(reply), reply))
+    return answered
 
 
-def _can_be_repaired(loss: DropRecord) -> bool:
-    """A request that is refused, and an answer that there is already, are not asked about."""
-    return loss.reason not in (Reason.NO_ANSWER.value, Reason.DUPLICATE_ANSWER.value)
-
-
-def _explained(
-    answered: list[tuple[Conversation, Reply]], judge: Judge
-) -> tuple[tuple[Explanation, ...], tuple[Attempt, ...]]:
-    """Those that the code bears out, and the others as attempts without code."""
-    candidate, explanations, refused = judge.seed, [], []
-    for conversation, reply in answered:
-        distillation = conversation.distillation(judge.teaching, reply.model, 0.0)
-        said, wrong = read_explanation(reply.content, candidate.probed.python_code, candidate.triton_code)
-        if said is not None:
-            explanations.append(Explanation(said.instruction, said.reasoning, distillation))
-        else:
-            refused.append(_not_borne_out(judge.nothing(conversation, reply), wrong))
-    return tuple(explanations), tuple(refused)
-
-
-def _not_borne_out(nothing: Candidate, wrong: str) -> Attempt:
-    dropped = Dropped(nothing.id, Reason.UNSUPPORTED_EXPLANATION, wrong, (), (nothing,))
-    return Attempt((), (DropRecord.of(STAGE, dropped),))
+def _is_repairable(drop: DropRecord) -> bool:
+    """True unless the request was refused or the answer repeats another; a repair prompt would not help there."""
+    return drop.reason not in (Reason.NO_ANSWER.value, Reason.DUPLICATE_ANSWER.value)

@@ -1,6 +1,6 @@
-"""The form of requests and replies: the part of OpenAI's chat completions that every server has.
+"""Requests and replies in the subset of OpenAI's chat completions that every server supports.
 
-Neither `n` nor JSON mode is used: a sample is a request. Only people who wait are answered in parts.
+Neither `n` nor JSON mode is used: each sample is a request of its own. Only interactive use streams.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _RESETS = (
 
 
 class Malformed(Exception):
-    """What came is no chat completion."""
+    """The response body is not a chat completion."""
 
 
-def body_of(teacher: Teacher, messages: Sequence[Message]) -> dict[str, Any]:
-    """What is sent."""
+def build_body(teacher: Teacher, messages: Sequence[Message]) -> dict[str, Any]:
+    """The JSON body of a request."""
     return {
         "model": teacher.model,
         "messages": list(messages),
@@ -44,13 +44,13 @@ def body_of(teacher: Teacher, messages: Sequence[Message]) -> dict[str, Any]:
     }
 
 
-def request_of(teacher: Teacher, body: Mapping[str, Any]) -> str:
-    """The hash that names a request: whom it goes to, and all that is sent. Where the endpoint lives is no part."""
+def hash_request(teacher: Teacher, body: Mapping[str, Any]) -> str:
+    """Hash of the teacher's name and version and the body. The endpoint's address is not part of it."""
     return sha256(canonical([teacher.name, teacher.version, body]))[:32]
 
 
 def read_reply(raw: bytes | str, teacher: Teacher, request: str, sample: int, prompt_characters: int) -> Reply:
-    """The reply in the body of a response. Tokens that the endpoint does not tell are estimated.
+    """Parse the body of a response. Token counts that it lacks are estimated from characters.
 
     Raises: Malformed.
     """
@@ -81,7 +81,7 @@ def read_reply(raw: bytes | str, teacher: Teacher, request: str, sample: int, pr
 
 
 def read_part(line: bytes) -> str:
-    """What a line of a stream adds to the answer, "" for lines that add nothing. Raises: Malformed."""
+    """Text that one line of an event stream adds to the answer; "" if it adds none. Raises: Malformed."""
     data = line.removeprefix(b"data:").strip()
     if not line.startswith(b"data:") or data == b"[DONE]":
         return ""
@@ -92,13 +92,13 @@ def read_part(line: bytes) -> str:
         raise Malformed(f"{type(error).__name__}: {data[:200]!r}") from error
 
 
-def refusal(teacher: Teacher, request: str, sample: int, why: str) -> Reply:
-    """In place of a reply that will never come."""
+def refused_reply(teacher: Teacher, request: str, sample: int, why: str) -> Reply:
+    """A reply without cost that records a permanent refusal, so that no run sends the request again."""
     return Reply(request, sample, teacher.name, teacher.model, why, "", "refused", 0, 0, 0.0)
 
 
-def told_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After` tells to wait, None if it does not."""
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by the header `Retry-After`; None without a valid one."""
     value = headers.get("Retry-After-Ms")
     if value is not None and value.strip().isdigit():
         return int(value) / 1000
@@ -111,8 +111,8 @@ def told_wait(headers: Mapping[str, str]) -> float | None:
         return 0.0 if value == "0" else None
 
 
-def used_up(headers: Mapping[str, str]) -> float:
-    """Seconds until requests or tokens are there again, 0 if some are left."""
+def rate_limit_reset_s(headers: Mapping[str, str]) -> float:
+    """Seconds until a used-up rate limit of requests or tokens resets; 0 if none is used up."""
     waits = [0.0]
     for remaining, reset in _RESETS:
         if headers.get(remaining, "").strip() in ("0", "0.0"):
@@ -121,7 +121,7 @@ def used_up(headers: Mapping[str, str]) -> float:
 
 
 def _seconds(value: str) -> float | None:
-    """Of `20`, `1.5`, `6m0s`, `20ms`, or a time of day in seconds since 1970."""
+    """Seconds of `20`, `1.5`, `6m0s`, `20ms`, or of a future time in seconds since 1970."""
     if re.fullmatch(r"\d+(\.\d+)?", value):
         number = float(value)
         return max(0.0, number - time.time()) if number > 1e9 else number
@@ -132,12 +132,12 @@ def _seconds(value: str) -> float | None:
 def _text(value: object) -> str:
     if value is None:
         return ""
-    if isinstance(value, list):  # parts of a message
+    if isinstance(value, list):  # a message in parts
         return "".join(part["text"] for part in value if part.get("type") in ("text", "output_text"))
     if isinstance(value, str):
-        return value.encode(errors="replace").decode()  # lone surrogates are no text
+        return value.encode(errors="replace").decode()  # lone surrogates cannot be encoded
     raise TypeError(f"{type(value).__name__} in place of text")
 
 
-def _count(told: object, characters: int) -> int:
-    return told if isinstance(told, int) and told >= 0 else characters // CHARACTERS_PER_TOKEN + 1
+def _count(reported: object, characters: int) -> int:
+    return reported if isinstance(reported, int) and reported >= 0 else characters // CHARACTERS_PER_TOKEN + 1

@@ -1,7 +1,7 @@
-"""What a model says of a pair: taken only as far as the code bears it out.
+"""Explanations of a pair, accepted only if they name nothing that the code lacks.
 
-An explanation that names what the code does not do teaches to make things up. Whatever stands in backticks or is
-plainly a name of code, must be in it, as must sizes of blocks; a technique is spoken of only where it is shown.
+A model that is trained on unsupported explanations learns to invent. Every identifier in backticks, every dotted or
+underscored name and every block size must occur in the code. A technique may be named only if the kernel uses it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.prompts import parse_answer
 
-LEAST = 40  # characters of a section
+LEAST = 40  # characters that a section needs
 _SECTION = re.compile(r"^#{1,6}[ \t]*(instruction|reasoning)\b[^\n]*\n(.*?)(?=^#{1,6}[ \t]|\Z)", re.M | re.S | re.I)
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(
     r"\b(?:tl|triton|torch|nn|F)(?:\.[A-Za-z_]\w*)+|\b[A-Za-z]\w*_\w+"
-)  # plainly of code, without backticks too
+)  # names that are code even without backticks
 _SIZE = re.compile(r"\bblocks? (?:sizes? )?of (\d+)|\b(\d+) (?:warps|stages)\b", re.IGNORECASE)
-_ORDINARY = frozenset(  # names that need not stand in the code to be spoken of
+_ORDINARY = frozenset(  # names that an explanation may use although the code lacks them
     "True False None torch triton tl nn F float float16 float32 float64 bfloat16 int int32 int64 bool inf nan pytorch "
     "forward self Model ModelNew python cuda gpu jit constexpr".split()
 )
-# What is spoken of -> what the kernel's source then has.
+# (pattern of a technique in the text, pattern of its use in the kernel)
 _TECHNIQUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
-    (re.compile(said, re.IGNORECASE), re.compile(shown))
-    for said, shown in (
+    (re.compile(mention, re.IGNORECASE), re.compile(use))
+    for mention, use in (
         (r"\btensor cores?\b|\bmatrix (?:product|multipl)\w* (?:unit|instruction)s?\b", r"tl\.dot"),
         (r"\btl\.dot\b", r"tl\.dot"),
         (r"\bauto-?tun(?:ed?|es|ing)\b", r"triton\.autotune|@autotune"),
@@ -49,31 +49,35 @@ _TECHNIQUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ExplanationText:
+    """The two sections of an explanation."""
+
     instruction: str
     reasoning: str
 
 
-def read_explanation(text: str, python_code: str, triton_code: str) -> tuple[Said | None, str]:
-    """The two sections; or None, and what is wrong with them."""
+def parse_explanation(text: str, python_code: str, triton_code: str) -> tuple[ExplanationText | None, str]:
+    """The explanation and ""; or None and the problem."""
     if parse_answer(text).truncated:
         return None, "it is cut off"
     text = text.rpartition("</think>")[2]
     sections = {name.lower(): body.strip() for name, body in _SECTION.findall(text)}
-    said = Said(sections.get("instruction", ""), sections.get("reasoning", ""))
-    if len(said.instruction) < LEAST or len(said.reasoning) < LEAST:
+    parsed = ExplanationText(sections.get("instruction", ""), sections.get("reasoning", ""))
+    if len(parsed.instruction) < LEAST or len(parsed.reasoning) < LEAST:
         return None, "it has no two sections"
-    if wrong := unsupported(said.instruction + "\n" + said.reasoning, python_code, triton_code):
-        return None, f"it speaks of what the code does not have: {', '.join(wrong[:5])}"
-    return said, ""
+    if wrong := unsupported_terms(parsed.instruction + "\n" + parsed.reasoning, python_code, triton_code):
+        return None, f"it names what the code does not have: {', '.join(wrong[:5])}"
+    return parsed, ""
 
 
-def unsupported(text: str, python_code: str, triton_code: str) -> list[str]:
-    """What `text` names and the code does not show, sorted."""
+def unsupported_terms(text: str, python_code: str, triton_code: str) -> list[str]:
+    """Names, block sizes and techniques that `text` mentions and the code lacks, each kind sorted."""
     code = python_code + "\n" + triton_code
-    there = set(_WORD.findall(code)) | _ORDINARY
+    known = set(_WORD.findall(code)) | _ORDINARY
     spans = (*_SPAN.findall(text), *_NAME.findall(text))
     named = {word for span in spans for word in _WORD.findall(span) if len(word) > 1}
-    sizes = {number for found in _SIZE.findall(text) for number in found if number}
-    spoken = {match[0] for said, shown in _TECHNIQUES if (match := said.search(text)) and not shown.search(triton_code)}
-    return sorted(named - there) + sorted(sizes - set(re.findall(r"\d+", code))) + sorted(spoken)
+    sizes = {number for groups in _SIZE.findall(text) for number in groups if number}
+    unused = {
+        match[0] for mention, use in _TECHNIQUES if (match := mention.search(text)) and not use.search(triton_code)
+    }
+    return sorted(named - known) + sorted(sizes - set(re.findall(r"\d+", code))) + sorted(unused)

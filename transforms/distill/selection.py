@@ -1,4 +1,4 @@
-"""How the pairs of one module stand among each other. All verified ones are kept; the best are marked."""
+"""Labels for the best of several pairs of one module; all verified pairs stay in the dataset."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from kernelquarry.transforms.similarity.form import THRESHOLD
 FASTEST, SHORTEST, PUREST, NEAR_LOWERED = "fastest", "shortest", "purest", "near_lowered"
 
 
-def mark(pairs: Iterable[Pair]) -> list[Pair]:
-    """The pairs, in their order, those of modules that have several with their marks. Of equals the first by id.
+def annotate_variants(pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs in their order, with `marks`: fastest, shortest and purest of a module, and near the compiler's kernel.
 
-    Speed is compared among pairs that were timed on one workload and GPU; without two such nothing is the fastest.
+    Ties go to the smallest id. Speeds are compared only between pairs that were timed on the same workload and GPU;
+    without two of these, no pair is the fastest.
     """
     pairs = list(pairs)
     modules: defaultdict[str, list[Pair]] = defaultdict(list)
@@ -40,18 +41,18 @@ def _least(group: list[Pair], key: Callable[[Pair], float]) -> Pair:
 
 
 def _impurity(pair: Pair) -> float:
-    """Operators outside of the kernels; then kernels, which are as many passes over memory."""
+    """Rank by PyTorch operators outside of the kernels, then by launches, each of which is a pass over memory."""
     return 1000 * len(pair.extern_ops) * (pair.purity is Purity.MIXED) + pair.verdict.launches
 
 
 def _comparable(group: list[Pair]) -> list[Pair]:
-    """Those that were timed as the first that was, on the same call and GPU, with numbers that fit together."""
+    """Pairs with trusted timings on the workload and GPU of the first timed pair."""
     timed = [pair for pair in group if pair.timings and not pair.timings[0].suspect and _median_us(pair)]
     if not timed:
         return []
     first = timed[0].timings[0]
-    same = (first.workload, first.environment.device)
-    return [pair for pair in timed if (pair.timings[0].workload, pair.timings[0].environment.device) == same]
+    setup = (first.workload, first.environment.device)
+    return [pair for pair in timed if (pair.timings[0].workload, pair.timings[0].environment.device) == setup]
 
 
 def _median_us(pair: Pair) -> float:

@@ -1,6 +1,6 @@
-"""Who is asked, for how much, and under which terms: the table of teachers, read from a TOML file.
+"""The distillation config: teachers, their prices and terms of use, limits and retries, from a TOML file.
 
-`docs/distillation.md` has an example of the file. Keys are never in it: it names environment variables.
+`docs/distillation.md` has an example. The file never holds API keys; it names environment variables.
 """
 
 from __future__ import annotations
@@ -27,10 +27,20 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 from kernelquarry.pipeline.schema.provenance import TermsClass
 
-PROMPTS = ("system", "teacher", "write", "refine", "explain", "repair", "answer")  # all that questions are made of
+PROMPTS = (
+    "system",
+    "teacher",
+    "write",
+    "refine",
+    "explain",
+    "repair",
+    "answer",
+)  # every prompt that requests are rendered from
 Route = Literal["write", "refine", "explain"]
 Date = Annotated[str, BeforeValidator(lambda value: value.isoformat() if isinstance(value, date) else value)]
-_OURS = frozenset(("model", "messages", "stream", "n", "max_tokens", "max_completion_tokens"))  # never `sampling`'s
+_RESERVED = frozenset(
+    ("model", "messages", "stream", "n", "max_tokens", "max_completion_tokens")
+)  # keys that `sampling` may not set
 
 
 class _Model(BaseModel):
@@ -38,7 +48,7 @@ class _Model(BaseModel):
 
 
 class Terms(_Model):
-    """What a licence or terms of use say of training on what a model writes, and where that was read."""
+    """The position of a licence or of terms of use on training with a model's output."""
 
     training: TermsClass
     source: str  # URL, or name of the licence
@@ -49,9 +59,9 @@ class Teacher(_Model):
     """One model behind one endpoint."""
 
     name: str = Field(pattern=r"^[\w.-]{1,40}$")
-    model: str  # as the endpoint calls it
+    model: str  # name at the endpoint
     version: str = ""  # revision of the weights, or date of the API's version
-    url: str = Field(pattern=r"^https?://")  # up to and with /v1
+    url: str = Field(pattern=r"^https?://")  # up to and including /v1
     kind: Literal["hosted", "vllm", "sglang", "transformers", "own"]
     terms: str  # key in the table of terms
     key_env: str = ""  # environment variable with the API key
@@ -63,20 +73,20 @@ class Teacher(_Model):
     in_flight: Annotated[int, Field(ge=1)] = 16
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
     max_tokens: Annotated[int, Field(ge=1)] = 8192
-    max_tokens_name: str = "max_tokens"  # some endpoints call it max_completion_tokens
-    sampling: dict[str, JsonValue] = Field(default_factory=dict)  # goes into each request as it is
+    max_tokens_name: str = "max_tokens"  # max_completion_tokens at some endpoints
+    sampling: dict[str, JsonValue] = Field(default_factory=dict)  # merged into the body of each request
 
     @field_validator("url")
     @classmethod
-    def _is_a_base(cls, url: str) -> str:
+    def _check_url(cls, url: str) -> str:
         if url.rstrip("/").endswith("/completions"):
-            raise ValueError("give it up to and with /v1: /chat/completions is put behind it")
+            raise ValueError("give it up to and including /v1: /chat/completions is appended to it")
         return url
 
     @model_validator(mode="after")
-    def _can_be_asked(self) -> Teacher:
-        if taken := sorted(_OURS & self.sampling.keys()):
-            raise ValueError(f"teacher {self.name}: {taken[0]} is no part of sampling: it is set apart")
+    def _check_sampling_and_prices(self) -> Teacher:
+        if reserved := sorted(_RESERVED & self.sampling.keys()):
+            raise ValueError(f"teacher {self.name}: sampling may not set {reserved[0]}: it has a setting of its own")
         if self.kind == "hosted" and not {"usd_per_million_input", "usd_per_million_output"} <= self.model_fields_set:
             raise ValueError(
                 f"teacher {self.name} is hosted and its prices are not given, so no limit in dollars could stop it: "
@@ -86,7 +96,7 @@ class Teacher(_Model):
 
     @property
     def key(self) -> str:
-        """Raises: UserError: the environment does not have it."""
+        """The API key; "" if the teacher needs none. Raises: UserError: the environment variable is empty."""
         if not self.key_env:
             return ""
         if not (key := os.environ.get(self.key_env, "")):
@@ -94,78 +104,85 @@ class Teacher(_Model):
         return key
 
     def price(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """In dollars."""
+        """Price of a request in dollars."""
         return (prompt_tokens * self.usd_per_million_input + completion_tokens * self.usd_per_million_output) / 1e6
 
 
 class Limits(_Model):
-    """Where a run stops asking. What earlier runs with the same cache have spent counts."""
+    """Budget of all runs that share a cache."""
 
     usd: Annotated[float, Field(ge=0)] = 10.0
     tokens: Annotated[int, Field(ge=0)] = 10_000_000
 
 
 class Retries(_Model):
-    """How long a request is tried."""
+    """Limits on the retries of one request."""
 
-    tries: Annotated[int, Field(ge=1)] = 6  # of one that fails; being told to wait is no failure
-    first_wait_s: Annotated[float, Field(gt=0)] = 1.0  # doubled each time
-    patience_s: Annotated[float, Field(gt=0)] = 3600.0  # of waiting as told
-    most_bytes: Annotated[int, Field(ge=1000)] = 4_000_000  # of a reply
+    tries: Annotated[int, Field(ge=1)] = 6  # throttled tries do not count
+    first_wait_s: Annotated[float, Field(gt=0)] = 1.0  # doubles with each failure
+    patience_s: Annotated[float, Field(gt=0)] = 3600.0  # after which a failing or throttled request is given up
+    most_bytes: Annotated[int, Field(ge=1000)] = 4_000_000  # size of a reply
 
 
 class DistillConfig(_Model):
-    """The whole file."""
+    """A whole config file."""
 
     teachers: tuple[Teacher, ...] = Field(min_length=1)
     terms: dict[str, Terms]
     limits: Limits = Limits()
     retries: Retries = Retries()
-    repairs: Annotated[int, Field(ge=0)] = 2  # turns after the first
-    modules: Annotated[int, Field(ge=1)] = 32  # at once
-    accept_terms: tuple[str, ...] = ()  # teachers that are asked although their terms forbid training, or are not known
+    repairs: Annotated[int, Field(ge=0)] = 2  # repair turns after the first answer
+    modules: Annotated[int, Field(ge=1)] = 32  # distilled at the same time
+    accept_terms: tuple[str, ...] = ()  # teachers to use although their terms forbid training or are unknown
 
     @model_validator(mode="after")
     def _check(self) -> DistillConfig:
         names = [teacher.name for teacher in self.teachers]
         if len(set(names)) < len(names):
             raise ValueError("two teachers have one name")
-        if strangers := sorted(set(self.accept_terms) - set(names)):
-            raise ValueError(f"accept_terms names {strangers[0]!r}, and no teacher is called so")
+        if unknown := sorted(set(self.accept_terms) - set(names)):
+            raise ValueError(f"accept_terms names {unknown[0]!r}: there is no such teacher")
         for teacher in self.teachers:
             if teacher.terms not in self.terms:
                 raise ValueError(f"teacher {teacher.name}: no terms are called {teacher.terms!r}")
-            found = self.terms[teacher.terms].training
-            if found in (TermsClass.FORBIDS, TermsClass.UNKNOWN) and teacher.name not in self.accept_terms:
+            training = self.terms[teacher.terms].training
+            if training in (TermsClass.FORBIDS, TermsClass.UNKNOWN) and teacher.name not in self.accept_terms:
                 raise ValueError(
-                    f"teacher {teacher.name}: its terms say {found.value!r} to training on its answers: leave it out, "
-                    "or, if you may all the same, name it in accept_terms"
+                    f"teacher {teacher.name}: its terms say {training.value!r} to training on its answers: "
+                    "leave it out, or, if you have permission, name it in accept_terms"
                 )
         return self
 
     @property
-    def writes(self) -> bool:
-        """Whether somebody is asked for kernels that there are none of yet."""
+    def has_write_route(self) -> bool:
+        """True if a teacher writes kernels for modules that have none."""
         return any("write" in teacher.routes for teacher in self.teachers)
 
     @property
     def digest(self) -> str:
-        """Of what decides the results: not of limits, prices, keys and speeds."""
-        apart = {"usd_per_million_input", "usd_per_million_output", "batch_price", "key_env", "in_flight", "timeout_s"}
-        teachers = [teacher.model_dump(mode="json", exclude=apart | {"url"}) for teacher in self.teachers]
+        """Hash of all settings that decide the results; limits, prices, keys and addresses do not."""
+        ignored = {
+            "usd_per_million_input",
+            "usd_per_million_output",
+            "batch_price",
+            "key_env",
+            "in_flight",
+            "timeout_s",
+        }
+        teachers = [teacher.model_dump(mode="json", exclude=ignored | {"url"}) for teacher in self.teachers]
         terms: dict[str, Any] = self.model_dump(mode="json", include={"terms"})
         prompts = [prompt_id(name) for name in PROMPTS]
         return sha256(canonical([teachers, terms, self.repairs, prompts]))
 
 
-_SAID = {  # of kinds of errors, where pydantic speaks of Python
+_MESSAGES = {  # for error types whose pydantic message speaks of Python types
     "tuple_type": "should be a list: tables in a list are written [[teachers]]",
     "extra_forbidden": "there is no such setting",
 }
 
 
 def load_distill_config(path: Path) -> DistillConfig:
-    """Raises: UserError: there is no such file, or what is wrong with it."""
+    """Read and validate a config file. Raises: UserError: it is missing or invalid."""
     try:
         return DistillConfig.model_validate(tomllib.loads(path.read_text()))
     except (FileNotFoundError, IsADirectoryError):
@@ -175,5 +192,5 @@ def load_distill_config(path: Path) -> DistillConfig:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        message = _SAID.get(first["type"], first["msg"].removeprefix("Value error, "))
+        message = _MESSAGES.get(first["type"], first["msg"].removeprefix("Value error, "))
         raise UserError(f"{path}: {place + ': ' if place else ''}{message}") from None

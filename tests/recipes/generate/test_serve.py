@@ -28,7 +28,7 @@ from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.generate.samplers import EndpointModel
 from kernelquarry.recipes.generate.serve import Server, SlotWriter, serve
 from kernelquarry.transforms.distill import Client, TeacherSession, distill
-from kernelquarry.transforms.distill.client import Ask
+from kernelquarry.transforms.distill.client import ChatRequest
 from kernelquarry.transforms.distill.teachers import DistillConfig, Teacher, Terms
 
 OWN = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-22")
@@ -115,9 +115,9 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
         for limit in (20, 6)
     ]
     table = DistillConfig(teachers=tuple(teachers), terms={"own": OWN})
-    asks = [Ask(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
+    asks = [ChatRequest(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
     with Client(table, None) as client:
-        replies = client.ask_all(asks)
+        replies = client.fetch_all(asks)
     for ask, reply in zip(asks, replies, strict=True):
         assert not isinstance(reply, Exception), reply
         assert reply.content == alone(tiny_model, writer, list(ask.messages), ask.teacher.max_tokens)

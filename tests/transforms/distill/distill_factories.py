@@ -1,4 +1,4 @@
-"""Teachers to test with: quick to give up, and cheap."""
+"""Distillation configs for tests: few retries, short waits, low prices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_teacher(url: str = "http://127.0.0.1:9/v1", **overrides: Any) -> Teache
     return Teacher(**{**fields, **overrides})
 
 
-def make_teaching(*teachers: Teacher, **overrides: Any) -> DistillConfig:
+def make_distill_config(*teachers: Teacher, **overrides: Any) -> DistillConfig:
     fields: dict[str, Any] = dict(
         teachers=teachers or (make_teacher(),),
         terms={"open": OPEN},
