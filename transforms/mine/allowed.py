@@ -1,4 +1,4 @@
-"""What a mined module may import: numerics, and the part of the standard library that only computes."""
+"""Allow-list of imports for mined modules: numerics, and the part of the standard library that only computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STANDARD = frozenset(
     """.split()
 )
 
-# Parts of the allowed packages that reach the network, a compiler or other processes, or that are gone.
+# Parts of the allowed packages that use the network, a compiler or other processes, or no longer exist.
 FORBIDDEN = frozenset(
     """
     numpy.ctypeslib numpy.distutils numpy.f2py numpy.testing
@@ -26,24 +26,22 @@ FORBIDDEN = frozenset(
     """.split()
 )
 
-# What `stand_ins` writes out.
-_OF_TIMM = re.compile(
-    r"timm(\.models)?\.layers(\.\w+)?\.(DropPath|drop_path|LayerNorm2d|Mlp|to_[1-4]tuple|trunc_normal_)"
-)
+# Names of timm that `timm_stand_ins` replaces by definitions.
+_TIMM = re.compile(r"timm(\.models)?\.layers(\.\w+)?\.(DropPath|drop_path|LayerNorm2d|Mlp|to_[1-4]tuple|trunc_normal_)")
 
 
 @lru_cache(maxsize=4096)
 def allowed(dotted: str) -> bool:
-    """Whether `import a.b.c`, or the use of `a.b.c`, is one that a mined module may have."""
+    """True if a mined module may contain `import a.b.c`, or use `a.b.c`."""
     root = dotted.partition(".")[0]
-    if root == "timm":  # of which the mined module has nothing left either
-        return _OF_TIMM.fullmatch(dotted) is not None
+    if root == "timm":  # replaced by definitions
+        return _TIMM.fullmatch(dotted) is not None
     if root not in THIRD_PARTY and root not in STANDARD:
         return False
-    if root == "einops":  # of which the mined module has nothing left
+    if root == "einops":  # rewritten in torch
         return any(f"{name}.".startswith(f"{dotted}.") for name in (*FUNCTIONS, *DEFINED))
     return not any(dotted == name or dotted.startswith(name + ".") for name in FORBIDDEN)
 
 
-def standard(dotted: str) -> bool:
+def is_standard(dotted: str) -> bool:
     return dotted.partition(".")[0] in STANDARD

@@ -1,15 +1,15 @@
-"""Finds out what a definition uses: one walk over its syntax tree, with Python's rules of scope."""
+"""Find the names that a definition uses and binds: one walk over its syntax tree, by Python's scope rules."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from . import facts, tree_sitter_nodes
-from .expression_names import WRAPPERS, Chain, plain_names
+from . import facts
+from . import tree_sitter_nodes as ts
 from .tree_sitter_nodes import CLASS, COMPREHENSIONS, DECORATED, FUNCTION, IMPORTS, text
 from .usage import Annotation, DefinitionUsage, Kind, Part, Reference, Usage
 
@@ -20,19 +20,8 @@ _LOG_METHODS = frozenset(
 )
 _LOG_FUNCTIONS = re.compile(r"print\w*|\w*warn\w*|\w*deprecate\w*")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+_WRAPPERS = frozenset({"compile", "script"})  # functions whose result may be replaced by their one argument
 _FLAGS = frozenset({"identifier", "not_operator", "boolean_operator", "parenthesized_expression", "true", "false"})
-
-# Nodes whose names their text tells where that is plain (`names`): their handlers see the others only.
-_EXPRESSIONS = frozenset(
-    """
-    argument_list assert_statement attribute await binary_operator boolean_operator call comparison_operator
-    conditional_expression dictionary dictionary_splat expression_list generic_type identifier list list_splat
-    not_operator pair parenthesized_expression raise_statement return_statement set slice subscript tuple type
-    type_parameter unary_operator
-    """.split()
-)
-
-_GLOBAL = re.compile(rb"[\n:;]\s*global[\s\\]")
 
 
 @dataclass(eq=False, slots=True)
@@ -45,42 +34,39 @@ class _Scope:
 
     @property
     def local(self) -> set[str]:
-        """Names that are not global in there, once all is known that it binds. What a class binds is left out."""
+        """Names that are not global in this scope; read it after the walk. Names bound by a class are left out."""
         if self._local is None:
-            around = self.outer.local if self.outer is not None else set[str]()
-            self._local = around if self.kind == "class" else (around | self.bound) - self.globals
+            enclosing = self.outer.local if self.outer is not None else set[str]()
+            self._local = enclosing if self.kind == "class" else (enclosing | self.bound) - self.globals
         return self._local
 
 
 def analyse(definition: Node) -> DefinitionUsage:
-    """What one module-level statement uses and binds.
+    """List the names that one module-level statement uses and binds.
 
     Raises:
         RecursionError: the statement is nested too deeply.
     """
-    analyser = _Analyser(definition.text or b"", definition.start_byte)
+    analyser = _Analyser()
     analyser.visit(definition)
     return analyser.finish()
 
 
 class _Analyser:
-    """Walks over a definition once. Which names are local is told at the end, when all that binds them was seen."""
+    """Visitor of one definition. `finish` separates local from global names, after all bindings have been seen."""
 
-    def __init__(self, source: bytes, offset: int) -> None:
-        self._source, self._offset = source, offset  # the definition's text, and where its file has it
-        self._may_decide = any(word in source for word in facts.WORDS)
-        self._may_wrap = any(word in source for word in WRAPPERS)
-        self._has_globals = b"global" in source and _GLOBAL.search(source) is not None
+    def __init__(self) -> None:
         self.result = DefinitionUsage()
         self._usage = self.result.usage  # of the piece that is being visited
         self._scope: _Scope | None = None
         self._deferred = 0  # depth of function bodies
-        # Names that are global unless the scope or one around it binds them, and where to note those that are.
-        self._mentions: list[tuple[list[Reference], _Scope | None, Reference]] = []
+        # References that are global unless their scope or an enclosing one binds the name, each with its target list.
+        self._candidates: list[tuple[list[Reference], _Scope | None, Reference]] = []
         self._decorators: list[tuple[Usage, Part]] = []
 
     def finish(self) -> DefinitionUsage:
-        for references, scope, reference in self._mentions:
+        """Add the global references to their usages and drop decorators without any."""
+        for references, scope, reference in self._candidates:
             if scope is None or reference.name not in scope.local:
                 references.append(reference)
         for usage, part in self._decorators:
@@ -89,47 +75,28 @@ class _Analyser:
         return self.result
 
     def visit(self, node: Node) -> None:
-        kind = node.type
-        if kind in _EXPRESSIONS and self._read(node.start_byte, node.end_byte):
-            return
-        handler = _HANDLERS.get(kind)
-        if handler is not None:
-            handler(self, node)
-        else:
-            self.visit_all(node.named_children)
+        """Call the handlers of the outermost nodes that have one. Operators nest deeply, so this does not recurse."""
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            handler = _HANDLERS.get(current.type)
+            if handler is not None:
+                handler(self, current)
+            else:
+                stack.extend(reversed(current.named_children))
 
     def visit_all(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             self.visit(node)
 
     def _apart(self, nodes: Sequence[Node]) -> Usage:
-        """What some nodes use, kept apart from the rest."""
+        """Visit nodes and collect their usage separately from the current one."""
         outer, self._usage = self._usage, Usage()
         self.visit_all(nodes)
-        found, self._usage = self._usage, outer
-        return found
+        separate, self._usage = self._usage, outer
+        return separate
 
     # names
-
-    def _read(self, start: int, end: int) -> bool:
-        """Note the names of an expression by its text alone; False if that takes more."""
-        offset = self._offset
-        names = plain_names(self._source[start - offset : end - offset])
-        if names is None:
-            return False
-        self._usage.attributes.update(names.attributes)
-        self._mention(names.used, start)
-        return True
-
-    def _mention(self, chains: Iterable[tuple[Chain, int]], start: int) -> None:
-        usage, scope, eager = self._usage, self._scope, self._deferred == 0
-        bound = scope.bound if scope is not None else ()
-        for (name, attributes, ends, _), place in chains:
-            if name not in bound:
-                reference = Reference(name, attributes, start + place, ends, eager)
-                self._mentions.append((usage.references, scope, reference))
-            elif scope is not None and scope.kind == "class":
-                usage.attributes.add(name)
 
     def _enter(self, kind: str, bound: set[str]) -> _Scope:
         self._scope = _Scope(kind, self._scope, bound)
@@ -147,7 +114,7 @@ class _Analyser:
         if scope is None or name in scope.globals:
             self.result.stores.append(identifier)
         else:
-            scope.bound.add(name)  # a class has it from here on, a function everywhere
+            scope.bound.add(name)  # a class binds it from here on, a function in its whole body
             self.result.locals.add(name)
 
     def _target(self, node: Node) -> None:
@@ -175,13 +142,18 @@ class _Analyser:
         start = parts[0].start_byte
         ends = tuple(part.end_byte - start for part in parts)
         self._usage.attributes.update(attributes)
-        self._mention([(Chain(name, tuple(attributes), ends), 0)], start)
+        scope = self._scope
+        if scope is None or name not in scope.bound:
+            reference = Reference(name, tuple(attributes), start, ends, eager=self._deferred == 0)
+            self._candidates.append((self._usage.references, scope, reference))
+        elif scope.kind == "class":
+            self._usage.attributes.add(name)
 
     def attribute(self, node: Node) -> None:
         parts: list[Node] = []
         while node.type == "attribute":
-            parts.append(tree_sitter_nodes.field(node, "attribute"))
-            node = tree_sitter_nodes.field(node, "object")
+            parts.append(ts.field(node, "attribute"))
+            node = ts.field(node, "object")
         if node.type == "identifier":
             self._refer([node, *reversed(parts)])
         else:
@@ -189,56 +161,46 @@ class _Analyser:
             self.visit(node)
 
     def string(self, node: Node) -> None:
-        if self._source[node.start_byte - self._offset] not in b"'\"":  # without a prefix it is text alone
-            self.visit_all([child for child in node.named_children if child.type == "interpolation"])
+        self.visit_all([child for child in node.named_children if child.type == "interpolation"])
 
     def keyword_argument(self, node: Node) -> None:
-        self.visit(tree_sitter_nodes.field(node, "value"))
+        self.visit(ts.field(node, "value"))
 
     def named_expression(self, node: Node) -> None:
-        self.visit(tree_sitter_nodes.field(node, "value"))
-        self._store(tree_sitter_nodes.field(node, "name"))
+        self.visit(ts.field(node, "value"))
+        self._store(ts.field(node, "name"))
 
     def comprehension(self, node: Node) -> None:
         clauses = [child for child in node.named_children if child.type == "for_in_clause"]
-        self.visit(tree_sitter_nodes.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
-        bound = {
-            text(name)
-            for clause in clauses
-            for name in tree_sitter_nodes.targets(tree_sitter_nodes.field(clause, "left"))
-        }
+        self.visit(ts.field(clauses[0], "right"))  # the first iterable belongs to the outer scope
+        bound = {text(name) for clause in clauses for name in ts.targets(ts.field(clause, "left"))}
         self.result.locals |= bound
         self._enter("comprehension", bound)
         for child in node.named_children:
             if child.type != "for_in_clause":
                 self.visit(child)
             elif child != clauses[0]:
-                self.visit(tree_sitter_nodes.field(child, "right"))
+                self.visit(ts.field(child, "right"))
         self._leave()
 
     def call(self, node: Node) -> None:
-        function, given = tree_sitter_nodes.field(node, "function"), tree_sitter_nodes.field(node, "arguments")
-        name = tree_sitter_nodes.dotted(function) if self._may_wrap else None
-        arguments = tree_sitter_nodes.statements(given) if name is not None else []
-        if (
-            name is not None
-            and name[-1].encode() in WRAPPERS
-            and len(arguments) == 1
-            and arguments[0].type == "identifier"
-        ):
+        function, given = ts.field(node, "function"), ts.field(node, "arguments")
+        name = ts.dotted(function)
+        arguments = ts.statements(given) if name is not None and name[-1] in _WRAPPERS else []
+        if len(arguments) == 1 and arguments[0].type == "identifier":
             self._replaceable(Kind.WRAPPER, node, arguments[0])
         else:
             self.decidable(node)
 
     def decidable(self, node: Node) -> None:
-        """A comparison, call or conditional whose value is certain may be replaced by it."""
+        """Note a comparison, call or conditional expression that may be replaced by its certain value."""
         instead: Node | str | None = None
         if node.type == "conditional_expression":
-            value, condition, otherwise = tree_sitter_nodes.statements(node)
+            value, condition, otherwise = ts.statements(node)
             decided = facts.truth(condition)
             if decided is not None:
                 instead = value if decided else otherwise
-        elif self._may_decide:
+        else:
             decided = facts.truth(node)
             instead = None if decided is None else str(decided)
             if instead is None and node.type == "call":
@@ -256,15 +218,15 @@ class _Analyser:
 
     def function(self, node: Node) -> None:
         if node.type == FUNCTION:
-            self._store(tree_sitter_nodes.field(node, "name"))
-        parameters = tree_sitter_nodes.child(node, "parameters")
+            self._store(ts.field(node, "name"))
+        parameters = ts.child(node, "parameters")
         bound = self._parameters(parameters) if parameters is not None else set()
-        returns = tree_sitter_nodes.child(node, "return_type")
+        returns = ts.child(node, "return_type")
         if returns is not None and parameters is not None:
             self._annotate(returns, parameters.end_byte, returns.end_byte)
-        body = tree_sitter_nodes.field(node, "body")
+        body = ts.field(node, "body")
         scope = self._enter("function", bound | _type_parameters(node))
-        if node.type == FUNCTION and self._has_globals:
+        if node.type == FUNCTION and b"global" in (body.text or b""):
             scope.globals = _global(body)
         self.result.locals |= scope.bound
         self._deferred += 1
@@ -273,17 +235,17 @@ class _Analyser:
         self._leave()
 
     def _parameters(self, node: Node) -> set[str]:
-        """Names of the parameters; defaults are visited, annotations noted."""
+        """Visit the defaults, note the annotations and return the names of the parameters."""
         bound: set[str] = set()
         for parameter in node.named_children:
             if parameter.type == "identifier":
                 bound.add(text(parameter))
                 continue
-            annotation, default = (tree_sitter_nodes.child(parameter, name) for name in ("type", "value"))
+            annotation, default = (ts.child(parameter, name) for name in ("type", "value"))
             if default is not None:
                 self.visit(default)
             name = parameter if annotation is None and default is None else parameter.named_children[0]
-            bound |= {text(identifier) for identifier in tree_sitter_nodes.targets(name)}
+            bound |= {text(identifier) for identifier in ts.targets(name)}
             if annotation is not None and default is not None:
                 self._annotate(annotation, name.end_byte, default.start_byte, "=")
             elif annotation is not None:
@@ -291,13 +253,13 @@ class _Analyser:
         return bound
 
     def class_(self, node: Node) -> None:
-        self._store(tree_sitter_nodes.field(node, "name"))
-        superclasses = tree_sitter_nodes.child(node, "superclasses")
+        self._store(ts.field(node, "name"))
+        superclasses = ts.child(node, "superclasses")
         if superclasses is not None:
             self.visit(superclasses)
         self._enter("class", _type_parameters(node))
-        for statement in tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "body")):
-            if tree_sitter_nodes.undecorated(statement).type == FUNCTION:
+        for statement in ts.statements(ts.field(node, "body")):
+            if ts.undecorated(statement).type == FUNCTION:
                 self._usage.parts.append(Part(Kind.METHOD, statement, self._apart([statement])))
             else:
                 self.visit(statement)
@@ -309,19 +271,18 @@ class _Analyser:
                 part = Part(Kind.DECORATOR, decorator, self._apart(decorator.named_children))
                 self._usage.parts.append(part)
                 self._decorators.append((self._usage, part))
-        self.visit(tree_sitter_nodes.undecorated(node))
+        self.visit(ts.undecorated(node))
 
     # statements
 
     def assignment(self, node: Node) -> None:
         left, right, annotation = (
-            tree_sitter_nodes.child(node, "left"),
-            tree_sitter_nodes.child(node, "right"),
-            tree_sitter_nodes.child(node, "type"),
+            ts.child(node, "left"),
+            ts.child(node, "right"),
+            ts.child(node, "type"),
         )
         if annotation is None and left is not None and right is not None and left.type == "attribute":
-            if right.type == "assignment" or not self._read(left.start_byte, right.end_byte):
-                self.visit_all([left, right])
+            self.visit_all([left, right])
             return
         if right is not None:
             self.visit(right)
@@ -329,38 +290,38 @@ class _Analyser:
             if annotation is not None:
                 if right is not None and self._scope is not None and self._scope.kind == "function":
                     self._annotate(annotation, left.end_byte, annotation.end_byte)
-                else:  # it declares something: a field of a dataclass, a local without a value
+                else:  # the annotation declares a dataclass field or a local without a value: it cannot go entirely
                     self._annotate(annotation, annotation.start_byte, annotation.end_byte, "object")
             self._target(left)
 
     def augmented_assignment(self, node: Node) -> None:
-        self.visit(tree_sitter_nodes.field(node, "right"))
-        self.visit(tree_sitter_nodes.field(node, "left"))
-        self._target(tree_sitter_nodes.field(node, "left"))
+        self.visit(ts.field(node, "right"))
+        self.visit(ts.field(node, "left"))
+        self._target(ts.field(node, "left"))
 
     def for_statement(self, node: Node) -> None:
         for child in node.named_children:
-            if child == tree_sitter_nodes.field(node, "left"):
+            if child == ts.field(node, "left"):
                 self._target(child)
             else:
                 self.visit(child)
 
     def if_statement(self, node: Node) -> None:
-        """Branches are parts where flags or certainties decide about them."""
+        """Note each branch as a part if flags or certain conditions decide whether it runs."""
         conditions: list[Node] = []
         for clause in (node, *node.children_by_field_name("alternative")):
-            condition = tree_sitter_nodes.child(clause, "condition")
+            condition = ts.child(clause, "condition")
             if condition is not None:
                 conditions.append(condition)
             pieces = [condition] if condition is not None else []
-            pieces.append(tree_sitter_nodes.field(clause, "body" if clause.type == "else_clause" else "consequence"))
+            pieces.append(ts.field(clause, "body" if clause.type == "else_clause" else "consequence"))
             if any(map(self._may_be_certain, conditions)):
                 self._usage.parts.append(Part(Kind.BRANCH, clause, self._apart(pieces), conditions=tuple(conditions)))
             else:
                 self.visit_all(pieces)
 
     def _may_be_certain(self, condition: Node) -> bool:
-        return condition.type in _FLAGS or (self._may_decide and facts.truth(condition) is not None)
+        return condition.type in _FLAGS or facts.truth(condition) is not None
 
     def as_pattern(self, node: Node) -> None:
         self.visit(node.named_children[0])
@@ -369,9 +330,9 @@ class _Analyser:
     def case_clause(self, node: Node) -> None:
         for child in node.named_children:
             if child.type == "case_pattern":
-                for identifier in tree_sitter_nodes.captures(child):
+                for identifier in ts.captures(child):
                     self._store(identifier)
-                for inner in tree_sitter_nodes.walk(child):
+                for inner in ts.walk(child):
                     if inner.type == "dotted_name" and (inner.named_child_count > 1 or _is_class_of(inner)):
                         self._refer(inner.named_children)
             else:
@@ -382,8 +343,8 @@ class _Analyser:
         if call.type == "assignment":
             self.assignment(call)
             return
-        function = tree_sitter_nodes.child(call, "function") if call.type == "call" else None
-        name = tree_sitter_nodes.dotted(function) if function is not None else None
+        function = ts.child(call, "function") if call.type == "call" else None
+        name = ts.dotted(function) if function is not None else None
         if name is not None and _is_log(name):
             self._usage.parts.append(Part(Kind.LOG, node, self._apart([call])))
         else:
@@ -391,13 +352,13 @@ class _Analyser:
 
     def import_(self, node: Node) -> None:
         self._usage.imports.append(node)
-        for identifier in tree_sitter_nodes.imported_identifiers(node):
+        for identifier in ts.imported_identifiers(node):
             self._store(identifier)
 
     def delete_statement(self, node: Node) -> None:
         self.visit_all(node.named_children)
         if self._scope is not None and self._scope.kind == "function":
-            for identifier in tree_sitter_nodes.targets(node.named_children[0]):
+            for identifier in ts.targets(node.named_children[0]):
                 self._store(identifier)
 
     def global_(self, node: Node) -> None:
@@ -405,11 +366,11 @@ class _Analyser:
 
     def type_alias(self, node: Node) -> None:
         self._deferred += 1
-        self.visit(tree_sitter_nodes.field(node, "right"))
+        self.visit(ts.field(node, "right"))
         self._deferred -= 1
 
     def nothing(self, node: Node) -> None:
-        """Holds no identifiers, or such as are no references."""
+        """Skip a node without references."""
 
 
 def _is_log(name: tuple[str, ...]) -> bool:
@@ -417,13 +378,13 @@ def _is_log(name: tuple[str, ...]) -> bool:
 
 
 def _quoted_names(node: Node) -> Iterator[str]:
-    for inner in tree_sitter_nodes.walk(node):
+    for inner in ts.walk(node):
         if inner.type == "string_content":
             yield from _NAME.findall(text(inner))
 
 
 def _global(body: Node) -> set[str]:
-    """Names of the `global` statements of a function, nested functions apart."""
+    """Names of the `global` statements of a function, without those of nested functions."""
     found: set[str] = set()
     stack = [body]
     while stack:
@@ -436,10 +397,10 @@ def _global(body: Node) -> set[str]:
 
 
 def _type_parameters(node: Node) -> set[str]:
-    parameters = tree_sitter_nodes.child(node, "type_parameters")
+    parameters = ts.child(node, "type_parameters")
     if parameters is None:
         return set()
-    return {text(inner) for inner in tree_sitter_nodes.walk(parameters) if inner.type == "identifier"}
+    return {text(inner) for inner in ts.walk(parameters) if inner.type == "identifier"}
 
 
 def _is_class_of(name: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Which classes are nn.Modules, and which of those can be constructed and called."""
+"""Find the classes that derive from nn.Module, and the reasons why one cannot be constructed and called."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tree_sitter import Node
 
 from kernelquarry.pipeline.schema.reasons import Reason
 
-from . import tree_sitter_nodes
+from . import tree_sitter_nodes as ts
 from .bindings import Definition
 from .tree import External, SourceTree, Symbol
 from .tree_sitter_nodes import FUNCTION, text
 
-# In torch.nn, but no modules.
-_NO_MODULES = frozenset({"Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"})
-# Modules of torch.nn whose forward is for others to write.
+# Classes of torch.nn that are not modules.
+_NOT_MODULES = frozenset({"Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"})
+# Modules of torch.nn without a forward of their own.
 _WITHOUT_FORWARD = frozenset(
     {"Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "Container", "_Loss", "_WeightedLoss",
      "_ConvNd", "_NormBase"}
@@ -25,12 +25,11 @@ _MOST_BASES = 100
 
 
 class Classes:
-    """Answers questions about the classes of one tree."""
+    """Inheritance among the classes of one tree."""
 
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
         self._bases: dict[Definition, list[Definition | External]] = {}
-        self._forwards: dict[Definition, Node | None] = {}
 
     def modules(self, path: str) -> list[Definition]:
         """The nn.Module classes that a file defines at module level, in source order."""
@@ -40,7 +39,7 @@ class Classes:
         return any(isinstance(base, External) and _is_torch_module(base.dotted) for base in self.order(definition))
 
     def order(self, definition: Definition) -> list[Definition | External]:
-        """The class and all its bases, in about the order in which attributes are looked up: depth first."""
+        """The class and all its bases, depth first: an approximation of the method resolution order."""
         found: dict[Definition | External, None] = {}
         stack: list[Definition | External] = [definition]
         while stack and len(found) < _MOST_BASES:
@@ -53,32 +52,32 @@ class Classes:
 
     def _direct_bases(self, definition: Definition) -> list[Definition | External]:
         if definition not in self._bases:
-            superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(definition.node), "superclasses")
+            superclasses = _superclasses(definition)
             expressions = superclasses.named_children if superclasses is not None else []
-            names = [name for name in map(tree_sitter_nodes.dotted, expressions) if name]
+            names = [name for name in map(ts.dotted, expressions) if name]
             self._bases[definition] = [base for name in names for base in self._class(definition, name)]
         return self._bases[definition]
 
     def knows_bases(self, definition: Definition) -> bool:
-        """Whether all that a class derives from is in its `order`, apart from `object`, generics and metaclasses."""
-        superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(definition.node), "superclasses")
-        for expression in tree_sitter_nodes.statements(superclasses) if superclasses is not None else []:
+        """True if `order` has all direct bases of the class, apart from `object`, generics and `ABCMeta`."""
+        superclasses = _superclasses(definition)
+        for expression in ts.statements(superclasses) if superclasses is not None else []:
             if expression.type == "keyword_argument":
                 if not text(expression).endswith("ABCMeta"):
                     return False
                 continue
             if expression.type == "subscript":
-                expression = tree_sitter_nodes.field(expression, "value")
+                expression = ts.field(expression, "value")
                 if text(expression).rpartition(".")[2] in ("Generic", "Protocol"):
                     continue
                 return False
-            name = tree_sitter_nodes.dotted(expression)
+            name = ts.dotted(expression)
             if name is None or not (name == ("object",) or self._class(definition, name)):
                 return False
         return True
 
     def _class(self, user: Definition, name: tuple[str, ...], depth: int = 0) -> list[Definition | External]:
-        """The class that a dotted name means to a definition, through assignments such as `Base = nn.Module`."""
+        """Resolve a dotted name in a definition to a class, through assignments such as `Base = nn.Module`."""
         resolved = self._tree.resolve(user.path, name[0], name[1:])
         target, rest = resolved.target, name[1 + resolved.consumed :]
         if isinstance(target, External):
@@ -86,57 +85,48 @@ class Classes:
         if not isinstance(target, Symbol) or rest:
             return []
         bound = self._tree.index(target.path).bindings[target.name]
-        others = [binding for binding in bound if isinstance(binding, Definition) and binding is not user]
-        if not others:
+        definitions = [binding for binding in bound if isinstance(binding, Definition) and binding is not user]
+        if not definitions:
             return []
-        if others[-1].is_class:
-            return [others[-1]]
-        value = tree_sitter_nodes.assigned(others[-1].node)
-        alias = tree_sitter_nodes.dotted(value) if value is not None else None
-        return self._class(others[-1], alias, depth + 1) if alias and depth < _LONGEST_ALIAS else []
-
-    def _forward(self, definition: Definition) -> Node | None:
-        """What a class itself binds to `forward`."""
-        if definition not in self._forwards:
-            self._forwards[definition] = next((m for m in _members(definition) if _member_name(m) == "forward"), None)
-        return self._forwards[definition]
+        last = definitions[-1]
+        if last.is_class:
+            return [last]
+        value = ts.assigned(last.node)
+        alias = ts.dotted(value) if value is not None else None
+        return self._class(last, alias, depth + 1) if alias and depth < _LONGEST_ALIAS else []
 
     def objection(self, definition: Definition) -> tuple[Reason, str] | None:
-        """Why the class is no module that can be called, or None."""
+        """Reason and evidence if the class cannot be constructed and called, else None."""
         order = self.order(definition)
         classes = [c for c in order if isinstance(c, Definition)]
         inherited = [
             c.dotted.rpartition(".")[2] for c in order if isinstance(c, External) and _is_torch_module(c.dotted)
         ]
-        forward = next(filter(None, map(self._forward, classes)), None)
+        forward = next((m for c in classes for m in _members(c) if _member_name(m) == "forward"), None)
         if forward is None:
             if any(_assigns_forward(c) for c in classes) or any(name not in _WITHOUT_FORWARD for name in inherited):
                 return None
             return Reason.NO_FORWARD, "bases: " + ", ".join(inherited)
-        if tree_sitter_nodes.undecorated(forward).type == FUNCTION and _only_raises(
-            tree_sitter_nodes.undecorated(forward)
-        ):
+        if ts.undecorated(forward).type == FUNCTION and _only_raises(ts.undecorated(forward)):
             return Reason.ABSTRACT, "forward has no body"
         abstract = _abstract_members(classes) if any(map(_forbids_abstract, order)) else []
         return (Reason.ABSTRACT, ", ".join(abstract)) if abstract else None
 
 
+def _superclasses(definition: Definition) -> Node | None:
+    return ts.child(ts.undecorated(definition.node), "superclasses")
+
+
 def _is_torch_module(dotted: str) -> bool:
     package, _, name = dotted.rpartition(".")
-    if name in _NO_MODULES or package.startswith(("torch.nn.functional", "torch.nn.init", "torch.nn.utils")):
+    if name in _NOT_MODULES or package.startswith(("torch.nn.functional", "torch.nn.init", "torch.nn.utils")):
         return False
     return (package == "torch.nn" or package.startswith("torch.nn.modules")) and name.lstrip("_")[:1].isupper()
 
 
 def _members(definition: Definition) -> Iterator[Node]:
-    """Functions and assignments in a class body, conditional ones included."""
-    stack = list(
-        reversed(
-            tree_sitter_nodes.statements(
-                tree_sitter_nodes.field(tree_sitter_nodes.undecorated(definition.node), "body")
-            )
-        )
-    )
+    """Functions and assignments in a class body, also those in conditional statements."""
+    stack = list(reversed(ts.statements(ts.field(ts.undecorated(definition.node), "body"))))
     while stack:
         node = stack.pop()
         if node.type in ("if_statement", "try_statement", "else_clause", "elif_clause", "except_clause", "block"):
@@ -146,9 +136,9 @@ def _members(definition: Definition) -> Iterator[Node]:
 
 
 def _member_name(node: Node) -> str:
-    if tree_sitter_nodes.undecorated(node).type == FUNCTION:
-        return text(tree_sitter_nodes.field(tree_sitter_nodes.undecorated(node), "name"))
-    names = list(tree_sitter_nodes.bindings([node])) if node.type == "expression_statement" else []
+    if ts.undecorated(node).type == FUNCTION:
+        return text(ts.field(ts.undecorated(node), "name"))
+    names = list(ts.bindings([node])) if node.type == "expression_statement" else []
     return text(names[0]) if len(names) == 1 else ""
 
 
@@ -157,8 +147,8 @@ def _assigns_forward(definition: Definition) -> bool:
 
 
 def _only_raises(function: Node) -> bool:
-    """The body is nothing, `pass`, `...` or `raise`, besides a docstring."""
-    for statement in tree_sitter_nodes.statements(tree_sitter_nodes.field(function, "body")):
+    """True if the body has nothing but a docstring, `pass`, `...` and `raise`."""
+    for statement in ts.statements(ts.field(function, "body")):
         if statement.type == "expression_statement" and statement.named_children[0].type in ("string", "ellipsis"):
             continue
         if statement.type not in ("pass_statement", "raise_statement"):
@@ -167,7 +157,7 @@ def _only_raises(function: Node) -> bool:
 
 
 def _abstract_members(classes: list[Definition]) -> list[str]:
-    """Members that are abstract where they are found first."""
+    """Names whose first member, by the order of the classes, is abstract."""
     first: dict[str, bool] = {}
     for definition in classes:
         for member in _members(definition):
@@ -176,10 +166,10 @@ def _abstract_members(classes: list[Definition]) -> list[str]:
 
 
 def _forbids_abstract(base: Definition | External) -> bool:
-    """Whether a class with abstract members and this base cannot be constructed; without, the mark means nothing."""
+    """True if this base makes Python refuse to construct a class with abstract members."""
     if isinstance(base, External):
         return base.dotted == "abc.ABC"
-    superclasses = tree_sitter_nodes.child(tree_sitter_nodes.undecorated(base.node), "superclasses")
+    superclasses = _superclasses(base)
     return superclasses is not None and b"ABCMeta" in (superclasses.text or b"")
 
 

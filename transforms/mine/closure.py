@@ -1,8 +1,7 @@
-"""A class and everything that it needs: definitions of the tree, and what they import from outside."""
+"""Collect a class and all definitions of the tree that it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -10,14 +9,14 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from .bindings import Definition
 from .resolve import MAX_DEFINITIONS, Needs, Resolver
 from .tree import Missing, Symbol
-from .usage import Kind, Part, Usage, kept_usages
+from .usage import Kind, Part, kept_usages
 
-MAX_BYTES = 200_000  # of all definitions together; a hundred times the median
+MAX_BYTES = 200_000  # limit for all definitions together: 100 times the median
 
 
 @dataclass(slots=True)
 class Closure:
-    """A class and all definitions that it needs, each once."""
+    """A class and all definitions that it needs."""
 
     entry: Definition
     definitions: list[Definition] = field(default_factory=list)
@@ -25,13 +24,9 @@ class Closure:
     missing: set[Missing] = field(default_factory=set)
     broken: Definition | None = None  # a definition with syntax errors
 
-    def usages(self, definition: Definition) -> Iterator[Usage]:
-        """The usages of all pieces of a definition that stay."""
-        return kept_usages(definition.usage.usage, self.dropped)
-
     @property
     def failure(self) -> tuple[Reason, str] | None:
-        """Why the class cannot stand alone, and the evidence."""
+        """Reason and evidence if the class cannot be written as one file, else None."""
         packages = sorted({item.package for item in self.missing if item.package})
         if packages:
             return Reason.FORBIDDEN_IMPORT, ", ".join(packages)
@@ -48,19 +43,19 @@ class Closure:
 
 
 def close(resolver: Resolver, entry: Definition) -> Closure:
-    """The closure of a class; `failure` says whether it is one."""
+    """Collect the closure of a class; its `failure` says what is missing."""
     return _Collector(resolver, entry).collect()
 
 
 class _Collector:
-    """Collects one closure: what is needed, what that needs, and so on."""
+    """Collects one closure, by following needs until nothing new is found."""
 
     def __init__(self, resolver: Resolver, entry: Definition) -> None:
         self._resolver = resolver
         self._closure = Closure(entry)
         self._seen = {entry}
         self._queue = [entry]
-        # What the pieces so far mention, and the methods that wait for a mention, with the definitions they are of.
+        # Names mentioned so far, and the dropped methods that a mention would restore: part -> (name, definition).
         self._attributes, self._words, self._looks_up = set[str](), set[str](), False
         self._waiting: dict[Part, tuple[str, Definition]] = {}
 
@@ -84,9 +79,10 @@ class _Collector:
         return closure
 
     def _builds_on_itself(self) -> bool:
-        """`class X(X)`: the class before it had the name too."""
+        """True for `class X(X)`, whose base is an earlier class of the same name."""
         entry = self._closure.entry
-        return any(r.eager and r.name in entry.names for usage in self._closure.usages(entry) for r in usage.references)
+        usages = kept_usages(entry.usage.usage, self._closure.dropped)
+        return any(r.eager and r.name in entry.names for usage in usages for r in usage.references)
 
     def _take(self, needs: Needs) -> None:
         """Queue what a piece of a definition needs."""
@@ -99,7 +95,7 @@ class _Collector:
             self._need(symbol)
 
     def _need(self, symbol: Symbol) -> None:
-        """The entry class is one definition even where its name has several."""
+        """Queue the definitions of a symbol. The entry class is one definition even if its name has several."""
         entry = self._closure.entry
         is_entry = symbol.path == entry.path and symbol.name in entry.names
         for definition in [entry] if is_entry else self._resolver.needed(symbol):
@@ -108,8 +104,10 @@ class _Collector:
                 self._queue.append(definition)
 
     def _revive_methods(self) -> bool:
-        """A dropped method that something mentions is needed after all, whatever it lacks; one that lacks nothing also
-        if a string may be its name. Whether there was any."""
+        """Restore dropped methods that the closure mentions. Returns True if there are any.
+
+        A method whose needs can all be met is also restored if a string may be its name.
+        """
         waited = len(self._waiting)
         for part, (name, definition) in list(self._waiting.items()):
             in_string = self._looks_up or name in self._words
@@ -120,7 +118,7 @@ class _Collector:
         return len(self._waiting) < waited
 
     def _restore_registrations(self) -> bool:
-        """A registration stays where its registry is needed anyway: then something looks it up. Whether any did."""
+        """Restore decorators whose registry is in the closure, as it may be read. Returns True if there are any."""
         closure = self._closure
         if not any(part.kind is Kind.DECORATOR for part in closure.dropped):
             return False

@@ -1,8 +1,8 @@
-"""What is certain wherever a row runs, and the expressions that it decides.
+"""Evaluate conditions that have the same value wherever a dataset row runs.
 
-No environment variable that a package invented is set; Python and torch are at least the versions below; of
-third-party packages only those on the allow-list are there. Mined code asks such questions with packages that
-it must not import, so that the answer takes the question's place.
+Assumptions: environment variables are unset; Python and torch are at least the versions below; of third-party
+packages, only those on the allow-list are installed. Mined code tests such conditions with packages that it must not
+import, so the miner replaces the condition by its value.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
-from . import allowed, tree_sitter_nodes
+from . import allowed
+from . import tree_sitter_nodes as ts
 from .tree_sitter_nodes import text
 
 TORCH = (2, 11)
 PYTHON = (3, 11)
 
-Flag: TypeAlias = Callable[[str], bool | None]  # the constant that a name stands for, if it is True or False
-
-# Without one of these in its text, no comparison or call is certain.
-WORDS = (b"_available", b"version", b"environ", b"getenv")
+Flag: TypeAlias = Callable[[str], bool | None]  # name -> the boolean constant that it is bound to, else None
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 _AVAILABLE = re.compile(r"_?is_(\w+)_available")
 _COMPARE: dict[str, Callable[[int], bool]] = {
@@ -36,16 +34,16 @@ _COMPARE: dict[str, Callable[[int], bool]] = {
 
 
 def truth(node: Node, flag: Flag = lambda name: None) -> bool | None:
-    """Whether a condition holds, None if that is not certain."""
+    """Value of a condition, None if it is not certain."""
     match node.type:
         case "true" | "false":
             return node.type == "true"
         case "identifier":
             return flag(text(node))
-        case "parenthesized_expression" if len(tree_sitter_nodes.statements(node)) == 1:
-            return truth(tree_sitter_nodes.statements(node)[0], flag)
+        case "parenthesized_expression" if len(ts.statements(node)) == 1:
+            return truth(ts.statements(node)[0], flag)
         case "not_operator":
-            inner = truth(tree_sitter_nodes.field(node, "argument"), flag)
+            inner = truth(ts.field(node, "argument"), flag)
             return None if inner is None else not inner
         case "boolean_operator":
             return _combine(node, flag)
@@ -57,25 +55,20 @@ def truth(node: Node, flag: Flag = lambda name: None) -> bool | None:
 
 
 def _combine(node: Node, flag: Flag) -> bool | None:
-    left, right = (truth(tree_sitter_nodes.field(node, side), flag) for side in ("left", "right"))
-    decisive = (
-        text(tree_sitter_nodes.field(node, "operator")) == "or"
-    )  # `or` is true by one side, `and` is false by one
+    left, right = (truth(ts.field(node, side), flag) for side in ("left", "right"))
+    decisive = text(ts.field(node, "operator")) == "or"  # `or` is true by one side, `and` is false by one
     if decisive in (left, right):
         return decisive
     return None if None in (left, right) else not decisive
 
 
 def environment_default(call: Node) -> Node | str | None:
-    """What `os.environ.get(name, default)` gives where the variable is not set; None for other calls."""
-    if tree_sitter_nodes.dotted(tree_sitter_nodes.field(call, "function")) not in (
-        ("os", "environ", "get"),
-        ("os", "getenv"),
-    ):
+    """Value of `os.environ.get(name, default)` where the variable is not set; None for other calls."""
+    if ts.dotted(ts.field(call, "function")) not in (("os", "environ", "get"), ("os", "getenv")):
         return None
-    arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(call, "arguments"))
+    arguments = ts.statements(ts.field(call, "arguments"))
     if len(arguments) == 2 and arguments[1].type == "keyword_argument":
-        return tree_sitter_nodes.field(arguments[1], "value")
+        return ts.field(arguments[1], "value")
     return arguments[1] if len(arguments) == 2 else "None"
 
 
@@ -86,7 +79,7 @@ def _membership(node: Node) -> bool | None:
 
 
 def _comparison(node: Node) -> bool | None:
-    """A comparison of Python's or torch's version with a constant."""
+    """Value of a comparison of Python's or torch's version with a constant."""
     left, operator, right = node.children
     compare = _COMPARE.get(text(operator))
     if compare is None:
@@ -101,14 +94,14 @@ def _comparison(node: Node) -> bool | None:
 
 
 def _decide(compare: Callable[[int], bool], wanted: tuple[int, ...], known: tuple[int, ...]) -> bool | None:
-    """Certain only for versions before the least that is supported: the real one may be any after it."""
+    """Value of a version comparison: certain only for versions older than the oldest supported one."""
     return compare(1) if wanted[: len(known)] < known else None
 
 
 def _is_of_torch(node: Node) -> bool:
-    """`torch.__version__` itself, or `parse(torch.__version__)` by whatever name."""
+    """True if the node is `torch.__version__`, or a call of any function with it as the only argument."""
     while node.type == "call":
-        arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments"))
+        arguments = ts.statements(ts.field(node, "arguments"))
         if len(arguments) != 1:
             return False
         node = arguments[0]
@@ -118,17 +111,17 @@ def _is_of_torch(node: Node) -> bool:
 def _numbers(node: Node) -> tuple[int, ...] | None:
     """The version in `"1.2"`, `parse("1.2")` or `(1, 2)`."""
     if node.type == "tuple":
-        digits = [text(part) for part in tree_sitter_nodes.statements(node)]
+        digits = [text(part) for part in ts.statements(node)]
         return tuple(map(int, digits)) if digits and all(map(str.isdigit, digits)) else None
-    literals = [inner for inner in tree_sitter_nodes.walk(node) if inner.type == "string_content"]
+    literals = [inner for inner in ts.walk(node) if inner.type == "string_content"]
     found = _VERSION.match(text(literals[0])) if len(literals) == 1 else None
     return tuple(map(int, found.group().split("."))) if found else None
 
 
 def _availability(node: Node) -> bool | None:
-    """`is_PACKAGE_available()` and `is_torch_version(">=", "1.2")`, as the libraries of transformers' family write."""
-    name = text(tree_sitter_nodes.field(node, "function"))
-    arguments = tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments"))
+    """Value of `is_PACKAGE_available()` or `is_torch_version(">=", "1.2")`, helpers of transformers and its kin."""
+    name = text(ts.field(node, "function"))
+    arguments = ts.statements(ts.field(node, "arguments"))
     if name == "is_torch_version" and len(arguments) == 2:
         compare, wanted = _COMPARE.get(text(arguments[0]).strip("\"'")), _numbers(arguments[1])
         return _decide(compare, wanted, TORCH) if compare and wanted else None

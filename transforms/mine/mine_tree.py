@@ -1,16 +1,13 @@
-"""Mines one tree: what became of each file, and of each nn.Module class found in it."""
+"""Mine one tree of files: an outcome for each file and for each nn.Module class found in it."""
 
 from __future__ import annotations
 import __future__
 
-import gc
 import logging
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kernelquarry.pipeline.schema.ids import module_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
@@ -18,14 +15,15 @@ from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, SourceFile
 
-from . import timm_stand_ins, tree_sitter_nodes
+from . import timm_stand_ins
+from . import tree_sitter_nodes as ts
 from .bindings import Definition
 from .classes import Classes
 from .closure import Closure, close
 from .einops.pattern import Unsupported
 from .naming import NameConflict
 from .prefilter import Candidates
-from .render_file import Rendered, Renderer
+from .render_file import render
 from .resolve import Resolver
 from .tree import SourceTree
 from .users import Users
@@ -38,34 +36,29 @@ _EVIDENCE = 300  # characters
 
 @dataclass(frozen=True, slots=True)
 class MineResult:
-    """Each file is in `files` once, and each class of `files` that derives from nn.Module in `classes` once."""
+    """One outcome for each file, and one for each class in them that derives from nn.Module."""
 
     files: tuple[Outcome[SourceFile], ...]
     classes: tuple[Outcome[Module], ...]
 
 
 def mine_tree(files: Sequence[SourceFile]) -> MineResult:
-    """Mine the files of one package or checkout; a file on its own is a tree of one.
+    """Mine the files of one package or checkout.
 
-    The same code found in two places is kept twice; ids are content addresses, so that the caller can tell.
+    The same code in two places is kept twice, under the same id: ids are digests of the code.
     """
-    with _without_collections():
-        return _mine_tree(files)
-
-
-def _mine_tree(files: Sequence[SourceFile]) -> MineResult:
     by_path = {file.source.path: file for file in files}
     tree = SourceTree({path: _normalised(file.text) for path, file in by_path.items()})
     miner = _Miner(tree, by_path)
     scanned: list[Outcome[SourceFile]] = []
     classes: list[Outcome[Module]] = []
     for file in files:
-        found = miner.scan(file)
-        if isinstance(found, Dropped):
-            scanned.append(found)
+        definitions = miner.scan(file)
+        if isinstance(definitions, Dropped):
+            scanned.append(definitions)
         else:
             scanned.append(Kept(file))
-            classes.extend(miner.mine(file, found))
+            classes.extend(miner.mine(file, definitions))
     return MineResult(tuple(scanned), tuple(miner.users.attach(classes)))
 
 
@@ -74,12 +67,11 @@ class _Miner:
         self._tree, self._files = tree, files
         self._classes = Classes(tree)
         self._resolver = Resolver(tree, self._classes)
-        self._renderer = Renderer(self._resolver)
         self.users = Users()
         self._candidates = Candidates(tree.sources)
 
     def scan(self, file: SourceFile) -> list[Definition] | Dropped:
-        """The module classes of a file."""
+        """Find the module classes of a file, or the reason to drop it."""
         path = file.source.path
         source = self._tree.sources[path]
         if len(source) > MAX_BYTES:
@@ -87,21 +79,21 @@ class _Miner:
         if not self._candidates.may_define(path):
             return Dropped(file.id, Reason.NO_MODULE, "")
         try:
-            found = self._classes.modules(path)
-        except (tree_sitter_nodes.Malformed, RecursionError) as error:
+            definitions = self._classes.modules(path)
+        except (ts.Malformed, RecursionError) as error:
             return Dropped(file.id, Reason.UNPARSABLE, f"{type(error).__name__}: {error}"[:_EVIDENCE])
-        if found:
-            return found
+        if definitions:
+            return definitions
         if self._tree.index(path).has_error:
             return Dropped(file.id, Reason.UNPARSABLE, "syntax error")
         return Dropped(file.id, Reason.NO_MODULE, "")
 
-    def mine(self, file: SourceFile, found: list[Definition]) -> Iterator[Outcome[Module]]:
-        """An outcome for each class that `scan` found in the file."""
-        times = Counter(definition.names[0] for definition in found)
-        for definition in found:
+    def mine(self, file: SourceFile, definitions: list[Definition]) -> Iterator[Outcome[Module]]:
+        """Mine each class that `scan` found in the file."""
+        counts = Counter(definition.names[0] for definition in definitions)
+        for definition in definitions:
             name = definition.names[0]
-            line = f"@{definition.node.start_point.row + 1}" if times[name] > 1 else ""
+            line = f"@{definition.node.start_point.row + 1}" if counts[name] > 1 else ""
             unit = f"{file.id}:{name}{line}"
             try:
                 yield self._mine_class(file, definition, unit)
@@ -116,9 +108,9 @@ class _Miner:
                 closure = close(self._resolver, definition)
                 objection = closure.failure
                 if objection is None:
-                    rendered = self._renderer.render(closure)
-                    _compile(rendered)
-                    module = self._module(file, definition, rendered.code, closure)
+                    code = render(self._resolver, closure)
+                    _compile(code)
+                    module = self._module(file, definition, code, closure)
                     self.users.add(module, closure)
                     return Kept(module)
             except NameConflict as error:
@@ -129,54 +121,25 @@ class _Miner:
                 objection = Reason.FORBIDDEN_IMPORT, str(error)
             except SyntaxError as error:
                 objection = Reason.SYNTAX_ERROR, error.msg
-            except (tree_sitter_nodes.Malformed, RecursionError, MemoryError) as error:
+            except (ts.Malformed, RecursionError, MemoryError) as error:
                 objection = Reason.SYNTAX_ERROR, f"{type(error).__name__}: {error}"
         reason, evidence = objection
         return Dropped(unit, reason, evidence[:_EVIDENCE])
 
     def _module(self, file: SourceFile, definition: Definition, code: str, closure: Closure) -> Module:
-        others = sorted({d.path for d in closure.definitions} - {file.source.path})
-        licence = _joint_licence([file.licence, *(self._files[path].licence for path in others)])
-        return Module(module_id(code), definition.names[0], code, file.source, licence, tuple(others))
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """What belongs to a tree is needed until its end: to look for cycles meanwhile takes a fifth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        imported = sorted({d.path for d in closure.definitions} - {file.source.path})
+        licence = _joint_licence([file.licence, *(self._files[path].licence for path in imported)])
+        return Module(module_id(code), definition.names[0], code, file.source, licence, tuple(imported))
 
 
 def _normalised(text: str) -> bytes:
-    """UTF-8 with plain line ends; what cannot be encoded (lone surrogates) becomes a question mark."""
+    """Encode as UTF-8 with plain line ends; lone surrogates become question marks."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     return plain.encode(errors="replace")
 
 
-def _compile(rendered: Rendered) -> None:
-    """Nothing of the code runs. Raises: SyntaxError: it is no Python 3.
-
-    Closures of one tree share most of their definitions.
-    """
-    if not all(map(_compiles, rendered.parts)):
-        _compile_all(rendered.code)
-
-
-@lru_cache(maxsize=4096)
-def _compiles(code: str) -> bool:
-    try:
-        _compile_all(code)
-    except SyntaxError:
-        return False
-    return True
-
-
-def _compile_all(code: str) -> None:
+def _compile(code: str) -> None:
+    """Check the syntax without running anything. Raises: SyntaxError: the code is not Python 3."""
     if "\0" in code:
         raise SyntaxError("null byte")
     with warnings.catch_warnings():
@@ -185,7 +148,7 @@ def _compile_all(code: str) -> None:
 
 
 def _joint_licence(licences: list[Licence]) -> Licence:
-    """The licence of a module made of several files: all of theirs."""
+    """Combine the licences of the files that a module is made of."""
     if len({licence.spdx for licence in licences}) == 1:
         return licences[0]
     names = sorted({licence.spdx for licence in licences})

@@ -1,4 +1,4 @@
-"""What each definition and import of a closure is called in the file that is written."""
+"""Choose the name of each definition and import in the file that a closure becomes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from .bindings import Definition
 from .piece import Piece
 from .tree import Builtin, External, Symbol, Target
 
-# Names that the benchmark's format gives a meaning, besides the entry point itself.
+# Names with a meaning in KernelBench's format, besides the entry point.
 _RESERVED = frozenset({CANDIDATE_ENTRY_POINT, "get_inputs", "get_init_inputs"})
 _NEVER = frozenset[str]()
 
 
 class NameConflict(Exception):
-    """A definition has to be renamed, and its text does not allow it."""
+    """A definition must be renamed, but its text does not allow it."""
 
 
 @dataclass(slots=True)
 class Names:
-    """Target -> its name in the written file. Externals are keyed by their dotted name."""
+    """Names in the written file, by target. Externals are keyed by their dotted name."""
 
     symbols: dict[Symbol, str] = field(default_factory=dict)
     externals: dict[str, str] = field(default_factory=dict)
 
     def of(self, target: Target) -> str | None:
-        """None for a target that the file does not have."""
+        """Name of a target, None if the file does not contain it."""
         match target:
             case Symbol():
                 return self.symbols.get(target)
@@ -41,7 +41,7 @@ class Names:
 
 
 def choose(entry: Definition, ordered: Sequence[Piece]) -> Names:
-    """Names for all that the pieces of a closure define and import: their own, unless two would be the same.
+    """Choose names for all definitions and imports of a closure: the author's own, numbered where they clash.
 
     Raises:
         NameConflict: the entry point's name is taken where the class is used.
@@ -75,5 +75,5 @@ def choose(entry: Definition, ordered: Sequence[Piece]) -> Names:
 
 
 def _captured(pieces: Sequence[Piece], key: Symbol | str, name: str) -> bool:
-    """Whether the name would mean something local where a target is used under another name."""
-    return any(name in piece.locals and not piece.written.get(key, _NEVER) <= {name} for piece in pieces)
+    """True if a piece that uses the target under another name has a local variable of this name."""
+    return any(name in piece.locals and not piece.spellings.get(key, _NEVER) <= {name} for piece in pieces)

@@ -1,4 +1,4 @@
-"""The order in which a closure's definitions are written, so that each comes after what it needs when it runs."""
+"""Order the definitions of a closure so that each follows the definitions that it needs when it is executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tree import Symbol
 
 
 def in_order(entry: Definition, pieces: Sequence[Piece]) -> list[Piece]:
-    """Files in the order of their imports, the entry's last; in a file, its own order, unless it would not run."""
+    """Order by file (imported files first, the entry's last), then by place, except where that would not run."""
     ranks = {path: rank for rank, path in enumerate(_files(entry, pieces))}
     by_place = {(ranks[piece.definition.path], piece.definition.order): piece for piece in pieces}
     place = {piece.definition: position for position, piece in by_place.items()}
@@ -31,11 +31,11 @@ def in_order(entry: Definition, pieces: Sequence[Piece]) -> list[Piece]:
             waiting[dependent].discard(piece.definition)
             if not waiting[dependent]:
                 heapq.heappush(ready, place[dependent])
-    return ordered + [piece for _, piece in sorted(by_place.items())]  # the rest need each other
+    return ordered + [piece for _, piece in sorted(by_place.items())]  # cycles stay in their order
 
 
 def _needed_first(pieces: Sequence[Piece]) -> dict[Definition, set[Definition]]:
-    """What each definition looks up while it is executed."""
+    """The definitions that each definition looks up while it is executed."""
     by_symbol: dict[Symbol, list[Definition]] = defaultdict(list)
     for piece in pieces:
         for name in piece.definition.names:
@@ -44,13 +44,13 @@ def _needed_first(pieces: Sequence[Piece]) -> dict[Definition, set[Definition]]:
     for piece in pieces:
         definition = piece.definition
         needed = {d for symbol in piece.eager for d in by_symbol.get(symbol, ())}
-        # Of several statements about one name, only those above this one were there when it ran.
+        # In the same file, only statements above this one had run before it.
         waiting[definition] = {d for d in needed if d.path != definition.path or d.order < definition.order}
     return waiting
 
 
 def _files(entry: Definition, pieces: Sequence[Piece]) -> list[str]:
-    """Files of the closure, imported before importing; by path where they import each other."""
+    """Files of the closure, each after the files it imports; by path in import cycles."""
     needs: dict[str, set[str]] = defaultdict(set)
     for piece in pieces:
         needs[piece.definition.path] |= piece.files

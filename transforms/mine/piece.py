@@ -1,4 +1,4 @@
-"""A definition without the parts that go, and what its names mean: the same for every closure that has it so."""
+"""A definition as a closure keeps it: the parts that stay, with every name resolved."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from .bindings import Definition, imports
 from .closure import Closure
 from .resolve import Resolver
 from .tree import Builtin, External, Symbol, Target
-from .tree_sitter_nodes import text
-from .usage import Annotation, DefinitionUsage, Part, Reference, Usage, kept_usages
+from .usage import Annotation, Part, Reference, Usage, kept_usages
 
 
 class Use(NamedTuple):
-    """A reference and what it means."""
+    """A reference with the target that it resolves to."""
 
     reference: Reference
     target: Target
-    consumed: int  # attributes of the reference that the target stands for
+    consumed: int  # number of the reference's attributes that belong to the target
 
 
 class Annotated(NamedTuple):
-    """An annotation and what its names mean."""
+    """An annotation with the targets of its names."""
 
     annotation: Annotation
     uses: tuple[Use, ...]
@@ -33,101 +32,64 @@ class Annotated(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
     definition: Definition
-    dropped: frozenset[Part]
+    dropped: set[Part]  # parts of all the closure's definitions that are removed
     usages: tuple[Usage, ...]  # of the parts that stay
-    uses: tuple[Use, ...]  # in the text, annotations apart
+    uses: tuple[Use, ...]  # without those in annotations
     annotations: tuple[Annotated, ...]
-    eager: frozenset[Symbol]  # what it looks up while it is executed
-    files: frozenset[str]  # that define what it uses
+    eager: frozenset[Symbol]  # symbols looked up while the definition is executed
+    files: frozenset[str]  # paths that define what the piece uses
     builtins: frozenset[str]
-    externals: tuple[External, ...]  # that it needs, or that its annotations may have besides; each once
-    written: dict[Symbol | str, frozenset[str]]  # what is used, externals by dotted name -> under which names
-    symbols: tuple[Symbol, ...]  # these and the next: whose names decide how it is written
-    dotted: tuple[str, ...]
+    externals: tuple[External, ...]  # used by the code, or by annotations without symbols of the tree; each once
+    spellings: dict[Symbol | str, frozenset[str]]  # target, or dotted name -> names in the code
 
     @property
     def locals(self) -> set[str]:
         return self.definition.usage.locals
 
 
-class Pieces:
-    """The pieces of one tree, each made once."""
-
-    def __init__(self, resolver: Resolver) -> None:
-        self._resolver = resolver
-        self._parts: dict[Definition, frozenset[Part]] = {}
-        self._pieces: dict[tuple[Definition, frozenset[Part]], Piece] = {}
-
-    def of(self, closure: Closure, definition: Definition) -> Piece:
-        """What a closure keeps of one of its definitions."""
-        if definition not in self._parts:
-            self._parts[definition] = frozenset(_all_parts(definition.usage))
-        dropped = self._parts[definition] & closure.dropped
-        key = (definition, dropped)
-        if key not in self._pieces:
-            self._pieces[key] = self._make(definition, dropped)
-        return self._pieces[key]
-
-    def _make(self, definition: Definition, dropped: frozenset[Part]) -> Piece:
-        path = definition.path
-        usages = tuple(kept_usages(definition.usage.usage, dropped))
-        uses = tuple(use for usage in usages for use in self._uses(path, usage.references))
-        annotations = tuple(self._annotated(path, annotation) for usage in usages for annotation in usage.annotations)
-        imported = [
-            self._resolver.tree.resolve_import(path, item)
-            for usage in usages
-            for node in usage.imports
-            for item in imports(node)
-        ]
-        noted = [target for a in annotations for target in (*(use.target for use in a.uses), *a.quoted.values())]
-        needed = [*(use.target for use in uses), *imported]
-        symbols = [target for target in (*needed, *noted) if isinstance(target, Symbol)]
-        light = (a.uses for a in annotations if all(isinstance(use.target, External | Builtin) for use in a.uses))
-        externals = (use.target for some in (uses, *light) for use in some if isinstance(use.target, External))
-        by_name: dict[str, External] = {}
-        for external in externals:
-            by_name.setdefault(external.dotted, external)
-        stored = [Symbol(path, text(node)) for node in definition.usage.stores]
-        return Piece(
-            definition,
-            dropped,
-            usages,
-            uses,
-            annotations,
-            eager=frozenset(use.target for use in uses if use.reference.eager and isinstance(use.target, Symbol)),
-            files=frozenset(target.path for target in needed if isinstance(target, Symbol)),
-            builtins=frozenset(use.target.name for use in uses if isinstance(use.target, Builtin)),
-            externals=tuple(by_name.values()),
-            written=_written(uses),
-            symbols=tuple(dict.fromkeys([*symbols, *stored])),
-            dotted=tuple(dict.fromkeys(t.dotted for t in (*needed, *noted) if isinstance(t, External))),
-        )
-
-    def _uses(self, path: str, references: Iterable[Reference]) -> Iterator[Use]:
-        for reference in references:
-            found = self._resolver.resolve(path, reference)
-            yield Use(reference, found.target, found.consumed)
-
-    def _annotated(self, path: str, annotation: Annotation) -> Annotated:
-        quoted = {name: self._resolver.tree.resolve(path, name).target for name in sorted(annotation.quoted)}
-        return Annotated(annotation, tuple(self._uses(path, annotation.references)), quoted)
+def make_piece(resolver: Resolver, closure: Closure, definition: Definition) -> Piece:
+    """Resolve the names in the parts of a definition that its closure keeps."""
+    path, tree = definition.path, resolver.tree
+    usages = tuple(kept_usages(definition.usage.usage, closure.dropped))
+    uses = tuple(use for usage in usages for use in _uses(resolver, path, usage.references))
+    annotations = tuple(_annotated(resolver, path, annotation) for usage in usages for annotation in usage.annotations)
+    imported = [tree.resolve_import(path, item) for usage in usages for node in usage.imports for item in imports(node)]
+    targets = [*(use.target for use in uses), *imported]
+    light = (a.uses for a in annotations if all(isinstance(use.target, External | Builtin) for use in a.uses))
+    externals = (use.target for group in (uses, *light) for use in group if isinstance(use.target, External))
+    by_name: dict[str, External] = {}
+    for external in externals:
+        by_name.setdefault(external.dotted, external)
+    return Piece(
+        definition,
+        closure.dropped,
+        usages,
+        uses,
+        annotations,
+        eager=frozenset(use.target for use in uses if use.reference.eager and isinstance(use.target, Symbol)),
+        files=frozenset(target.path for target in targets if isinstance(target, Symbol)),
+        builtins=frozenset(use.target.name for use in uses if isinstance(use.target, Builtin)),
+        externals=tuple(by_name.values()),
+        spellings=_spellings(uses),
+    )
 
 
-def _written(uses: Iterable[Use]) -> dict[Symbol | str, frozenset[str]]:
-    """Under which names each thing is used, "" for the member of a module."""
-    found: dict[Symbol | str, set[str]] = {}
+def _uses(resolver: Resolver, path: str, references: Iterable[Reference]) -> Iterator[Use]:
+    for reference in references:
+        resolved = resolver.tree.resolve(path, reference.name, reference.attributes)
+        yield Use(reference, resolved.target, resolved.consumed)
+
+
+def _annotated(resolver: Resolver, path: str, annotation: Annotation) -> Annotated:
+    quoted = {name: resolver.tree.resolve(path, name).target for name in annotation.quoted}
+    return Annotated(annotation, tuple(_uses(resolver, path, annotation.references)), quoted)
+
+
+def _spellings(uses: Iterable[Use]) -> dict[Symbol | str, frozenset[str]]:
+    """Names under which the code uses each target; "" for the member of a module."""
+    names: dict[Symbol | str, set[str]] = {}
     for use in uses:
         if isinstance(use.target, Symbol | External):
             key = use.target if isinstance(use.target, Symbol) else use.target.dotted
-            found.setdefault(key, set()).add("" if use.consumed else use.reference.name)
-    return {key: frozenset(names) for key, names in found.items()}
-
-
-def _all_parts(usage: DefinitionUsage) -> Iterator[Part]:
-    stack = [usage.usage]
-    while stack:
-        for part in stack.pop().parts:
-            yield part
-            stack.append(part.usage)
-            if part.fallback is not None:
-                stack.append(part.fallback)
+            names.setdefault(key, set()).add("" if use.consumed else use.reference.name)
+    return {key: frozenset(group) for key, group in names.items()}

@@ -1,4 +1,4 @@
-"""Which files of a tree can define a module at all, by the words of their class statements; the rest is not parsed."""
+"""Find the files that may define a module by the words of their class statements; other files are not parsed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-# What ends a list of bases is further away than this in no class that was seen; without an end all is possible.
+# No class seen so far has a longer list of bases; a list without an end may contain anything.
 _CLASS = re.compile(rb"class\s+(\w+)\s*[\[(](?:(.{0,1000}?)\)\s*:)?", re.DOTALL)
 _ALIAS = re.compile(rb"\n[ \t]*+(\w++)[ \t]*+(?::[^\n=]*+)?=[ \t]*+([\w.]++)[ \t]*+(?=[#;\n])")
 _RENAMED = re.compile(rb"as\s+(\w+)")
@@ -15,30 +15,30 @@ _IMPORT = re.compile(rb"import[ \t]*(\(?)")
 _WORD = re.compile(rb"\w+")
 _NAME = re.compile(rb"\w+|\*")
 _COMMENT = re.compile(rb"#[^\n]*")
-_STATEMENT = 4000  # bytes of the longest import statement that is looked at
-_LONGEST = 100  # and of the longest name
+_MAX_STATEMENT_BYTES = 4000  # of an import statement
+_MAX_NAME_BYTES = 100
 _NN = b"nn"
 
 
 class Candidates:
-    """Looks for words only, so that it may say yes to what is no module, and never no to one that `Classes` would find.
+    """Over-approximates the files with modules: false positives are possible, false negatives are not.
 
-    A word is alive if some file may give it to a module: `nn`, what is imported from `torch.nn`, and whatever a class
-    statement, an assignment or an `as` makes of a word that is alive. A class may be a module if its bases have one.
+    A word is alive if it may name a module class: `nn`, names imported from `torch.nn`, and names that a class
+    statement, an assignment or an `as` derives from an alive word. A class may be a module if a base is alive.
     """
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
-        self._bases: dict[str, list[frozenset[bytes] | None]] = {}  # of a file's classes; None: not known
+        self._bases: dict[str, list[frozenset[bytes] | None]] = {}  # path -> words in the bases of each class
         self._leads_to: dict[bytes, set[bytes]] = defaultdict(set)
         self._alive: set[bytes] = {_NN}
-        self._all = False  # what a star import brings cannot be told by words
+        self._all = False  # True if a star import from torch.nn may bind any name
         if any(b"torch" in source for source in sources.values()):
             for path, source in sources.items():
                 self._read(path, source)
             self._spread()
 
     def may_define(self, path: str) -> bool:
-        """Whether the file may define a module."""
+        """True if the file may define a module."""
         bases = self._bases.get(path, [])
         return any(words is None or self._all or not self._alive.isdisjoint(words) for words in bases)
 
@@ -54,7 +54,7 @@ class Candidates:
             for word in value.split(b"."):
                 self._leads_to[word].add(name)
         for match in _RENAMED.finditer(source):
-            before = _BEFORE.search(source, max(0, match.start() - _LONGEST), match.start())
+            before = _BEFORE.search(source, max(0, match.start() - _MAX_NAME_BYTES), match.start())
             if before is not None:
                 self._leads_to[before.group(1)].add(match.group(1))
         if _NN in source:
@@ -71,13 +71,13 @@ class Candidates:
 
 
 def _imported_from_nn(source: bytes) -> Iterator[set[bytes]]:
-    """Of each import statement with `nn` in the name of a module: what it may bind, and `*`."""
+    """For each import statement that names `nn`, the words that it may bind, `*` included."""
     for match in _IMPORT.finditer(source):
         start = source.rfind(b"\n", 0, match.start()) + 1
         origin = _WORD.findall(source[start : match.start()])
         if origin and _NN not in origin:
             continue
-        text = source[match.end() : match.end() + _STATEMENT].replace(b"\\\n", b" ")
+        text = source[match.end() : match.end() + _MAX_STATEMENT_BYTES].replace(b"\\\n", b" ")
         if match.group(1):
             text = _COMMENT.sub(b"", text).partition(b")")[0]
         else:

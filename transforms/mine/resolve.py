@@ -1,4 +1,4 @@
-"""What the pieces of definitions need, and which of the pieces go because that cannot be had."""
+"""Resolve what definitions need, and decide which of their parts to drop because a need cannot be met."""
 
 from __future__ import annotations
 
@@ -6,94 +6,83 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
-from . import facts, tree_sitter_nodes
+from . import facts
+from . import tree_sitter_nodes as ts
 from .bindings import Definition, imports
 from .classes import Classes
 from .lookups import NO_LOOK_UPS, LookUps, look_ups
-from .tree import Builtin, External, Missing, Resolved, SourceTree, Symbol, Target
-from .usage import Kind, Part, Reference, Usage
+from .tree import Builtin, External, Missing, SourceTree, Symbol, Target
+from .usage import Kind, Part, Usage
 
 MAX_DEFINITIONS = 80
 
-# Decorators that tell a compiler or a registry about a definition and leave what it computes alone.
+# Decorators that only inform a compiler or a registry: the definition computes the same without them.
 _DIRECTIVES = re.compile(
     r"torch\.(jit\.(script|script_if_tracing|ignore|unused|export)|compile|compiler\.disable|_dynamo\.disable)\b"
 )
 _REGISTRIES = re.compile(r"regist|_factory|export|add_\w*docstr|auto_docstring|deprecat", re.IGNORECASE)
-# Methods that torch calls, so that a class without a mention of them still needs them.
+# Methods that torch calls: a class needs them even if no code mentions them.
 _CALLED_BY_TORCH = re.compile(
     r"__\w+__|forward|train|eval|to|apply|(get|set)_extra_state|(load_)?state_dict"
     r"|(named_)?(parameters|buffers|children|modules)|_apply|_load_from_state_dict|_save_to_state_dict|_get_name|_named_members|_replicate_for_data_parallel"
     r"|_?register_\w+|add_module|\w*_call_impl|_slow_forward|get_(submodule|parameter|buffer)"
 )
-# Bases that call no other methods of theirs. A container, a layer or a dictionary may call any that it has.
+# Bases that call none of the methods a subclass adds. A container, layer or dictionary may call any of them.
 _QUIET = re.compile(r"torch\.nn\.(modules\.(module\.)?)?Module|abc\.ABC|typing(_extensions)?\.(Generic|Protocol)")
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a piece of a definition needs, each once and in the order of its mention, and the parts of it that go."""
+    """Needs of a piece of a definition, in the order of first mention, and the parts to drop from it."""
 
     symbols: tuple[Symbol, ...]
     missing: frozenset[Missing]
     dropped: frozenset[Part]
-    attributes: frozenset[str]  # that it mentions
+    attributes: frozenset[str]  # attribute names that the piece mentions
     look_ups: LookUps = NO_LOOK_UPS
-    methods: tuple[tuple[str, Part], ...] = ()  # of a definition: those that go unless something mentions their name
+    methods: tuple[tuple[str, Part], ...] = ()  # methods to drop unless something mentions their name
 
 
 class Resolver:
-    """Resolves references, each once, and judges parts."""
+    """Needs of the definitions of one tree; results are cached where many closures share them."""
 
     def __init__(self, tree: SourceTree, classes: Classes) -> None:
         self.tree = tree
         self._classes = classes
-        self._resolved: dict[tuple[str, str, tuple[str, ...]], Resolved] = {}
-        self._targets: dict[Usage, list[Target]] = {}
         self._hard: dict[Definition, dict[Target, None]] = {}
         self._sound: dict[Definition, bool] = {}
-        self._droppable: dict[Part, bool] = {}
         self._drops: dict[Part, bool] = {}
         self._needs: dict[Definition, Needs] = {}
-        self._part_needs: dict[Part, Needs] = {}
         self._needed: dict[Symbol, list[Definition]] = {}
 
-    def resolve(self, path: str, reference: Reference) -> Resolved:
-        key = (path, reference.name, reference.attributes)
-        if key not in self._resolved:
-            self._resolved[key] = self.tree.resolve(*key)
-        return self._resolved[key]
-
     def targets(self, path: str, usage: Usage) -> list[Target]:
-        """What one piece of a definition needs, its parts and annotations apart."""
-        if usage not in self._targets:
-            found = [self.resolve(path, reference).target for reference in usage.references]
-            for node in usage.imports:
-                found += [self.tree.resolve_import(path, item) for item in imports(node)]
-            self._targets[usage] = found
-        return self._targets[usage]
+        """Targets of a piece's references and imports, without those of its parts and annotations."""
+        targets = [self.tree.resolve(path, item.name, item.attributes).target for item in usage.references]
+        for node in usage.imports:
+            targets += [self.tree.resolve_import(path, item) for item in imports(node)]
+        return targets
 
     def needed(self, symbol: Symbol) -> list[Definition]:
         """The statements that give a symbol its value."""
         if symbol not in self._needed:
             index = self.tree.index(symbol.path)
-            changes = (d for d in index.mutations.get(symbol.name, ()) if self._is_sound_definition(d))
-            self._needed[symbol] = [*index.definitions(symbol.name), *changes]
+            mutations = (d for d in index.mutations.get(symbol.name, ()) if self._is_sound_definition(d))
+            self._needed[symbol] = [*index.definitions(symbol.name), *mutations]
         return self._needed[symbol]
 
     def needs(self, definition: Definition) -> Needs:
-        """What a definition needs, whatever class it is for."""
+        """Needs of a definition, the same for every closure that contains it."""
         if definition not in self._needs:
             idle = self._idle(definition) if definition.is_class else frozenset[Part]()
             needs = self.piece_needs(definition.path, definition.usage.usage, idle)
             gone = {part for part in needs.dropped if part.kind is Kind.METHOD}
-            own = tree_sitter_nodes.text_without(definition.node, [part.node for part in gone])
+            own = ts.text_without(definition.node, [part.node for part in gone])
             methods = tuple((_method_name(part), part) for part in definition.usage.usage.parts if part in gone)
             self._needs[definition] = replace(needs, look_ups=look_ups(own), methods=methods)
         return self._needs[definition]
 
     def piece_needs(self, path: str, usage: Usage, without: Set[Part] = frozenset()) -> Needs:
-        """What one piece of a definition needs, and those of its parts that stay; of those `without` none does."""
+        """Needs of a piece of a definition, of its parts that stay included. The parts in `without` are dropped."""
         targets, dropped = dict[Target, None](), set[Part]()
         attributes = set[str]()
         stack = [usage]
@@ -117,16 +106,13 @@ class Resolver:
         )
 
     def part_needs(self, definition: Definition, part: Part) -> Needs:
-        """What a part needs that stays."""
-        if part not in self._part_needs:
-            needs = self.piece_needs(definition.path, part.usage)
-            self._part_needs[part] = replace(needs, look_ups=look_ups(part.node.text or b""))
-        return self._part_needs[part]
+        """Needs of a part that stays."""
+        return replace(self.piece_needs(definition.path, part.usage), look_ups=look_ups(part.node.text or b""))
 
     # parts
 
     def _idle(self, definition: Definition) -> frozenset[Part]:
-        """The methods of a class that are called only where their name is mentioned."""
+        """Methods of a class that can only be called by code that mentions their name."""
         for base in self._classes.order(definition):
             known = self._classes.knows_bases(base) if isinstance(base, Definition) else _QUIET.fullmatch(base.dotted)
             if not known:
@@ -135,19 +121,14 @@ class Resolver:
         return frozenset(m for m in methods if self._can_drop(definition.path, m) and not _is_registered(m))
 
     def drops(self, path: str, part: Part) -> bool:
-        """Whether the part is taken out, whatever else the class needs."""
+        """True if the part is dropped from every closure."""
         if part not in self._drops:
             is_noise = part.kind in (Kind.DECORATOR, Kind.WRAPPER) and not self._computes(path, part)
             self._drops[part] = is_noise or (self._can_drop(path, part) and not self._is_sound_part(path, part))
         return self._drops[part]
 
     def _can_drop(self, path: str, part: Part) -> bool:
-        """Whether it may be taken out where something that it needs cannot be had."""
-        if part not in self._droppable:
-            self._droppable[part] = self._is_droppable(path, part)
-        return self._droppable[part]
-
-    def _is_droppable(self, path: str, part: Part) -> bool:
+        """True if the part may be dropped when one of its needs cannot be met."""
         match part.kind:
             case Kind.BRANCH:
                 return self._never_runs(path, part)
@@ -158,7 +139,7 @@ class Resolver:
         return True
 
     def _never_runs(self, path: str, part: Part) -> bool:
-        """A condition before the branch is certain, or its own is certain not to hold."""
+        """True if an earlier branch certainly runs instead, or the branch's own condition is certainly false."""
 
         def flag(name: str) -> bool | None:
             target = self.tree.resolve(path, name).target
@@ -171,17 +152,17 @@ class Resolver:
         return not is_else and facts.truth(part.conditions[-1], flag) is False
 
     def _constant(self, symbol: Symbol) -> bool | None:
-        """The value of a flag: a name that one statement sets, to something certain."""
+        """The value of a flag: a name that exactly one statement sets, to a certain value."""
         definitions = self.tree.index(symbol.path).definitions(symbol.name)
-        value = tree_sitter_nodes.assigned(definitions[0].node) if len(definitions) == 1 else None
+        value = ts.assigned(definitions[0].node) if len(definitions) == 1 else None
         return facts.truth(value) if value is not None else None
 
     def _computes(self, path: str, part: Part) -> bool:
-        """Whether a decorator or wrapper has a share in what is computed, and does not only tell others of it."""
+        """True if a decorator or wrapper may change what is computed; False if it only registers."""
         if not part.usage.references:
             return True
         first = part.usage.references[0]
-        resolved = self.resolve(path, first)
+        resolved = self.tree.resolve(path, first.name, first.attributes)
         rest = first.attributes[resolved.consumed :]
         if isinstance(resolved.target, External):
             return not _DIRECTIVES.match(".".join((resolved.target.dotted, *rest)))
@@ -192,7 +173,7 @@ class Resolver:
     # soundness
 
     def _is_sound_part(self, path: str, part: Part) -> bool:
-        """Whether all that a part needs can be had. What goes as a whole is not worth folding what it holds."""
+        """True if all needs of a part can be met. Folds inside a branch or fold do not count."""
         targets = self._hard_targets(path, part.usage, folds=part.kind not in (Kind.BRANCH, Kind.FOLD))
         return all(map(self._is_sound, targets))
 
@@ -207,7 +188,7 @@ class Resolver:
         return self._sound[definition]
 
     def _reaches_no_gap(self, definition: Definition) -> bool:
-        """More than the limit cannot be had either."""
+        """True if the definition and all it needs can be resolved, within the limit of definitions."""
         seen, queue = {definition}, [definition]
         while queue:
             current = queue.pop()
@@ -225,7 +206,7 @@ class Resolver:
         return True
 
     def _hard_targets(self, path: str, usage: Usage, folds: bool = True) -> Iterator[Target]:
-        """Targets without which a piece cannot be had, where its own parts may go; folds only if `folds`."""
+        """Targets that a piece cannot do without once its droppable parts are dropped (FOLD parts only if `folds`)."""
         yield from self.targets(path, usage)
         for part in usage.parts:
             if not self._can_drop(path, part) or (part.kind is Kind.FOLD and not folds):
@@ -235,11 +216,9 @@ class Resolver:
 
 
 def _is_registered(method: Part) -> bool:
-    """Whether a decorator may tell others of it: `@f.register`."""
-    return any(
-        _REGISTRIES.search(tree_sitter_nodes.text(n)) for n in method.node.named_children if n.type == "decorator"
-    )
+    """True if a decorator may register the method elsewhere: `@f.register`."""
+    return any(_REGISTRIES.search(ts.text(n)) for n in method.node.named_children if n.type == "decorator")
 
 
 def _method_name(part: Part) -> str:
-    return tree_sitter_nodes.text(tree_sitter_nodes.field(tree_sitter_nodes.undecorated(part.node), "name"))
+    return ts.text(ts.field(ts.undecorated(part.node), "name"))

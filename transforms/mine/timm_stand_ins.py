@@ -1,8 +1,8 @@
-"""Small layers and helpers of timm that many modules import: each is written out, so that a row needs torch alone."""
+"""Definitions that replace imports of small timm layers and helpers, so that a dataset row needs torch alone."""
 
 from __future__ import annotations
 
-from . import tree_sitter_nodes
+from . import tree_sitter_nodes as ts
 from .bindings import imports
 
 _TUPLE = '''def {name}(x):
@@ -65,28 +65,31 @@ _DEFINITIONS = {
     "drop_path": _DROP_PATH,
     **{f"to_{n}tuple": _TUPLE % (n, n) for n in (1, 2, 3, 4)},
 }
-_OF_TORCH = {"trunc_normal_": "torch.nn.init"}  # the same functions
+_IN_TORCH = {"trunc_normal_": "torch.nn.init"}  # name -> module of torch with the same function
 
 
 class NotByName(Exception):
-    """A package of which only single names are written out is used as a whole; the message says which."""
+    """timm is imported as a whole, but only single names of it can be replaced. The message names the module."""
 
 
 def stand_in(lines: set[str]) -> tuple[set[str], list[str]]:
-    """Import lines without timm, and the definitions that take the place of what they imported.
+    """Replace imports of timm.
+
+    Returns:
+        The import lines without timm, and definitions of the names that they imported.
 
     Raises:
-        NotByName: it is used through the package's name.
+        NotByName: the package itself is imported.
     """
-    of_timm = sorted(line for line in lines if line.split()[1].partition(".")[0] == "timm")
-    kept, definitions = lines - {*of_timm}, []
-    for line in of_timm:
-        for item in imports(tree_sitter_nodes.statements(tree_sitter_nodes.parse(line.encode()))[0]):
+    timm_lines = sorted(line for line in lines if line.split()[1].partition(".")[0] == "timm")
+    kept, definitions = lines - {*timm_lines}, []
+    for line in timm_lines:
+        for item in imports(ts.statements(ts.parse(line.encode()))[0]):
             if item.name is None:
                 raise NotByName(f"{item.module}, by its own name")
-            if item.name in _OF_TORCH:
+            if item.name in _IN_TORCH:
                 alias = f" as {item.local}" if item.local != item.name else ""
-                kept.add(f"from {_OF_TORCH[item.name]} import {item.name}{alias}")
+                kept.add(f"from {_IN_TORCH[item.name]} import {item.name}{alias}")
             else:
                 definitions.append(_DEFINITIONS[item.name].replace("{name}", item.local))
     return kept | ({"import torch"} if any("torch." in text for text in definitions) else set()), definitions

@@ -1,4 +1,4 @@
-"""Names followed across the files of one tree, to the definition or the outside package that they mean."""
+"""Resolve names across the files of one tree to a definition or to an external package."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from . import allowed, tree_sitter_nodes
+from . import allowed
+from . import tree_sitter_nodes as ts
 from .bindings import Definition, FileIndex, Import, build
 
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__class__", "__module__", "__qualname__"}
 
 
 class Symbol(NamedTuple):
-    """A name that a file of the tree defines."""
+    """A name defined by a file of the tree."""
 
     path: str
     name: str
 
 
 class External(NamedTuple):
-    """Something outside the tree that may be imported."""
+    """A module or a member of a module outside the tree, which may be imported."""
 
     module: str
     name: str | None  # None: the module itself
-    local: str  # what the importing file calls it
+    local: str  # name in the importing file
 
     @property
     def dotted(self) -> str:
@@ -35,7 +36,7 @@ class External(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A module of the tree, as an object."""
+    """A module of the tree, used as an object."""
 
     dotted: str
 
@@ -47,7 +48,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name that leads nowhere; `package` is set if it leads to a package that may not be imported."""
+    """An unresolved name; `package` is set if the name needs a package that may not be imported."""
 
     name: str
     package: str = ""
@@ -58,16 +59,16 @@ Target: TypeAlias = Symbol | External | Builtin | Missing
 
 class Resolved(NamedTuple):
     target: Target
-    consumed: int  # attributes of the reference that the target stands for, besides the name
+    consumed: int  # number of the reference's attributes that belong to the target
 
 
 class SourceTree:
-    """The files of one package or checkout, parsed when they are first needed."""
+    """The files of one package or checkout, parsed on first use."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self.sources = sources
         self._indexes: dict[str, FileIndex] = {}
-        self._found: dict[Symbol, Target | Package | None] = {}  # what `_lookup` finds for a name
+        self._found: dict[Symbol, Target | Package | None] = {}
 
     def index(self, path: str) -> FileIndex:
         if path not in self._indexes:
@@ -75,11 +76,11 @@ class SourceTree:
         return self._indexes[path]
 
     def _build(self, path: str) -> FileIndex:
-        """The index of a file; that of one with errors where they matter is empty."""
+        """Index a file; the index is empty if a syntax error prevents it."""
         source = self.sources[path]
         try:
-            return build(path, source, tree_sitter_nodes.parse(source), lambda item: self._fails(path, item))
-        except (tree_sitter_nodes.Malformed, RecursionError):
+            return build(path, source, ts.parse(source), lambda item: self._fails(path, item))
+        except (ts.Malformed, RecursionError):
             return FileIndex(path, source, has_error=True)
 
     @cached_property
@@ -89,7 +90,7 @@ class SourceTree:
 
     @cached_property
     def _packages(self) -> frozenset[str]:
-        """Every dotted name that is a folder or a file."""
+        """Every dotted name that stands for a folder or a file."""
         found: set[str] = set()
         for name in self._modules:
             while name not in found:
@@ -98,7 +99,7 @@ class SourceTree:
         return frozenset(found)
 
     def resolve(self, path: str, name: str, attributes: tuple[str, ...] = ()) -> Resolved:
-        """What `name.attributes` means at module level of the file `path`."""
+        """Resolve `name.attributes` at module level of the file `path`."""
         symbol = Symbol(path, name)
         if symbol not in self._found:
             self._found[symbol] = self._lookup(path, name, set())
@@ -116,12 +117,12 @@ class SourceTree:
         return Resolved(_checked(found, attributes[consumed:]), consumed)
 
     def submodules(self, path: str, name: str, attributes: tuple[str, ...]) -> set[str]:
-        """The `import a.b.c` statements of the file that a use of `a.b.c.d` rests on."""
+        """Modules `a.b.c` that the file imports without an alias and that a use of `a.b.c.d` needs."""
         used = ".".join((name, *attributes)) + "."
         return {item.module for item in self.index(path).modules if used.startswith(item.module + ".")}
 
     def resolve_import(self, path: str, item: Import) -> Target:
-        """What an import statement inside a function binds."""
+        """Resolve a name bound by an import statement inside a function."""
         found = self._imported(path, item, set())
         return Missing(item.local) if found is None or isinstance(found, Package) else _checked(found, ())
 
@@ -160,7 +161,7 @@ class SourceTree:
         return self._member(module, item.name, seen) or Missing(item.local)
 
     def _member(self, module: str, name: str, seen: set[Symbol]) -> Target | Package | None:
-        """Attribute of a module: what its file binds, else a submodule."""
+        """Resolve an attribute of a module: a name bound in its file, else a submodule."""
         if module in self._modules:
             found = self._lookup(self._modules[module], name, seen)
             if found is not None:
@@ -169,24 +170,24 @@ class SourceTree:
         return Package(inner) if inner in self._packages else None
 
     def _module_of(self, path: str, item: Import) -> str:
-        """The dotted name of the imported module, in the tree where it has one."""
-        here = _dotted(path).split(".")
+        """Dotted name of the imported module, relative to the root of the tree if the tree contains the module."""
+        package = _dotted(path).split(".")
         if not path.endswith("__init__.py"):
-            here = here[:-1]
+            package = package[:-1]
         if item.level:
-            above = here[: len(here) - item.level + 1]
-            return ".".join([*above, item.module] if item.module else above)
+            parent = package[: len(package) - item.level + 1]
+            return ".".join([*parent, item.module] if item.module else parent)
         if allowed.allowed(item.module):
             return item.module
-        # Not only from the root: checkouts keep packages in `src`, and scripts import their neighbours.
-        for depth in (0, *range(len(here), 0, -1)):
-            candidate = ".".join([*here[:depth], item.module])
+        # Absolute imports may start below the root: checkouts keep packages in `src`, scripts import their neighbours.
+        for depth in (0, *range(len(package), 0, -1)):
+            candidate = ".".join([*package[:depth], item.module])
             if candidate in self._packages:
                 return candidate
         return item.module
 
     def _fails(self, path: str, item: Import) -> str | None:
-        """The package for which an import fails here, by the names of files only."""
+        """Name of the package that makes an import fail, or None. Only file names are looked at."""
         module = self._module_of(path, item)
         if module in self._packages or (item.level == 0 and allowed.allowed(_joined(item))):
             return None
@@ -206,7 +207,7 @@ def _joined(item: Import) -> str:
 
 
 def _package_of(dotted: str) -> str:
-    """The name to report for a forbidden import: the package, or the forbidden part of an allowed one."""
+    """Name to report for a forbidden import: the package, or the forbidden part of an allowed package."""
     root = dotted.partition(".")[0]
     return dotted if allowed.allowed(root) else root
 

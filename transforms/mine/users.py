@@ -1,4 +1,7 @@
-"""Which module of a tree makes another one: how it does so tells probing what the other one takes."""
+"""Find, for each mined module, another module of the tree that constructs it.
+
+Probing reads constructor arguments from such a user.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +16,32 @@ from kernelquarry.pipeline.schema.records import Module
 from .bindings import Definition
 from .closure import Closure
 
-_MAX_BYTES = 30_000  # of a user's code, which goes along with every module that it makes
+_MAX_BYTES = 30_000  # limit for a user's code, which is stored with every module that it constructs
 _CLASS_NAME = re.compile(r"\nclass (\w+)")  # imports come before the first
 
 
 class Users:
-    """The modules of one tree and what they are made of."""
+    """The modules of one tree and the classes that they construct."""
 
     def __init__(self) -> None:
         self._entries: dict[str, list[tuple[str, int]]] = defaultdict(list)  # id of a module -> its definitions
         self._users: dict[tuple[str, int], list[Module]] = defaultdict(list)
 
     def add(self, module: Module, closure: Closure) -> None:
-        """Takes down a module that was mined, with the closure that it was written from."""
+        """Record a mined module and its closure."""
         self._entries[module.id].append(_key(closure.entry))
         if len(module.code) > _MAX_BYTES:
             return
-        others = [d for d in closure.definitions if d is not closure.entry and d.is_class]
-        if not others:
-            return
-        # A number may have been added to the name; then probing could not tell whose class it is.
+        # A class that was renamed (`X_2`) does not count: probing could not recognise it.
         defined = set(_CLASS_NAME.findall(module.code))
-        for definition in others:
+        for definition in closure.definitions:
+            if definition is closure.entry or not definition.is_class:
+                continue
             if definition.names[0] in defined and _mentions(module.code, definition.names[0]):
                 self._users[_key(definition)].append(module)
 
     def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
-        """The same outcomes; a module that others make has the code of the smallest of those as its `user`."""
+        """Set the `user` of each module to the shortest code that constructs it."""
         for outcome in classes:
             module = outcome.record if isinstance(outcome, Kept) else None
             users = [user for key in self._entries[module.id] for user in self._users.get(key, ())] if module else []
@@ -50,7 +52,7 @@ class Users:
 
 
 def _mentions(code: str, name: str) -> bool:
-    """Whether the word stands anywhere but in a line of a class statement."""
+    """True if the code has the word outside lines of class statements."""
     start = code.find(name)
     while start >= 0:
         end = start + len(name)

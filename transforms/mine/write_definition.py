@@ -1,4 +1,4 @@
-"""Writes one definition as its author wrote it, but for names that change and parts that go."""
+"""Write one definition of a closure: its author's text with names changed and dropped parts removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from . import tree_sitter_nodes
+from . import tree_sitter_nodes as ts
 from .bindings import imports
 from .naming import NameConflict, Names
 from .piece import Annotated, Piece, Use
@@ -28,32 +28,21 @@ class Written:
     """The text of a definition, and the import lines that it needs."""
 
     text: str
-    imports: frozenset[str]
-    like: str  # the text for the first closure that has it so; this one compiles if that does
+    imports: set[str]
 
 
-class Writer:
-    """Writes the pieces of one tree, each once for the same names."""
+def write_piece(tree: SourceTree, piece: Piece, names: Names) -> Written:
+    """Write a piece with the given names.
 
-    def __init__(self, tree: SourceTree) -> None:
-        self._tree = tree
-        self._written: dict[tuple[Piece, tuple[str | None, ...], tuple[str | None, ...]], Written] = {}
-        self._first: dict[tuple[Piece, tuple[bool, ...]], str] = {}  # the text by which of its annotations stay
-
-    def write(self, piece: Piece, names: Names) -> Written:
-        """Raises: NameConflict: a name has to change where the text does not allow it."""
-        symbols = tuple(map(names.symbols.get, piece.symbols))
-        key = (piece, symbols, tuple(map(names.externals.get, piece.dotted)))
-        if key not in self._written:
-            writer = _PieceWriter(self._tree, piece, names)
-            text = writer.write()
-            like = self._first.setdefault((piece, tuple(writer.annotated)), text)
-            self._written[key] = Written(text, frozenset(writer.imports), like)
-        return self._written[key]
+    Raises:
+        NameConflict: a name has to change where the text does not allow it.
+    """
+    writer = _PieceWriter(tree, piece, names)
+    return Written(writer.write(), writer.imports)
 
 
 class _PieceWriter:
-    """Collects the edits of one piece."""
+    """Collects the edits of one piece and applies them to its text."""
 
     def __init__(self, tree: SourceTree, piece: Piece, names: Names) -> None:
         self._tree, self._piece, self._definition, self._names = tree, piece, piece.definition, names
@@ -61,7 +50,6 @@ class _PieceWriter:
         self._source = tree.sources[self._path]
         self._edits: list[_Edit] = []
         self.imports: set[str] = set()
-        self.annotated: list[bool] = []  # whether each annotation stays
 
     def write(self) -> str:
         removed: list[Node] = []
@@ -115,12 +103,11 @@ class _PieceWriter:
                 self._edits.append(_Edit(node.start_byte, node.end_byte, name.encode()))
 
     def _annotation(self, annotated: Annotated) -> None:
-        """Annotations stay where all their names are at hand."""
+        """Keep an annotation if the written file defines all its names; else remove it."""
         annotation = annotated.annotation
         stays = all(self._names.of(target) == name for name, target in annotated.quoted.items()) and all(
             self._names.of(use.target) is not None for use in annotated.uses
         )
-        self.annotated.append(stays)
         if stays:
             for use in annotated.uses:
                 self._rename(use)
@@ -128,7 +115,11 @@ class _PieceWriter:
             self._edits.append(_Edit(annotation.start, annotation.end, annotation.without.encode()))
 
     def _local_imports(self, usage: Usage) -> list[Node]:
-        """Imports from the tree inside of functions: their names are global now. Returns those to remove."""
+        """Rewrite imports of the tree's own files inside functions, whose names are global in the written file.
+
+        Returns:
+            The import statements to remove.
+        """
         removed = []
         for node in usage.imports:
             items = [(item.local, self._tree.resolve_import(self._path, item)) for item in imports(node)]
@@ -148,7 +139,7 @@ class _PieceWriter:
     # parts
 
     def _drop_parts(self, parts: list[Part]) -> list[Node]:
-        """Edits for the parts that go. Returns the statements among them."""
+        """Add the edits that drop some parts. Returns the whole statements to remove."""
         removed = []
         branches: dict[int, list[Part]] = defaultdict(list)
         for part in parts:
@@ -173,14 +164,14 @@ class _PieceWriter:
             self._edits.append(_Edit(instead.end_byte, node.end_byte))
 
     def _cut_branches(self, statement: Node, dead: set[int]) -> bool:
-        """Take the branches that start at `dead` out of an `if`; False if none remains."""
+        """Remove the branches that start at `dead` from an `if` statement. Returns False if no branch remains."""
         clauses = [statement, *statement.children_by_field_name("alternative")]
         alive = [clause for clause in clauses if clause.start_byte not in dead]
         if not alive:
             return False
         first = alive[0]
         if first.type == "else_clause":
-            block = tree_sitter_nodes.field(first, "body")
+            block = ts.field(first, "body")
             self._edits.append(_Edit(statement.start_byte, block.start_byte))
             if block.start_point.row > first.start_point.row:
                 self._dedent(block, block.start_point.column - statement.start_point.column)
@@ -194,7 +185,7 @@ class _PieceWriter:
         return True
 
     def _remove(self, nodes: list[Node]) -> None:
-        """Take out decorators and statements; a block that would be empty keeps `pass`."""
+        """Remove decorators and statements; a block that would be empty keeps `pass`."""
         by_block: dict[int, list[Node]] = defaultdict(list)
         for node in nodes:
             following = node.next_sibling
@@ -204,7 +195,7 @@ class _PieceWriter:
                 by_block[node.parent.id].append(node)
         for siblings in by_block.values():
             block = siblings[0].parent
-            empty = block is not None and len(siblings) == len(tree_sitter_nodes.statements(block))
+            empty = block is not None and len(siblings) == len(ts.statements(block))
             self._edits += [self._removal(node, keep=empty and node is siblings[0]) for node in siblings]
 
     def _removal(self, node: Node, keep: bool) -> _Edit:
@@ -213,21 +204,17 @@ class _PieceWriter:
         alone = not self._source[start : node.start_byte].strip() and not self._source[node.end_byte : end].strip()
         if keep or not alone:
             return _Edit(node.start_byte, node.end_byte, b"pass")
-        while self._source[:start].endswith(b"\n\n"):  # with the empty lines above it
+        while self._source[:start].endswith(b"\n\n"):  # the empty lines above go too
             start -= 1
         return _Edit(start, end)
 
     # text
 
     def _dedent(self, node: Node, columns: int) -> None:
-        """Take indentation away from all lines of a node but its first; strings stay as they are."""
+        """Remove indentation from all lines of a node except its first; multi-line strings stay as they are."""
         if not columns:
             return
-        strings = [
-            n.byte_range
-            for n in tree_sitter_nodes.walk(node)
-            if n.type == "string" and n.start_point.row < n.end_point.row
-        ]
+        strings = [n.byte_range for n in ts.walk(node) if n.type == "string" and n.start_point.row < n.end_point.row]
         line = self._source.find(b"\n", node.start_byte, node.end_byte) + 1
         while line:
             head = self._source[line : line + columns]
@@ -242,7 +229,7 @@ class _PieceWriter:
         position = node.start_byte
         for edit in sorted(self._edits, key=lambda e: (e.start, -e.end)):
             if edit.start < position:
-                continue  # inside of a part that went
+                continue  # inside a removed part
             parts += [self._source[position : edit.start], edit.replacement]
             position = edit.end
         parts.append(self._source[position : node.end_byte])
@@ -250,6 +237,6 @@ class _PieceWriter:
 
 
 def _if_statement(clause: Node) -> Node:
-    """The statement that a branch belongs to."""
+    """The `if` statement that a branch belongs to."""
     parent = clause.parent
     return clause if clause.type == "if_statement" or parent is None else parent

@@ -10,7 +10,7 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
-from kernelquarry.transforms.mine import tree_sitter_nodes
+from kernelquarry.transforms.mine import tree_sitter_nodes as ts
 from kernelquarry.transforms.mine.analyse import analyse
 from kernelquarry.transforms.mine.usage import Reference, Usage
 
@@ -36,11 +36,11 @@ class Call:
 def literal(node: Node) -> str:
     """Raises: Unsupported: it is no string that is known without running anything."""
     try:
-        value = ast.literal_eval(f"({tree_sitter_nodes.text(node)})")
+        value = ast.literal_eval(f"({ts.text(node)})")
     except (ValueError, SyntaxError):
         value = None
     if not isinstance(value, str):
-        raise Unsupported(f"{tree_sitter_nodes.text(node)} in place of a pattern or reduction")
+        raise Unsupported(f"{ts.text(node)} in place of a pattern or reduction")
     return value
 
 
@@ -53,7 +53,7 @@ class Source:
 
     def __init__(self, code: str, names: Mapping[str, str]) -> None:
         self._bytes = code.encode()
-        self._root = tree_sitter_nodes.parse(self._bytes)
+        self._root = ts.parse(self._bytes)
         self._names = names
         found = [self._call(reference) for reference in self._references()]
         self._calls = sorted(found, key=lambda call: call.node.start_byte)
@@ -87,7 +87,7 @@ class Source:
         return "".join([*parts, self._bytes[start:end].decode()])
 
     def _references(self) -> Iterator[Reference]:
-        for statement in tree_sitter_nodes.statements(self._root):
+        for statement in ts.statements(self._root):
             for usage in _all(analyse(statement).usage):
                 if any(b"einops" in (node.text or b"") for node in usage.imports):
                     raise Unsupported("an import inside of a function")
@@ -101,7 +101,7 @@ class Source:
         if node is not None and function in DEFINED:
             return Call(function, node, (), {}, {})
         parent = node.parent if node is not None else None
-        if function not in FUNCTIONS or parent is None or tree_sitter_nodes.child(parent, "function") != node:
+        if function not in FUNCTIONS or parent is None or ts.child(parent, "function") != node:
             raise Unsupported(f"{function}, not called")
         return _with_arguments(function, parent)
 
@@ -111,7 +111,7 @@ def _is_list(node: Node) -> bool:
     if node.type in ("list", "list_comprehension"):
         return True
     if node.type == "call":
-        return tree_sitter_nodes.text(tree_sitter_nodes.field(node, "function")) == "list"
+        return ts.text(ts.field(node, "function")) == "list"
     function = node
     while function.type != "function_definition" and function.parent is not None:
         function = function.parent
@@ -124,10 +124,10 @@ def _is_list(node: Node) -> bool:
 def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
     """(target, value) of the assignments in it."""
     for child in node.named_children:
-        value = tree_sitter_nodes.child(child, "right") if child.type == "assignment" else None
+        value = ts.child(child, "right") if child.type == "assignment" else None
         if value is not None:
-            yield tree_sitter_nodes.field(child, "left").text, value
-        if child.type not in tree_sitter_nodes.EXPRESSIONS:
+            yield ts.field(child, "left").text, value
+        if child.type not in ts.EXPRESSIONS:
             yield from _assigned(child)
 
 
@@ -146,13 +146,11 @@ def _all(usage: Usage) -> Iterator[Usage]:
 def _with_arguments(function: str, node: Node) -> Call:
     positional: list[Node] = []
     named: dict[str, Node] = {}
-    for argument in tree_sitter_nodes.statements(tree_sitter_nodes.field(node, "arguments")):
+    for argument in ts.statements(ts.field(node, "arguments")):
         if argument.type == "keyword_argument":
-            named[tree_sitter_nodes.text(tree_sitter_nodes.field(argument, "name"))] = tree_sitter_nodes.field(
-                argument, "value"
-            )
+            named[ts.text(ts.field(argument, "name"))] = ts.field(argument, "value")
         elif argument.type in ("dictionary_splat", "list_splat"):
-            raise Unsupported(f"{function} with {tree_sitter_nodes.text(argument)}")
+            raise Unsupported(f"{function} with {ts.text(argument)}")
         else:
             positional.append(argument)
     parameters = FUNCTIONS[function]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kernelquarry.transforms.mine import tree_sitter_nodes
+from kernelquarry.transforms.mine import tree_sitter_nodes as ts
 from kernelquarry.transforms.mine.bindings import imports
 
 from .call_sites import Call, literal, parse_source
@@ -49,7 +49,7 @@ def _names(lines: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
         if _is_of_einops(line):
-            for item in imports(tree_sitter_nodes.statements(tree_sitter_nodes.parse(line.encode()))[0]):
+            for item in imports(ts.statements(ts.parse(line.encode()))[0]):
                 module = item.module if item.aliased else item.local
                 found[item.local] = module if item.name is None else f"{module}.{item.name}"
     return found
