@@ -28,7 +28,7 @@ from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus, Gpus
 from kernelquarry.pipeline.schema.arrow import count_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import digest
@@ -204,6 +204,6 @@ def _doubled(given: Candidate, _: Sandbox) -> Outcome[Module]:
     runs = [{"program": 0, "trial": 0, "state": "0", "poison": "nan", "launching": True}]
     request = {"kernels": [kernel(name) for name in KERNELS], "programs": [doubled_sum()], "runs": runs}
     execution = _lent[0].run(request, {"input.0.0": values, "state.0.weight": torch.ones(SIZE), **binaries}, 60.0)
-    if execution.how != How.DONE:
-        raise RuntimeError(f"{execution.how}: {execution.why}")
+    if execution.status != ExecutionStatus.DONE:
+        raise RuntimeError(f"{execution.status}: {execution.error}")
     return Kept(replace(given.probed.module, code=str(execution.tensors["0.output.0"].tolist())))

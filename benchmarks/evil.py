@@ -125,7 +125,7 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
             if (after := Host.look()) != before:
                 bad.append(f"{case.name}: changed {sorted(after.files ^ before.files)[:4]}, or the environment")
                 before = after
-        return Found(dict(reasons), bad, machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU"))
+        return Found(dict(reasons), bad, machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU"))
 
 
 def main() -> None:

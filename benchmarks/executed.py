@@ -176,7 +176,7 @@ class Round:
     def run(self, left: list[Candidate], results: Path) -> None:
         """In the order in which they end; as many wait as keep all workers busy."""
         self._clock, self._host_s = Clock(self._sandbox), time.process_time()
-        gpu = self._sandbox.gpus.described.name if self._sandbox.gpus else "no GPU"
+        gpu = self._sandbox.gpus.description.name if self._sandbox.gpus else "no GPU"
         about = {"machine": machine(gpu), "versions": installed(), "targets": len(self._settings.targets)}
         about |= {"cores": len(os.sched_getaffinity(0)), "gpus": self._gpus}
         add_line(results, {"round": self._name, **about, "begin": time.time()})

@@ -52,7 +52,7 @@ def main() -> None:
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(args.workers) as threads:
         sandbox.start(("reference", "compile", "interpret", *(("trace", "execute") if gpus else ())))
         engines = list(threads.map(lambda case: verify_case(case, sandbox), cases))
-        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
+        where = machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU")
     rejected = [case.name for case, engine in zip(cases, engines, strict=True) if engine is None]
     print(f"{len(rejected)} of {len(cases)} wrongly rejected", *rejected, sep="\n")
     if not names:

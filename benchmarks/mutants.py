@@ -98,7 +98,7 @@ class Work:
     def done(self, way: Way, sandbox: Sandbox, settings: VerifySettings) -> Result:
         started = time.monotonic()
         finding = way(self.pair, self.mutant, sandbox, settings)
-        where = machine(sandbox.gpus.described.name if sandbox.gpus else "no GPU")
+        where = machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU")
         return Result(
             key=self.key,
             pair=self.pair.id,

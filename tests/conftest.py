@@ -20,5 +20,5 @@ def warm() -> Iterator[None]:
     from warm import Warm  # takes torch along, and so seconds
 
     with Warm() as warm, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelquarry.pipeline.sandbox.pool.Zygote", warm.lend)
+        patch.setattr("kernelquarry.pipeline.sandbox.pool.WarmProcess", warm.lend)
         yield

@@ -46,6 +46,6 @@ class Double:
         pass
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def exclusive_use(self) -> Iterator[None]:
         self.turns += 1
         yield

@@ -8,7 +8,7 @@ import pytest
 from warm import Warm
 
 from kernelquarry.pipeline.sandbox import Job, SandboxSettings
-from kernelquarry.pipeline.sandbox.exchange import ZygoteDied
+from kernelquarry.pipeline.sandbox.exchange import WarmProcessDied
 from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 
 
@@ -19,7 +19,7 @@ def test_one_is_lent_to_every_sandbox_until_it_dies(tmp_path: Path) -> None:
         first.close()  # as its sandbox does
         assert warm.lend(SCRIPT, next(folders), SandboxSettings(workers=2)) is first
         first._process.kill()
-        with pytest.raises(ZygoteDied):
+        with pytest.raises(WarmProcessDied):
             first.run(Job(SCRIPT, ScriptRequest("")))
         first.close()
         second = warm.lend(SCRIPT, next(folders), SandboxSettings())

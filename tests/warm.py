@@ -10,14 +10,14 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
-from kernelquarry.pipeline.sandbox.exchange import ZygoteDied
+from kernelquarry.pipeline.sandbox.exchange import WarmProcessDied
 from kernelquarry.pipeline.sandbox.job import Job, Report
 from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind, Reply, Request
-from kernelquarry.pipeline.sandbox.launcher import Zygote
+from kernelquarry.pipeline.sandbox.launcher import WarmProcess
 from kernelquarry.pipeline.sandbox.settings import SandboxSettings
 
 
-class Lasting(Zygote):
+class Lasting(WarmProcess):
     """Outlives the sandboxes that it is lent to, unless it dies."""
 
     over = False  # dead, or no longer needed
@@ -25,7 +25,7 @@ class Lasting(Zygote):
     def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         try:
             return super().run(job)
-        except ZygoteDied:
+        except WarmProcessDied:
             self.over = True
             raise
 
@@ -35,7 +35,7 @@ class Lasting(Zygote):
 
 
 class Warm:
-    """What sandboxes take for `Zygote`, which start their warm processes with it."""
+    """What sandboxes take for `WarmProcess`, which start their warm processes with it."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-")).resolve()
@@ -43,14 +43,14 @@ class Warm:
         self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
         self._lock = threading.Lock()  # of these
 
-    def lend(self, kind: GuestKind, folder: Path, settings: SandboxSettings) -> Zygote:
+    def lend(self, kind: GuestKind, folder: Path, settings: SandboxSettings) -> WarmProcess:
         """One that is warm, unless the sandbox is set up in a way of its own, and wants one of its own.
 
         Raises:
-            SandboxError: as `Zygote` does.
+            SandboxError: as `WarmProcess` does.
         """
         if settings != SandboxSettings(workers=settings.workers):
-            return Zygote(kind, folder, settings)
+            return WarmProcess(kind, folder, settings)
         with self._lock:
             starting = self._starting.setdefault(kind.name, threading.Lock())
         with starting:
@@ -66,7 +66,7 @@ class Warm:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for zygote in self._started.values():
-            zygote.over = True
-            zygote.close()
+        for process in self._started.values():
+            process.over = True
+            process.close()
         shutil.rmtree(self._root, ignore_errors=True)

@@ -10,7 +10,7 @@ import shutil
 from rich.console import Group
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.isolation_check import attempt, describe
+from kernelquarry.pipeline.sandbox.isolation_check import attempt_escapes, describe_layers
 
 from .console import titled_table
 
@@ -20,7 +20,7 @@ _PACKAGES = ("torch", "triton", "apache-beam", "datasets", "pyarrow", "tree-sitt
 def render_doctor() -> Group:
     """Starts a sandbox, says which layers are active, and what a guest that tried to get past them met."""
     with Sandbox() as sandbox:
-        layers, attempts = describe(sandbox), attempt(sandbox)
+        layers, attempts = describe_layers(sandbox), attempt_escapes(sandbox)
     return Group(
         titled_table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
         titled_table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),

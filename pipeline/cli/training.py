@@ -258,7 +258,7 @@ def run_evaluation(
         source = source or (DATASET if suite == "test" else "")
         limit = 0 if section.prompt_tokens else section.modules
         problems = read_suite(suite, source, levels or LEVELS, limit, sandbox, held_out)
-        device = sandbox.gpus.described.name if sandbox.gpus else "CPU, interpreted"
+        device = sandbox.gpus.description.name if sandbox.gpus else "CPU, interpreted"
     sampler = open_sampler(model, section, endpoint, chat)
     if section.prompt_tokens:
         problems = short(problems, sampler.tokens, section.prompt_tokens, section.modules)

@@ -139,7 +139,7 @@ class _Apply(beam.DoFn):
             for outcome in self._finished():
                 yield WindowedValue(outcome, MIN_TIMESTAMP, [GlobalWindow()])
         for sandbox in self._services[:1]:
-            for ordinal, busy_s in (sandbox.gpus.spent() if sandbox.gpus is not None else {}).items():
+            for ordinal, busy_s in (sandbox.gpus.busy_seconds() if sandbox.gpus is not None else {}).items():
                 Metrics.counter(GPUS_BUSY, str(ordinal)).inc(round(1000 * busy_s))
 
     def _finished(self) -> Iterator[Outcome[Any]]:

@@ -49,7 +49,7 @@ class Fault(Exception):
 
 
 @contextlib.contextmanager
-def turn(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
+def exclusive_use(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
     """Be the only one that measures on a GPU. Its device node is the lock, which all who use it can open.
 
     Where nodes have other numbers, as in some containers, all GPUs share a lock. A guest cannot list them.

@@ -33,7 +33,7 @@ class SandboxError(UserError):
     """The sandbox failed, not the job."""
 
 
-class ZygoteDied(SandboxError):
+class WarmProcessDied(SandboxError):
     """The warm process ended, or had to be ended, while it had a job."""
 
 
@@ -75,7 +75,7 @@ class Exchange:
         """Send the job and wait until its guest is dead: how it ended, what it printed, seconds.
 
         Raises:
-            ZygoteDied: nothing is known about the job.
+            WarmProcessDied: nothing is known about the job.
             SandboxError: no guest could be started.
         """
         started = time.monotonic()
@@ -84,7 +84,7 @@ class Exchange:
         try:
             socket.send_fds(control, [json.dumps(message).encode()], fds)
         except OSError as error:
-            raise ZygoteDied(f"the warm process is gone: {error}") from error
+            raise WarmProcessDied(f"the warm process is gone: {error}") from error
         self._their_channel.close()
         self._their_end.close()
         ending, output = self._wait(started + self._job.limits.wall_s)
@@ -100,7 +100,7 @@ class Exchange:
         while True:
             left = deadline - time.monotonic()
             if left <= 0 and late:
-                raise ZygoteDied("the warm process did not kill a guest")
+                raise WarmProcessDied("the warm process did not kill a guest")
             if left <= 0:
                 late, deadline = True, time.monotonic() + _KILL_S
                 self._channel.shutdown(socket.SHUT_WR)
@@ -119,7 +119,7 @@ class Exchange:
     def _receive(self) -> Ending:
         message = self._channel.recv(_MESSAGE)
         if not message:
-            raise ZygoteDied("the warm process died")
+            raise WarmProcessDied("the warm process died")
         answer = json.loads(message)
         if "failed" in answer:
             raise SandboxError(f"no guest could be started: {answer['failed']}")

@@ -28,13 +28,13 @@ class Layer:
     covers: str
 
 
-def describe(sandbox: Sandbox) -> tuple[Layer, ...]:
+def describe_layers(sandbox: Sandbox) -> tuple[Layer, ...]:
     """All layers, those that are off included."""
     states = sandbox.layers
     return tuple(Layer(name, not states[name].startswith(OFF), states[name], COVERS[name]) for name in COVERS)
 
 
-def attempt(sandbox: Sandbox) -> dict[str, str]:
+def attempt_escapes(sandbox: Sandbox) -> dict[str, str]:
     """What happened when a guest tried what it must not: "allowed", or the error that stopped it, by act.
 
     Raises:

@@ -64,7 +64,7 @@ class Element:
     actual: float
 
 
-def contract(reference: Observation, candidate: Observation, strided: bool = False) -> str:
+def contract_difference(reference: Observation, candidate: Observation, strided: bool = False) -> str:
     """How the candidate's call differs in all but values from the reference's in float32; "" if it does not.
 
     The layout of the outputs for `strided` inputs is nobody's promise: that of a view is the input's.
@@ -340,7 +340,7 @@ def _kinds(value: Tensor) -> Tensor:
     return torch.where(value.isnan(), 2.0, torch.where(value.isinf(), value.sign(), 0.0))
 
 
-def impostors(
+def impostor_answers(
     eager: Observation, inputs: Sequence[Tensor], stand_ins: Mapping[str, Observation]
 ) -> dict[str, list[Tensor]]:
     """Answers that need no work, by name. `eager` is the right answer, `stand_ins` are those to other questions.

@@ -40,7 +40,7 @@ _ENVIRONMENT = {
 }
 
 
-class Zygote:
+class WarmProcess:
     """One warm process, which serves any number of threads at once."""
 
     def __init__(self, kind: GuestKind[Any, Any], folder: Path, settings: SandboxSettings) -> None:
@@ -101,7 +101,7 @@ class Zygote:
         """Run one job in a fresh guest.
 
         Raises:
-            ZygoteDied: nothing is known about the job.
+            WarmProcessDied: nothing is known about the job.
             SandboxError: no guest could be started.
             ProtocolError: the request is no strict JSON, or a tensor has no plain memory.
         """

@@ -12,12 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
-from .exchange import SandboxError, ZygoteDied
+from .exchange import SandboxError, WarmProcessDied
 from .executor.service import Gpus
 from .job import Job, Report, Status
 from .jobs import KINDS
 from .jobs.kind import Reply, Request
-from .launcher import Zygote
+from .launcher import WarmProcess
 from .settings import SandboxSettings
 
 _ATTEMPTS = 2  # on a warm process each
@@ -37,17 +37,17 @@ class Sandbox:
         self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
         self._closed = threading.Event()
         self._lock = threading.Lock()  # of the three below
-        self._zygotes: dict[str, Zygote] = {}
+        self._warm: dict[str, WarmProcess] = {}
         self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
         self._started = 0
-        self._finalizer = weakref.finalize(self, _end, self._closed, self._zygotes, self.gpus, self._root, os.getpid())
+        self._finalizer = weakref.finalize(self, _end, self._closed, self._warm, self.gpus, self._root, os.getpid())
 
     @property
     def layers(self) -> Mapping[str, str]:
         """What is active between a guest and this machine, by the name of the layer."""
         with self._lock:
-            kind = next(iter(self._zygotes), "script")
-        return MappingProxyType(self._zygote(kind).layers)
+            kind = next(iter(self._warm), "script")
+        return MappingProxyType(self._warm_process(kind).layers)
 
     def start(self, kinds: Iterable[str]) -> None:
         """Start the warm processes of these kinds at the same time; `run` starts those that it misses one by one.
@@ -56,7 +56,7 @@ class Sandbox:
             SandboxError: one cannot be had, or the sandbox is closed.
         """
         with ThreadPoolExecutor() as threads:
-            list(threads.map(self._zygote, kinds))
+            list(threads.map(self._warm_process, kinds))
 
     def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         """Run one job in a fresh guest and report how it ended, whatever it did.
@@ -70,41 +70,41 @@ class Sandbox:
         """
         with self._slots:
             for _ in range(_ATTEMPTS):
-                zygote = self._zygote(job.kind.name)
+                process = self._warm_process(job.kind.name)
                 try:
-                    return zygote.run(job)
-                except ZygoteDied as error:
+                    return process.run(job)
+                except WarmProcessDied as error:
                     death = str(error)
-                    self._discard(zygote)
+                    self._discard(process)
         return Report(Status.CRASHED, None, {}, f"{death}, {_ATTEMPTS} times", "", "", 0.0, 0.0, 0.0)
 
-    def _zygote(self, kind: str) -> Zygote:
+    def _warm_process(self, kind: str) -> WarmProcess:
         with self._lock:
             starting = self._starting.setdefault(kind, threading.Lock())
         with starting:
             with self._lock:
                 self._check_open()
-                if kind in self._zygotes:
-                    return self._zygotes[kind]
+                if kind in self._warm:
+                    return self._warm[kind]
                 self._started += 1
                 folder = self._root / f"{kind}-{self._started}"
-            zygote = Zygote(KINDS[kind], folder, self._settings)
+            process = WarmProcess(KINDS[kind], folder, self._settings)
             with self._lock:
                 if self._closed.is_set():
-                    zygote.close()
+                    process.close()
                 self._check_open()
-                self._zygotes[kind] = zygote
-            return zygote
+                self._warm[kind] = process
+            return process
 
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise SandboxError("the sandbox is closed")
 
-    def _discard(self, zygote: Zygote) -> None:
+    def _discard(self, process: WarmProcess) -> None:
         with self._lock:
-            if self._zygotes.get(zygote.kind.name) is zygote:
-                del self._zygotes[zygote.kind.name]
-                zygote.close()
+            if self._warm.get(process.kind.name) is process:
+                del self._warm[process.kind.name]
+                process.close()
 
     def close(self) -> None:
         """Kill all guests and warm processes and remove their files. Jobs that are running raise."""
@@ -121,13 +121,13 @@ class Sandbox:
         self.close()
 
 
-def _end(closed: threading.Event, zygotes: dict[str, Zygote], gpus: Gpus | None, root: Path, owner: int) -> None:
+def _end(closed: threading.Event, warm: dict[str, WarmProcess], gpus: Gpus | None, root: Path, owner: int) -> None:
     """Without the lock: at the end of the interpreter a thread that will not run again may hold it."""
     if os.getpid() != owner:
         return  # a fork of the process that the sandbox belongs to
     closed.set()
-    for zygote in list(zygotes.values()):
-        zygote.close()
+    for process in list(warm.values()):
+        process.close()
     if gpus is not None:
         gpus.close()
     shutil.rmtree(root, ignore_errors=True)

@@ -138,7 +138,7 @@ def raises_at_once(code: str, row: Row, sandbox: Sandbox) -> bool:
         return False
     task = replace(Task.of_row(row), triton_code=code)
     call = Call.of(task, task.workloads[0], 0, "normal")
-    report = trace(call.task, [call.trial], sandbox.gpus.described.target, sandbox, judge_settings(sandbox).limits)
+    report = trace(call.task, [call.trial], sandbox.gpus.description.target, sandbox, judge_settings(sandbox).limits)
     return report.status is Status.RAISED
 
 

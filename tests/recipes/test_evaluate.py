@@ -217,7 +217,7 @@ def test_an_endpoint_answers_and_its_death_is_told() -> None:
 class WithGpu:
     """A sandbox that says that it has a GPU: tracing needs none."""
 
-    gpus = SimpleNamespace(described=SimpleNamespace(target="sm_90"))
+    gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.run = sandbox.run

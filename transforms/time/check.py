@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 
-from kernelquarry.pipeline.sandbox.executor.service import Described
+from kernelquarry.pipeline.sandbox.executor.service import GpuDescription
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.records import Timed
 
@@ -55,7 +55,7 @@ def _timed(name: str, runs: Sequence[float]) -> Timed:
     return Timed(name, middle, low, high, len(runs))
 
 
-def floor_us(measured: Measured, gpu: Described) -> float:
+def floor_us(measured: Measured, gpu: GpuDescription) -> float:
     """Microseconds in which no kernel on this GPU can do it.
 
     What is written must reach the memory, but for as much as the cache may still hold at the end. What is read is left

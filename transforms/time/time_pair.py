@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, read_kernels, read_program
-from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus, Gpus
 from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -61,7 +61,7 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     traced = None if pair.verdict.engine is Engine.GUEST else _traced(pair, workload, sandbox, gpus, settings)
     request = _request(pair, workload, traced)
     # Guests in which no Python of a candidate's runs compile side by side, and take turns at the clock.
-    with gpus.share() if traced else gpus.alone() as ordinal:
+    with gpus.share() if traced else gpus.reserve() as ordinal:
         job = Job(TIMING, request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
     if report.reply is None:
@@ -71,7 +71,7 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     except MalformedReply as error:
         raise NotTimed(f"the guest gave no proper times: {error}") from error
     slope, failed = _slope(gpus, request, traced, report.tensors, settings) if traced else (0.0, "")
-    floor = floor_us(measured, gpus.described)
+    floor = floor_us(measured, gpus.description)
     steps = len(traced.program.steps) if traced else 0
     return Timing(
         workload=workload,
@@ -99,7 +99,7 @@ class _Traced:
 def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> _Traced | None:
     """None if what the candidate does cannot be told as a program. Raises: NotTimed."""
     call = Call.of(Task.of_row(pair), workload, 0, "normal")
-    report = trace(call.task, [call.trial], gpus.described.target, sandbox, settings.limits)
+    report = trace(call.task, [call.trial], gpus.description.target, sandbox, settings.limits)
     if report.reply is None or "load_error" in report.reply:
         raise NotTimed(report.error if report.reply is None else str(report.reply["load_error"]))
     if "untraceable" in report.reply:
@@ -137,6 +137,6 @@ def _slope(
     """Microseconds a call by the executor's clock, or 0 and why there is no such number."""
     asked = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
     execution = gpus.run(asked, {**state, **traced.tensors}, settings.limits.wall_s)
-    if execution.how != How.DONE:
-        return 0.0, f"the executor could not replay it: {execution.why}"
+    if execution.status != ExecutionStatus.DONE:
+        return 0.0, f"the executor could not replay it: {execution.error}"
     return 1e6 * execution.reply["slope_s"], ""

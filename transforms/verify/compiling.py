@@ -34,7 +34,7 @@ def compile_kernels(
     task = reference.task
     traced: list[str] = []
     if sandbox.gpus is not None and engine is Engine.TRACE and not task.by_model:
-        traced.append(sandbox.gpus.described.target)
+        traced.append(sandbox.gpus.description.target)
     left = [target for target in settings.targets if target not in traced]
     if not left:
         return settings.targets

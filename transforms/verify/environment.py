@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.provenance import Environment
 
 def environment(sandbox: Sandbox) -> Environment:
     """This machine, with the GPUs of the sandbox if it has any."""
-    gpu = sandbox.gpus.described if sandbox.gpus else None
+    gpu = sandbox.gpus.description if sandbox.gpus else None
     return Environment(
         python=platform.python_version(),
         torch=_version("torch"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
-from kernelquarry.pipeline.sandbox.executor.service import Execution, How
+from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus
 from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -22,11 +22,11 @@ _PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of th
 
 
 FAILURES = {
-    How.FAULT: Reason.DOES_NOT_RUN,
-    How.MEMORY: Reason.OUT_OF_MEMORY,
-    How.MALFORMED: Reason.CRASHED,
-    How.TIMED_OUT: Reason.TIMED_OUT,
-    How.DIED: Reason.CRASHED,
+    ExecutionStatus.FAULT: Reason.DOES_NOT_RUN,
+    ExecutionStatus.MEMORY: Reason.OUT_OF_MEMORY,
+    ExecutionStatus.MALFORMED: Reason.CRASHED,
+    ExecutionStatus.TIMED_OUT: Reason.TIMED_OUT,
+    ExecutionStatus.DIED: Reason.CRASHED,
 }
 
 
@@ -45,7 +45,7 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     if reference.task.training:
         raise Untraceable("a program is of a forward alone")
     trials = reference.trials
-    report = trace(reference.task, trials, sandbox.gpus.described.target, sandbox, settings.limits)
+    report = trace(reference.task, trials, sandbox.gpus.description.target, sandbox, settings.limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)
     if "load_error" in reply:
         return reply, {}
@@ -71,8 +71,8 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
     request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
     execution = sandbox.gpus.run(request, values, settings.limits.cpu_s)
-    if execution.how != How.DONE:
-        raise Rejected(FAILURES[execution.how], execution.why)
+    if execution.status != ExecutionStatus.DONE:
+        raise Rejected(FAILURES[execution.status], execution.error)
     return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
 
 

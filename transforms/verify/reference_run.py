@@ -13,7 +13,13 @@ import torch
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import NAMED
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
-from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract, impostors, same_bits, same_bytes
+from kernelquarry.pipeline.sandbox.judge import (
+    ErrorBounds,
+    contract_difference,
+    impostor_answers,
+    same_bits,
+    same_bytes,
+)
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -170,7 +176,7 @@ class Reference:
         if "other" in self._runs[0]:
             stand_ins["other_parameters"] = self._runs[0]["other"]
         inputs = [self.tensors[f"input.0.{i}"] for i in range(len(self.task.workloads[0].tensors))]
-        answers = impostors(eager, inputs, stand_ins)
+        answers = impostor_answers(eager, inputs, stand_ins)
         for name, values in answers.items():
             measure = self._bounds[0].measure(values)
             if measure.passes:
@@ -219,7 +225,7 @@ class Reference:
 
     def _trial(self, index: int, observed: Observation, wrong: Reason) -> Trial:
         planned = self.trials[index]
-        if difference := contract(self._runs[index]["eager"], observed, planned.strided):
+        if difference := contract_difference(self._runs[index]["eager"], observed, planned.strided):
             raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
         if left := self._wrong_state(index, observed):
             raise Rejected(wrong, left, planned)
@@ -238,7 +244,7 @@ class Reference:
 
     def is_right(self, index: int, observed: Observation) -> bool:
         """Whether trial `index` would pass with it."""
-        if contract(self._runs[index]["eager"], observed, self.trials[index].strided):
+        if contract_difference(self._runs[index]["eager"], observed, self.trials[index].strided):
             return False
         return not self._wrong_state(index, observed) and self._bounds[index].measure(observed.values).passes
 
@@ -279,7 +285,7 @@ class Reference:
             observed = read_observation(ghost, tensors, "ghost")
         except (MalformedReply, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-        if contract(eager, observed):
+        if contract_difference(eager, observed):
             return []
         shared = [index for index, owner in enumerate(eager.shares) if owner]
         return [index for index in self._bounds[0].unchanged(observed.values) if index not in shared]

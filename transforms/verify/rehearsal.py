@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.executor.service import How
+from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
 from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -154,7 +154,7 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
         return
     limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
     call = Call.of(task, beyond, 0, "normal")
-    report = trace(call.task, [call.trial], sandbox.gpus.described.target, sandbox, limits)
+    report = trace(call.task, [call.trial], sandbox.gpus.description.target, sandbox, limits)
     if report.reply is None or "programs" not in report.reply:
         return
     first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
@@ -162,8 +162,9 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
     request = {name: report.reply[name] for name in ("kernels", "programs")}
     request |= {"drawn": describe_inputs(beyond), "slopes": 0}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
-    if execution.how not in (How.DONE, How.MEMORY, How.MALFORMED):  # the last: a grid that no GPU takes, for one
-        raise Rejected(FAILURES[execution.how], f"for inputs {shapes_of(beyond)}: {execution.why}")
+    # MALFORMED: for one, a grid that no GPU takes.
+    if execution.status not in (ExecutionStatus.DONE, ExecutionStatus.MEMORY, ExecutionStatus.MALFORMED):
+        raise Rejected(FAILURES[execution.status], f"for inputs {shapes_of(beyond)}: {execution.error}")
 
 
 def _call(workload: Workload, trial: int) -> dict[str, Any]:

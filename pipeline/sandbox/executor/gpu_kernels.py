@@ -1,4 +1,4 @@
-"""The GPU of an executor: a program's kernels, by their hashes."""
+"""The GPU of an executor, with the kernels of a program loaded by the hashes of their binaries."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from kernelquarry.pipeline.sandbox.cuda import Argument, Cuda, Fault, Function, turn
+from kernelquarry.pipeline.sandbox.cuda import Argument, Cuda, Fault, Function, exclusive_use
 
 from .program import Kernel
 
 
 class Gpu(Cuda):
-    """A `replay.Device`. Only this process's own code decides what is launched on it, and with what."""
+    """A `replay_program.Device`. Only trusted code decides what is launched on it, and with which arguments."""
 
     def __init__(self, ordinal: int) -> None:
-        """From now on the only GPU that torch sees; `ordinal` is the driver's. Raises RuntimeError: it is not there."""
+        """Make it the only GPU that torch sees. `ordinal` is the driver's number.
+
+        Raises RuntimeError if there is no such GPU.
+        """
         os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
         super().__init__(torch.device("cuda", 0))
         self._ordinal = ordinal
         self._functions: dict[Kernel, Function] = {}
 
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
-        """See `replay.Device`."""
+        """See `replay_program.Device`."""
         for function in self._functions.values():
             self.unload(function)
         self._functions = {}
@@ -39,9 +42,9 @@ class Gpu(Cuda):
             self._functions[kernel] = function
 
     def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:
-        """See `replay.Device`."""
+        """See `replay_program.Device`."""
         return partial(self.launch, self.pack(self._functions[kernel], grid, arguments))
 
-    def turn(self) -> AbstractContextManager[None]:
-        """See `replay.Device`."""
-        return turn(self._ordinal)
+    def exclusive_use(self) -> AbstractContextManager[None]:
+        """See `replay_program.Device`."""
+        return exclusive_use(self._ordinal)

@@ -1,4 +1,4 @@
-"""The buffers of a program: one piece of memory, with bands around each storage that nobody may write to."""
+"""The buffers of a program: one allocation, with guard bands around each storage that no kernel may write to."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from torch import Tensor
 from .program import Pointer, Program, View
 
 BAND = 4096  # bytes on either side of each storage
-_ALIGNMENT = 256  # bytes, as an allocator's: kernels are compiled for what pointers can be divided by
-# What memory holds before anything was written. Every floating type reads 0xFF as NaN, and 0x7B as a huge number.
+_ALIGNMENT = 256  # bytes, as in torch's allocator: kernels are compiled for the alignment of their pointers
+# The byte that fills unwritten memory. Every floating type reads 0xFF as NaN, and 0x7B as a huge number.
 POISONS: Mapping[str, int] = {"nan": 0xFF, "huge": 0x7B}
 
 
 class Arena:
-    """Memory for the storages of one program, used again for each of its runs."""
+    """Memory for the storages of one program, reused by all of its runs."""
 
     def __init__(self, program: Program, device: torch.device) -> None:
         """Raises `torch.OutOfMemoryError`."""
@@ -36,7 +36,7 @@ class Arena:
         self._poison = 0
 
     def reset(self, poison: str) -> None:
-        """Storages and bands hold the poison."""
+        """Fill storages and bands with the poison."""
         self._poison = POISONS[poison]
         self._bytes.fill_(self._poison)
 
@@ -46,7 +46,7 @@ class Arena:
         return values.as_strided(view.shape, view.strides, start // view.dtype.itemsize + view.offset)
 
     def write(self, storage: int, data: Tensor) -> None:
-        """Raises `ValueError` if the bytes are not as many as the storage has."""
+        """Write a storage. Raises `ValueError` unless `data` has exactly its size."""
         if data.numel() != self._sizes[storage]:
             raise ValueError(f"{data.numel()} bytes for a storage of {self._sizes[storage]}")
         self._bytes[self._starts[storage] :][: data.numel()].copy_(data)
@@ -55,13 +55,13 @@ class Arena:
         return self._bytes.data_ptr() + self._starts[pointer.storage] + pointer.offset
 
     def overrun(self) -> str:
-        """Beside which storage a band was written to; "" if none was.
+        """The storage next to the first band that was written to, as a message; "" if all bands are intact.
 
-        Nothing of ours that lies on the device says where to look: who writes far outside could have written there too.
+        Only the bands are compared, with the host's own value: a kernel could have overwritten any copy on the device.
         """
-        found = torch.cat([self._bytes[first:last] for first, last in self._bands]) != self._poison
-        if not bool(found.any()):
+        written = torch.cat([self._bytes[first:last] for first, last in self._bands]) != self._poison
+        if not bool(written.any()):
             return ""
         ends = list(accumulate(last - first for first, last in self._bands))
-        beside = bisect_right(ends, int(found.nonzero()[0])) - 1
-        return f"writes outside of its buffers, beside storage {max(0, beside)}"
+        storage = bisect_right(ends, int(written.nonzero()[0])) - 1
+        return f"writes outside of its buffers, beside storage {max(0, storage)}"

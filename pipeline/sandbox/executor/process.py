@@ -1,4 +1,4 @@
-"""The executor's process: one GPU, one job at a time, until the host is gone. Started by `service`."""
+"""The executor process: runs one job at a time on one GPU until the host exits. `service` starts it."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from .gpu_kernels import Gpu
 from .guarded_buffers import Arena
 from .program import Program
-from .replay_program import Device, load, needed, replay
+from .replay_program import Device, load, replay, require_tensor
 from .slope import slope
 
 _MESSAGE = 1 << 16
-_LOOK_S = 1.0  # between two looks at whether the host is still there
+_POLL_S = 1.0  # between two checks that the host is alive
 
 
 def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
-    """Replay `request["programs"]`, traced by a guest, as `request["runs"]`, written by the host, says.
+    """Replay `request["programs"]`, which a guest traced, once for each entry of `request["runs"]`.
 
     A run names its `program`, its `trial`, whose tensors are `input.<trial>.<i>`, its `state`, whose tensors are
     `state.<key>.<name>`, the `poison` of unwritten memory, and whether it is `launching`. Binaries come as
     `binary.<sha256>`, constants as `constant.<program>.<storage>`.
 
-    Replies with the names that each run `changed`. Tensors go as `<run>.output.<i>` and `<run>.changed.<name>`.
+    Returns the names that each run `changed`, and the tensors `<run>.output.<i>` and `<run>.changed.<name>`.
 
     Raises:
-        Fault: a launch failed, or wrote where it may not.
-        MalformedReply: the programs are not as a guest of ours writes them.
+        Fault: a launch failed, or wrote outside of its buffers.
+        MalformedReply: the programs do not have the tracer's form.
     """
     kernels, programs = load(device, request, tensors)
     arenas: dict[int, Arena] = {}
@@ -50,14 +50,14 @@ def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tup
         index = run["program"]
         program = programs[index]
         if index not in arenas:
-            arenas = {index: Arena(program, device.memory)}  # one at a time: some are large
+            arenas = {index: Arena(program, device.memory)}  # keep one at a time: some are large
         outputs, changed = replay(
             program,
             kernels,
             device,
             arenas[index],
             _values(program, run, tensors),
-            {storage: needed(tensors, f"constant.{index}.{storage}") for storage in program.constants},
+            {storage: require_tensor(tensors, f"constant.{index}.{storage}") for storage in program.constants},
             run["poison"],
             run["launching"],
         )
@@ -68,26 +68,26 @@ def execute(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tup
 
 
 def _values(program: Program, run: Mapping[str, Any], tensors: Tensors) -> dict[str, Tensor]:
-    """The run's tensors by the names that the program has for them."""
+    """The run's tensors, by the names that the program uses."""
     prefixes = {"input": f"input.{run['trial']}", "state": f"state.{run['state']}"}
     values = {}
     for name in program.named:
         kind, _, rest = name.partition(".")
         if kind not in prefixes:
             raise MalformedReply(f"a program with {name}")
-        values[name] = needed(tensors, f"{prefixes[kind]}.{rest}")
+        values[name] = require_tensor(tensors, f"{prefixes[kind]}.{rest}")
     return values
 
 
 def check(device: Device) -> None:
-    """A computation whose answer is known. Raises `Fault` if the device gets it wrong."""
+    """Run a computation with a known answer. Raises `Fault` if the device gets it wrong."""
     values = torch.arange(1 << 16, dtype=torch.float32, device=device.memory)
     if float((values * 2 - values).sum()) != float(values.sum()):
         raise Fault("the device gives wrong answers", poisoned=True)
 
 
 def serve(control: socket.socket, device: Device) -> None:
-    """Answer jobs until the host hangs up, or the device is of no more use, which the answer says."""
+    """Answer jobs until the host closes the socket, or the device is unusable; the last reply then says `ends`."""
     while True:
         message, fds, _, _ = socket.recv_fds(control, _MESSAGE, 2, socket.MSG_CMSG_CLOEXEC)
         if not message:
@@ -104,31 +104,31 @@ def serve(control: socket.socket, device: Device) -> None:
 
 
 def _outcome(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
-    """What is answered. After a failure a known computation must still come out right, or this process ends."""
+    """The reply to one job. After a failure the device must pass `check`, or this process ends."""
     try:
         reply, results = (slope if "drawn" in request else execute)(device, request, tensors)
-        return {"how": "done", "reply": reply, "why": "", "ends": False}, results
+        return {"status": "done", "reply": reply, "error": "", "ends": False}, results
     except Fault as fault:
-        how, why, ends = "fault", str(fault), fault.poisoned
+        status, message, ends = "fault", str(fault), fault.poisoned
     except torch.AcceleratorError as error:
-        how, why, ends = "fault", _failure(device, error), True
+        status, message, ends = "fault", _fault_of(device, error), True
     except torch.OutOfMemoryError as error:
-        how, why, ends = "memory", str(error).splitlines()[0], False
+        status, message, ends = "memory", str(error).splitlines()[0], False
     except (MalformedReply, ValueError) as error:
-        how, why, ends = "malformed", str(error), False
+        status, message, ends = "malformed", str(error), False
     try:
         if not ends:
             check(device)
     except (Fault, RuntimeError):
         ends = True
-    return {"how": how, "reply": {}, "why": why, "ends": ends}, {}
+    return {"status": status, "reply": {}, "error": message, "ends": ends}, {}
 
 
-def _failure(device: Device, error: torch.AcceleratorError) -> str:
-    """What a kernel did: the next call that has to do with the device tells it, and that may be one of torch's.
+def _fault_of(device: Device, error: torch.AcceleratorError) -> str:
+    """The message of a kernel's asynchronous fault, which torch reported from a later call of its own.
 
     Raises:
-        AcceleratorError: the device works, and `error` has another cause.
+        AcceleratorError: the device works, so `error` has another cause.
     """
     try:
         device.synchronize()
@@ -139,18 +139,18 @@ def _failure(device: Device, error: torch.AcceleratorError) -> str:
 
 def main() -> None:
     control, ordinal = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_exit_with_host, args=(os.getppid(),), daemon=True).start()
     gpu = Gpu(ordinal)
     check(gpu)
     control.send(json.dumps({"ready": gpu.describe()}).encode())
     serve(control, gpu)
-    os._exit(0)  # the context may be of no use, and destructors would touch it
+    os._exit(0)  # skips destructors, which would touch a context that may be unusable
 
 
-def _end_with(host: int) -> None:
-    """A kernel that never ends must not outlive a host that was killed."""
+def _exit_with_host(host: int) -> None:
+    """Exit when the host is gone: an endless kernel must not outlive a host that was killed."""
     while os.getppid() == host:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""Runs a traced program on given values. What it does to values is done by the program's kernels, or is a copy."""
+"""Replay of a traced program on given values. Only the program's kernels, fills and copies change values."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from .program import Copy, Descriptor, Fill, Kernel, Launch, Number, Pointer, Pr
 
 
 class Device(Protocol):
-    """What executes launches: a GPU, or its double in a test."""
+    """A GPU, or its double in a test."""
 
     memory: torch.device
 
     def load(self, kernels: Sequence[Kernel], binaries: Mapping[str, Tensor]) -> None:
-        """Make `kernels` launchable, in place of those before; `binaries`: sha256 -> bytes. Raises `Fault`."""
+        """Replace the loaded kernels by `kernels`; `binaries` maps sha256 to bytes. Raises `Fault`."""
 
     def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:
-        """What starts it whenever it is called. Both raise `Fault`."""
+        """A function that launches the kernel with these arguments. Both calls raise `Fault`."""
 
     def synchronize(self) -> None:
         """Wait for all launches. Raises `Fault`."""
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Be the only one that measures on it."""
+    def exclusive_use(self) -> AbstractContextManager[None]:
+        """Lock the device against other measurements."""
 
 
 def load(
     device: Device, request: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> tuple[tuple[Kernel, ...], list[Program]]:
-    """The kernels of a request, made launchable, and its programs. Binaries come as `binary.<sha256>`.
+    """Load the kernels of a request, whose binaries come as `binary.<sha256>`, and read its programs.
 
     Raises:
         Fault: a binary cannot be loaded.
-        MalformedReply: the programs are not as a guest of ours writes them.
+        MalformedReply: the programs do not have the tracer's form.
     """
     kernels = read_kernels(request["kernels"])
     programs = [read_program(claim, len(kernels)) for claim in expect(request["programs"], list)]
@@ -51,8 +51,8 @@ def load(
     return kernels, programs
 
 
-def needed(tensors: Mapping[str, Tensor], name: str) -> Tensor:
-    """Raises `MalformedReply`: there is no such tensor."""
+def require_tensor(tensors: Mapping[str, Tensor], name: str) -> Tensor:
+    """The tensor of that name. Raises `MalformedReply` if there is none."""
     if name not in tensors:
         raise MalformedReply(f"no tensor {name}")
     return tensors[name]
@@ -68,38 +68,38 @@ def replay(
     poison: str = "nan",
     launching: bool = True,
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
-    """One run: the outputs, and what the run changed of `values`, both on the host.
+    """Run the program once. Returns the outputs and the entries of `values` that changed, as copies on the host.
 
     Args:
-        values: for each name in `program.named`; they stay as they are.
-        constants: storage -> bytes.
-        poison: what memory that no step wrote holds, see `memory.POISONS`.
-        launching: False for a ghost, whose launches do nothing.
+        values: one for each name in `program.named`; not modified.
+        constants: bytes by storage.
+        poison: contents of memory that no step wrote, a key of `guarded_buffers.POISONS`.
+        launching: False for a ghost replay, whose launches do nothing.
 
     Raises:
         Fault: a launch failed, or a kernel wrote outside of its buffers.
-        ValueError: a value or a constant has another size than the program says.
+        ValueError: a value or a constant has another size than in the program.
     """
     fill(program, arena, values, constants, poison)
-    # Two names may share memory, as tied weights do: the last one stays, as when a state is loaded.
-    given = {name: arena.view(view).clone() for name, view in program.named.items()}
+    # Two names may share memory, as tied weights do: the last value written counts, as when a state is loaded.
+    before = {name: arena.view(view).clone() for name, view in program.named.items()}
     for step in steps(program, kernels, device, arena, launching):
         step()
     device.synchronize()
     if broken := arena.overrun():
         raise Fault(broken)
     changed = {
-        name: _taken(arena.view(view))
+        name: _to_host(arena.view(view))
         for name, view in program.named.items()
-        if not _same(arena.view(view), given[name])
+        if not _equal(arena.view(view), before[name])
     }
-    return [_taken(arena.view(view)) for view in program.outputs], changed
+    return [_to_host(arena.view(view)) for view in program.outputs], changed
 
 
 def fill(
     program: Program, arena: Arena, values: Mapping[str, Tensor], constants: Mapping[int, Tensor], poison: str = "nan"
 ) -> None:
-    """Make the arena what it is before a run. Raises `ValueError`, see `replay`."""
+    """Initialise the arena for a run. Raises `ValueError`, see `replay`."""
     arena.reset(poison)
     for storage in program.constants:
         arena.write(storage, constants[storage])
@@ -112,7 +112,7 @@ def fill(
 def steps(
     program: Program, kernels: Sequence[Kernel], device: Device, arena: Arena, launching: bool = True
 ) -> list[Callable[[], Any]]:
-    """What a run does, in order; each call raises `Fault` if it fails. Raises `Fault`: a launch is impossible."""
+    """The calls that make up a run, in order. They raise `Fault` when they fail, as does a launch that cannot be."""
     made: list[Callable[[], Any]] = []
     for step in program.steps:
         match step:
@@ -121,12 +121,12 @@ def steps(
             case Copy(target, source):
                 made.append(partial(arena.view(target).copy_, arena.view(source)))
             case Launch(kernel, grid, _) if launching and all(grid):
-                arguments = [_given(argument, arena) for argument in step.arguments]
+                arguments = [_resolve(argument, arena) for argument in step.arguments]
                 made.append(device.prepare(kernels[kernel], grid, arguments))
     return made
 
 
-def _given(argument: Pointer | Descriptor | Number, arena: Arena) -> Argument:
+def _resolve(argument: Pointer | Descriptor | Number, arena: Arena) -> Argument:
     match argument:
         case Pointer():
             return "*", arena.address(argument)
@@ -136,11 +136,11 @@ def _given(argument: Pointer | Descriptor | Number, arena: Arena) -> Argument:
             return kind, value
 
 
-def _taken(tensor: Tensor) -> Tensor:
-    """Its values on the host, also where the arena lies there."""
+def _to_host(tensor: Tensor) -> Tensor:
+    """A copy of the values on the host, also if the arena lies there."""
     return tensor.to("cpu", copy=True).contiguous()
 
 
-def _same(left: Tensor, right: Tensor) -> bool:
-    """Equal values, NaN equal to NaN."""
+def _equal(left: Tensor, right: Tensor) -> bool:
+    """True if all values are equal; NaN equals NaN."""
     return bool(((left == right) | ((left != left) & (right != right))).all())

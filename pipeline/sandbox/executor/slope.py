@@ -1,4 +1,4 @@
-"""The wall clock's word on how long a program takes: many calls in a row, less a few, by this process's own clock."""
+"""Wall-clock time of a program, from the difference between a longer and a shorter run of calls."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernelquarry.pipeline.sandbox.protocol import Tensors
-from kernelquarry.pipeline.sandbox.test_values import stand_ins
+from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
 
 from .guarded_buffers import Arena
 from .program import Program
-from .replay_program import Device, fill, load, needed, steps
+from .replay_program import Device, fill, load, require_tensor, steps
 
-_WARM = 3  # calls before the clock is looked at
-_LONG_S = 0.1  # that the shorter row of calls may take
-_CALLS = (3, 300)  # in the shorter row: at least, at most
+_WARM = 3  # calls before the measurement
+_LONG_S = 0.1  # seconds that the shorter run of calls may take
+_CALLS = (3, 300)  # in the shorter run: at least, at most
 
 
 def slope(device: Device, request: Mapping[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
-    """Seconds for one call of `request["programs"][0]`, without flushes between the calls: `slope_s`, the least of
-    as many slopes as `request["slopes"]` says, since all else that a machine does makes one longer. With none it is
-    called once, to see whether it ends.
+    """Measure `slope_s`, the seconds for one call of `request["programs"][0]`, without cache flushes between calls.
 
-    Its inputs are drawn as `request["drawn"]` says; its state comes as `state.<name>`, binaries as
-    `binary.<sha256>`, constants as `constant.0.<storage>`. Three times as many calls less the calls, over twice the
-    calls: what a row of calls costs beside them cancels.
+    A slope is (time of 3n calls - time of n calls) / 2n, in which the fixed cost of a run cancels. The result is the
+    least of `request["slopes"]` slopes, since other work on the machine can only add time. If that number is 0, the
+    program is called once, to see whether it ends, and nothing is returned.
+
+    The inputs are drawn from the specifications `request["drawn"]`; the state comes as `state.<name>`, binaries as
+    `binary.<sha256>`, constants as `constant.0.<storage>`.
 
     Raises:
         Fault: a launch failed.
-        MalformedReply: the program is not as a guest of ours writes it, or a tensor is missing.
-        ValueError: a tensor is another than the program was traced with.
+        MalformedReply: the program does not have the tracer's form, or a tensor is missing.
+        ValueError: a tensor has another shape or dtype than the program was traced with.
     """
     kernels, (program, *_) = load(device, request, tensors)
     arena = Arena(program, device.memory)
-    constants = {storage: needed(tensors, f"constant.0.{storage}") for storage in program.constants}
+    constants = {storage: require_tensor(tensors, f"constant.0.{storage}") for storage in program.constants}
     fill(program, arena, _values(program, request, tensors, device), constants)
     calls = steps(program, kernels, device, arena)
     _seconds(calls, 1, device)
     if not request["slopes"]:
         return {}, {}
-    with device.turn():
+    with device.exclusive_use():
         slopes = _slopes(calls, request["slopes"], device)
     return {"slope_s": max(0.0, min(slopes))}, {}
 
@@ -54,9 +55,9 @@ def _slopes(calls: Sequence[Callable[[], Any]], number: int, device: Device) -> 
 
 
 def _values(program: Program, request: Mapping[str, Any], tensors: Tensors, device: Device) -> Tensors:
-    drawn = stand_ins(request["drawn"], device.memory)
+    drawn = draw_timing_inputs(request["drawn"], device.memory)
     values = {f"input.{index}": value for index, value in enumerate(drawn)}
-    return values | {name: needed(tensors, name) for name in program.named if name not in values}
+    return values | {name: require_tensor(tensors, name) for name in program.named if name not in values}
 
 
 def _seconds(calls: Sequence[Callable[[], Any]], times: int, device: Device) -> float:

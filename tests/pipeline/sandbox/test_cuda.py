@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelquarry.pipeline.sandbox.cuda import turn
+from kernelquarry.pipeline.sandbox.cuda import exclusive_use
 
 
 @pytest.mark.parametrize(("nodes", "second"), [(("nvidia0", "nvidia1", "nvidiactl"), 1), (("nvidia5", "nvidiactl"), 5)])
@@ -18,10 +18,10 @@ def test_one_measures_at_a_time_on_each_gpu(nodes: tuple[str, ...], second: int,
 
     def other() -> None:
         waiting.set()
-        with turn(0, tmp_path):
+        with exclusive_use(0, tmp_path):
             order.append("the other")
 
-    with turn(0, tmp_path), turn(second, tmp_path):
+    with exclusive_use(0, tmp_path), exclusive_use(second, tmp_path):
         thread = threading.Thread(target=other)
         thread.start()
         waiting.wait()

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract, impostors, same_bytes
+from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract_difference, impostor_answers, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, read_observation
 
 
@@ -205,7 +205,7 @@ def test_complex_numbers_are_two() -> None:
 
 def test_the_constant_of_complex_numbers_is_their_mean() -> None:
     value = torch.complex(randn(9, 5), randn(9, 5, seed=1))
-    (constant,) = impostors(observed(value), [], {})["constant"]
+    (constant,) = impostor_answers(observed(value), [], {})["constant"]
     assert constant.dtype == value.dtype and torch.allclose(constant, value.mean())
 
 
@@ -238,25 +238,25 @@ DIFFERENCES: list[tuple[str, Callable[[], Observation], str]] = [
     ("changed", "words"), [case[1:] for case in DIFFERENCES], ids=[case[0] for case in DIFFERENCES]
 )
 def test_contract_names_what_differs(changed: Callable[[], Observation], words: str) -> None:
-    assert contract(PLAIN, PLAIN) == ""
-    assert words in contract(PLAIN, changed())
+    assert contract_difference(PLAIN, PLAIN) == ""
+    assert words in contract_difference(PLAIN, changed())
 
 
 def test_a_candidate_may_be_denser_and_share_less_than_the_reference() -> None:
     view = replace(PLAIN, strides=((1, 4),), shares=("input 0",))
-    assert contract(view, PLAIN) == ""
-    assert contract(view, view) == ""
+    assert contract_difference(view, PLAIN) == ""
+    assert contract_difference(view, view) == ""
 
 
 def test_the_layout_of_what_comes_of_strided_inputs_is_free() -> None:
     reference, candidate = observed(torch.empty(3, 5)[:, :4]), observed(torch.empty(4, 3).T)
-    assert "strides" in contract(reference, candidate)
-    assert contract(reference, candidate, strided=True) == ""
+    assert "strides" in contract_difference(reference, candidate)
+    assert contract_difference(reference, candidate, strided=True) == ""
 
 
 def test_dimensions_of_size_one_have_no_layout() -> None:
     flat = observed(torch.zeros(4, 1))
-    assert contract(flat, replace(flat, strides=((1, 77),))) == ""
+    assert contract_difference(flat, replace(flat, strides=((1, 77),))) == ""
 
 
 def test_impostors_are_other_answers_of_the_same_shape() -> None:
@@ -267,7 +267,7 @@ def test_impostors_are_other_answers_of_the_same_shape() -> None:
         observed(randn(9, 4)),
     )
     stand_ins = {"other_inputs": other, "other_parameters": dead, "other_workload": larger}
-    answers = impostors(eager, [given_input], stand_ins)
+    answers = impostor_answers(eager, [given_input], stand_ins)
     assert sorted(answers) == ["batch_mean", "constant", "input", "other_inputs", "zeros"]
     assert answers["input"][0] is given_input
     assert answers["constant"][0].unique().numel() == 1
@@ -278,13 +278,13 @@ def test_impostors_are_other_answers_of_the_same_shape() -> None:
 def test_no_impostor_is_the_right_answer(shape: tuple[int, ...]) -> None:
     """The mean over a batch of one is what was averaged, and so is the mean of one number."""
     exact = randn(*shape)
-    for name, values in impostors(observed(exact.float()), [], {}).items():
+    for name, values in impostor_answers(observed(exact.float()), [], {}).items():
         assert not bounds_of(exact).measure(values).passes, name
 
 
 def test_an_impostor_answers_all_outputs() -> None:
     eager = observed(randn(6, 4).float(), randn(3).float())
-    assert "input" not in impostors(eager, [randn(6, 4).float()], {})
+    assert "input" not in impostor_answers(eager, [randn(6, 4).float()], {})
 
 
 def test_bytes_tell_zeros_apart_and_not_nan_from_nan() -> None:
@@ -325,7 +325,9 @@ def test_a_malformed_reply_is_refused(broken: object) -> None:
 
 def test_the_right_answer_with_nan_in_it_is_no_impostor() -> None:
     value = torch.tensor([1.0, math.nan, 3.0])
-    assert "other_parameters" not in impostors(observed(value), [], {"other_parameters": observed(value.clone())})
+    assert "other_parameters" not in impostor_answers(
+        observed(value), [], {"other_parameters": observed(value.clone())}
+    )
 
 
 # the element that is shown

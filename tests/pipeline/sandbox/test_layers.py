@@ -19,7 +19,7 @@ from kernelquarry.pipeline.sandbox.layers.syscalls import ALLOWED, LAST, NUMBERS
 
 
 def test_every_layer_is_described(sandbox: Sandbox) -> None:
-    layers = isolation_check.describe(sandbox)
+    layers = isolation_check.describe_layers(sandbox)
     assert tuple(layer.name for layer in layers) == NAMES == tuple(sandbox.layers) == tuple(COVERS)
     assert all(layer.state and layer.covers for layer in layers)
     assert [layer.name for layer in layers if not layer.active] == [
@@ -29,7 +29,7 @@ def test_every_layer_is_described(sandbox: Sandbox) -> None:
 
 def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
     """Asked of other programs than ours, so that a layer that is lost by mistake is missed."""
-    active = {layer.name for layer in isolation_check.describe(sandbox) if layer.active}
+    active = {layer.name for layer in isolation_check.describe_layers(sandbox) if layer.active}
     assert {"privileges", "limits"} <= active
     namespaces = ["unshare", "--user", "--mount", "--net", "--ipc", "--pid", "--fork", "--mount-proc", "true"]
     if shutil.which("unshare") and subprocess.run(namespaces, capture_output=True).returncode == 0:
@@ -44,7 +44,7 @@ def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
 
 def test_nothing_that_is_tried_is_allowed(sandbox: Sandbox) -> None:
     """On a machine without Landlock and namespaces some of it is; there this test says which."""
-    outcomes = isolation_check.attempt(sandbox)
+    outcomes = isolation_check.attempt_escapes(sandbox)
     assert [act for act, outcome in outcomes.items() if outcome == "allowed"] == []
 
 
@@ -185,7 +185,7 @@ with Sandbox() as sandbox:
     bomb = "import os, time\\nfor _ in range(6): os.fork()\\ntime.sleep(100)"
     print(json.dumps({
         "layers": dict(sandbox.layers),
-        "attempts": isolation_check.attempt(sandbox),
+        "attempts": isolation_check.attempt_escapes(sandbox),
         "fine": sandbox.run(script("import torch; return {'x': torch.ones(3).sum().item()}, {}")).reply,
         "daemon": sandbox.run(script(daemon)).wall_s,
         "memory": sandbox.run(script("x = bytearray(1 << 33)")).status,

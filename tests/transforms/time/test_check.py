@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kernelquarry.pipeline.sandbox.executor.service import Described
+from kernelquarry.pipeline.sandbox.executor.service import GpuDescription
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.records import Timed
 from kernelquarry.transforms.time.check import floor_us, read_measured, suspicion
 
-GPU = Described("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
+GPU = GpuDescription("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
 REPLY: dict[str, Any] = {
     "times": {"eager": [30.0, 31.0, 50.0, 29.0], "candidate": [20.0, 10.0, 30.0], "compile": [15.0]},
     "left_out": {},
@@ -67,7 +67,7 @@ def test_the_floor_is_what_must_be_written_or_computed() -> None:
     assert floor_us(read_measured(REPLY), GPU) == pytest.approx(100.0)  # 300 MB at 3 TB/s
     assert floor_us(read_measured(REPLY | {"flops": 10**12}), GPU) == pytest.approx(1000.0)
     assert floor_us(read_measured(REPLY | {"written": 4_000}), GPU) == 0.0
-    assert floor_us(read_measured(REPLY), Described("unknown", "sm_90", "1")) == 0.0
+    assert floor_us(read_measured(REPLY), GpuDescription("unknown", "sm_90", "1")) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from factories import make_pair, make_verdict, make_workload
 from traced_programs import doubled_sum, kernel
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
-from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
+from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Engine, Pair, Timing
 from kernelquarry.transforms.time import TimeSettings, time
@@ -35,10 +35,10 @@ def report(reply: dict[str, Any] | None, error: str = "", **tensors: torch.Tenso
 class Gpu:
     """The only one there is, and its executor."""
 
-    described = Described("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
+    description = GpuDescription("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
 
-    def __init__(self, slope_s: float, how: How) -> None:
-        self._slope_s, self._how = slope_s, how
+    def __init__(self, slope_s: float, status: ExecutionStatus) -> None:
+        self._slope_s, self._status = slope_s, status
         self.asked: list[tuple[Any, Any]] = []
         self.lent = ""
 
@@ -48,14 +48,14 @@ class Gpu:
             yield 0
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[int]:
+    def reserve(self) -> Iterator[int]:
         with self._lent("alone"):
             yield 0
 
     @contextlib.contextmanager
-    def _lent(self, how: str) -> Iterator[None]:
+    def _lent(self, status: str) -> Iterator[None]:
         assert not self.lent
-        self.lent = how
+        self.lent = status
         try:
             yield
         finally:
@@ -64,8 +64,8 @@ class Gpu:
     def run(self, request: Any, tensors: Any, wall_s: float) -> Execution:
         assert not self.lent  # who holds a GPU asks for no other
         self.asked.append((request, tensors))
-        reply = {"slope_s": self._slope_s} if self._how is How.DONE else {}
-        return Execution(self._how, reply, {}, "" if reply else "out of luck", 1.0)
+        reply = {"slope_s": self._slope_s} if self._status is ExecutionStatus.DONE else {}
+        return Execution(self._status, reply, {}, "" if reply else "out of luck", 1.0)
 
 
 class Guests:
@@ -73,16 +73,18 @@ class Guests:
 
     layers = {"network": "none"}
 
-    def __init__(self, slope_s: float = 28e-6, how: How = How.DONE, **reports: list[Report]) -> None:
-        self.gpus = Gpu(slope_s, how)
+    def __init__(
+        self, slope_s: float = 28e-6, status: ExecutionStatus = ExecutionStatus.DONE, **reports: list[Report]
+    ) -> None:
+        self.gpus = Gpu(slope_s, status)
         traced = report(TRACED, **{"binary.hash of add": BINARY, "binary.hash of scale": BINARY, "other": BINARY})
         timed = report(MEASURED, **{"state.weight": torch.ones(6)})
         self._reports = {"trace": [traced], "timing": [timed]} | reports
         self.jobs: list[Job] = []
 
     def run(self, job: Job) -> Report:
-        how = "" if job.kind.name != "timing" else "alone" if "candidate" in job.request else "shared"
-        assert self.gpus.lent == how
+        status = "" if job.kind.name != "timing" else "alone" if "candidate" in job.request else "shared"
+        assert self.gpus.lent == status
         self.jobs.append(job)
         reports = self._reports[job.kind.name]
         return reports.pop(0) if len(reports) > 1 else reports[0]
@@ -132,7 +134,7 @@ def test_times_below_the_host_s_own_are_suspect() -> None:
 
 
 def test_an_executor_that_cannot_play_it_is_a_reason_to_doubt() -> None:
-    found = timing(Guests(how=How.FAULT))
+    found = timing(Guests(status=ExecutionStatus.FAULT))
     assert found.suspect == "the executor could not replay it: out of luck" and len(found.contenders) == 3
 
 

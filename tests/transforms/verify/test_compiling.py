@@ -23,7 +23,7 @@ ALL = VerifySettings().targets
 class Compiler:
     """A sandbox with an H100, whose guest launches the same for each target, and fails for one."""
 
-    gpus = SimpleNamespace(described=SimpleNamespace(target="sm_90"))
+    gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
 
     def __init__(self, fails: str = "") -> None:
         self.asked: list[list[str]] = []

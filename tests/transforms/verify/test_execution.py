@@ -15,7 +15,7 @@ from traced_programs import SIZE, doubled_sum, kernel, view
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute as execute_here
-from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
+from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.sandbox.observation import read_observation
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
@@ -36,7 +36,7 @@ TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTri
 class Here:
     """A sandbox whose guest traced `report`, and whose GPU is a double in this process."""
 
-    described = Described("a double", "sm_90", "1")
+    description = GpuDescription("a double", "sm_90", "1")
 
     def __init__(self, report: Report, fault: str = "") -> None:
         self._report, self._fault = report, fault
@@ -63,8 +63,8 @@ class Here:
         try:
             reply, results = execute_here(Double({"add": add, "scale": scale}), request, tensors)
         except Fault as fault:
-            return Execution(How.FAULT, {}, {}, str(fault), 0.0)
-        return Execution(How.DONE, reply, results, "", 0.0)
+            return Execution(ExecutionStatus.FAULT, {}, {}, str(fault), 0.0)
+        return Execution(ExecutionStatus.DONE, reply, results, "", 0.0)
 
 
 def report(reply: dict[str, Any] | None, **changes: Any) -> Report:

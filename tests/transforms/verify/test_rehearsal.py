@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
-from kernelquarry.pipeline.sandbox.executor.service import Described, Execution, How
+from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
@@ -34,11 +34,11 @@ SETTINGS = VerifySettings()
 class Double:
     """A sandbox whose guest replies the same to every job, and whose GPU ends a job one way."""
 
-    described = Described("a double", "sm_90", "1")
+    description = GpuDescription("a double", "sm_90", "1")
 
-    def __init__(self, reply: dict[str, Any], how: How = How.DONE) -> None:
+    def __init__(self, reply: dict[str, Any], status: ExecutionStatus = ExecutionStatus.DONE) -> None:
         self.report = Report(Status.OK, reply, {"binary.x": torch.zeros(1)}, "", "", "", 0.0, 0.0, 0.0)
-        self.how, self.asked = how, list[tuple[Any, Any]]()
+        self.status, self.asked = status, list[tuple[Any, Any]]()
 
     @property
     def gpus(self) -> Double:
@@ -49,7 +49,7 @@ class Double:
             self.job = request
             return self.report
         self.asked.append((request, tensors))
-        return Execution(self.how, {}, {}, "why", 0.0)
+        return Execution(self.status, {}, {}, "why", 0.0)
 
 
 def reference(task: Task = TASK) -> Any:
@@ -143,16 +143,16 @@ def run(sandbox: Double, task: Task = TASK) -> None:
 PROGRAMS = {"kernels": ["kernel"], "programs": ["program"]}
 
 
-@pytest.mark.parametrize("how", [How.TIMED_OUT, How.FAULT, How.DIED])
-def test_kernels_must_end_on_a_large_grid(how: How) -> None:
+@pytest.mark.parametrize("status", [ExecutionStatus.TIMED_OUT, ExecutionStatus.FAULT, ExecutionStatus.DIED])
+def test_kernels_must_end_on_a_large_grid(status: ExecutionStatus) -> None:
     with pytest.raises(Rejected) as raised:
-        run(Double(PROGRAMS, how))
+        run(Double(PROGRAMS, status))
     assert "why" in raised.value.evidence
 
 
-@pytest.mark.parametrize("how", [How.DONE, How.MEMORY])
-def test_what_ends_or_is_too_much_says_nothing(how: How) -> None:
-    sandbox = Double(PROGRAMS, how)
+@pytest.mark.parametrize("status", [ExecutionStatus.DONE, ExecutionStatus.MEMORY])
+def test_what_ends_or_is_too_much_says_nothing(status: ExecutionStatus) -> None:
+    sandbox = Double(PROGRAMS, status)
     run(sandbox)
     ((request, tensors),) = sandbox.asked
     assert math.prod(request["drawn"][0]["shape"]) > 1 << 22

@@ -23,8 +23,8 @@ from torch._inductor.runtime import triton_helpers
 from torch.utils.flop_counter import FlopCounterMode
 from triton.runtime.cache import FileCacheManager
 
-from kernelquarry.pipeline.sandbox.cuda import Cuda, turn
-from kernelquarry.pipeline.sandbox.test_values import stand_ins
+from kernelquarry.pipeline.sandbox.cuda import Cuda, exclusive_use
+from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
 
 from ..candidate import module_call
 from ..compiler.player import Player
@@ -78,7 +78,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         inputs = _inputs(request, cuda)
         calls = {"eager": _forward(reference, request, inputs)}
         calls["candidate"] = _candidate(request, tensors, state, cuda)
-        with turn(request["gpu"]):
+        with exclusive_use(request["gpu"]):
             reply: dict[str, Any] = _compared(calls, [*inputs, *state.values()])
         reply["left_out"] = {}
         try:
@@ -88,7 +88,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         except Exception as error:  # noqa: BLE001  whatever the compiler says is why there is no such contender
             calls.pop("compile", None)
             reply["left_out"]["compile"] = f"{type(error).__name__}: {error}"[:_MESSAGE]
-        with turn(request["gpu"]):
+        with exclusive_use(request["gpu"]):
             for call in calls.values():
                 _repeat(call)
             reply["times"] = _rounds(calls, _flush(cuda.memory))
@@ -102,7 +102,7 @@ def _construct(request: Mapping[str, Any], name: str, cuda: Cuda) -> nn.Module:
 
 def _inputs(request: Mapping[str, Any], cuda: Cuda) -> list[Tensor]:
     """The same values each time, in memory of their own: a call may change them."""
-    return stand_ins(request["drawn"], cuda.memory)
+    return draw_timing_inputs(request["drawn"], cuda.memory)
 
 
 def _forward(module: Callable[..., Any], request: Mapping[str, Any], inputs: Sequence[Tensor]) -> Call:

@@ -15,7 +15,7 @@ import torch
 from traced_programs import doubled_sum, kernel
 
 from kernelquarry.pipeline.sandbox.exchange import SandboxError
-from kernelquarry.pipeline.sandbox.executor.service import Gpus, How
+from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus, Gpus
 
 START = """
 import json, os, socket, sys, time, torch
@@ -54,6 +54,7 @@ TENSORS = {
     "binary.hash of add": torch.zeros(1, dtype=torch.uint8),
     "binary.hash of scale": torch.zeros(1, dtype=torch.uint8),
 }
+FAULTY = TENSORS | {"input.0.0": torch.full((6,), 200.0)}
 RIGHT = "floats(out, count)[:] = floats(x, count) * factor"
 Make = Callable[..., Gpus]
 
@@ -84,7 +85,7 @@ def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
     service = gpus(RIGHT)
     for _ in range(2):
         execution = service.run(REQUEST, TENSORS, 60)
-        assert (execution.how, service.described.name) == (How.DONE, "a double")
+        assert (execution.status, service.description.name) == (ExecutionStatus.DONE, "a double")
         torch.testing.assert_close(execution.tensors["0.output.0"], 2 * (TENSORS["input.0.0"] + 1))
     assert used(tmp_path) == 1
     assert 0 < service.usage()[0] <= 1
@@ -92,41 +93,41 @@ def test_a_job_is_done(gpus: Make, tmp_path: Path) -> None:
 
 def test_a_fault_costs_one_job(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if x and floats(x, 1)[0] > 100: raise Fault('out of luck')\n{RIGHT}")
-    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
-    assert (execution.how, execution.why, execution.tensors) == (How.FAULT, "out of luck", {})
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    execution = service.run(REQUEST, FAULTY, 60)
+    assert (execution.status, execution.error, execution.tensors) == (ExecutionStatus.FAULT, "out of luck", {})
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
     assert used(tmp_path) == 1
 
 
 def test_a_poisoned_context_is_replaced(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
-    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
-    assert (execution.how, execution.why) == (How.FAULT, "illegal address")
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    execution = service.run(REQUEST, FAULTY, 60)
+    assert (execution.status, execution.error) == (ExecutionStatus.FAULT, "illegal address")
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
     assert used(tmp_path) == 2
 
 
 def test_what_torch_says_of_a_kernel_is_its_fault(gpus: Make, tmp_path: Path) -> None:
     """The first operator behind a kernel that failed raises: the job is not tried again, as for one that just died."""
     service = gpus(f"if floats(x, 1)[0] > 100: fail()\n{RIGHT}")
-    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
-    assert (execution.how, execution.why) == (How.FAULT, "an illegal address") and used(tmp_path) == 1
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and used(tmp_path) == 2
+    execution = service.run(REQUEST, FAULTY, 60)
+    assert (execution.status, execution.error) == (ExecutionStatus.FAULT, "an illegal address") and used(tmp_path) == 1
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE and used(tmp_path) == 2
 
 
 def test_what_torch_says_where_the_gpu_is_well_is_no_fault(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise torch.AcceleratorError('of ours')\n{RIGHT}")
-    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60)
-    assert execution.how == How.DIED and used(tmp_path) == 2
+    execution = service.run(REQUEST, FAULTY, 60)
+    assert execution.status == ExecutionStatus.DIED and used(tmp_path) == 2
 
 
 def test_after_a_failure_the_next_executor_starts_before_it_is_needed(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and not service._spare
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE and not service._spare
     for _ in range(3):
-        assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
+        assert service.run(REQUEST, FAULTY, 60).status == ExecutionStatus.FAULT
         spare = service._spare[0]
-        assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+        assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
         assert service._idle[0] is spare and service._spare[0] is not spare
     assert used(tmp_path) == 4
     left = [service._spare[0]._process, spare._process]
@@ -136,21 +137,23 @@ def test_after_a_failure_the_next_executor_starts_before_it_is_needed(gpus: Make
 
 def test_who_is_alone_meets_no_executor_that_starts(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
-    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
-    with service.alone():
-        assert service._spare[0].described
+    assert service.run(REQUEST, FAULTY, 60).status == ExecutionStatus.FAULT
+    with service.reserve():
+        assert service._spare[0].description
     service._spare[0].kill()
-    with service.alone():  # it was ready, and nobody asks it again
+    with service.reserve():  # it was ready, and nobody asks it again
         pass
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE, "the next one is dead, and the job no cause of it"
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE, (
+        "the next one is dead, and the job no cause of it"
+    )
 
 
 def test_one_that_does_not_start_beside_is_left(gpus: Make, tmp_path: Path) -> None:
     service = gpus(
         f"if floats(x, 1)[0] > 100: Path(sys.argv[0]).write_text('0/0'); raise Fault('', poisoned=True)\n{RIGHT}"
     )
-    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.FAULT
-    with service.alone():
+    assert service.run(REQUEST, FAULTY, 60).status == ExecutionStatus.FAULT
+    with service.reserve():
         assert not service._spare
     with pytest.raises(SandboxError, match="ZeroDivisionError"):
         service.run(REQUEST, TENSORS, 60)
@@ -158,22 +161,22 @@ def test_one_that_does_not_start_beside_is_left(gpus: Make, tmp_path: Path) -> N
 
 def test_a_kernel_that_never_ends_is_killed(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"while floats(x, 1)[0] > 100: time.sleep(1)\n{RIGHT}")
-    execution = service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 1)
-    assert execution.how == How.TIMED_OUT
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    execution = service.run(REQUEST, FAULTY, 1)
+    assert execution.status == ExecutionStatus.TIMED_OUT
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
 
 
 def test_a_job_that_kills_its_executor_twice_is_the_cause(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: os.kill(os.getpid(), 9)\n{RIGHT}")
-    assert service.run(REQUEST, TENSORS | {"input.0.0": torch.full((6,), 200.0)}, 60).how == How.DIED
+    assert service.run(REQUEST, FAULTY, 60).status == ExecutionStatus.DIED
     assert used(tmp_path) == 2
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
 
 
 def test_a_job_is_not_blamed_for_an_executor_that_was_dead_before(gpus: Make, tmp_path: Path) -> None:
     once = tmp_path / "once"
     service = gpus(f"if not Path({str(once)!r}).exists(): Path({str(once)!r}).touch(); os._exit(3)\n{RIGHT}")
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
     assert used(tmp_path) == 2
 
 
@@ -195,31 +198,31 @@ def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
     script.write_text(f"{gone}\n{script.read_text()}")
     with ThreadPoolExecutor(4) as threads:
         ended = list(threads.map(lambda _: service.run(REQUEST, TENSORS, 60), range(12)))
-    assert {execution.how for execution in ended} == {How.DONE} and fallen.exists()
+    assert {execution.status for execution in ended} == {ExecutionStatus.DONE} and fallen.exists()
     before = used(tmp_path)
     with service.share() as ordinal:
         assert ordinal == 0
-    assert service.run(REQUEST, TENSORS, 60).how == How.DONE and used(tmp_path) == before
+    assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE and used(tmp_path) == before
 
 
 def test_the_time_of_each_gpu_is_told_once(gpus: Make) -> None:
     service = gpus(RIGHT)
     service.run(REQUEST, TENSORS, 60)
-    assert service.spent()[0] > 0
-    assert service.spent() == {0: 0.0}
+    assert service.busy_seconds()[0] > 0
+    assert service.busy_seconds() == {0: 0.0}
 
 
 def test_a_malformed_program(gpus: Make) -> None:
     service = gpus(RIGHT)
     execution = service.run(REQUEST | {"programs": [doubled_sum() | {"outputs": [{}]}]}, TENSORS, 60)
-    assert execution.how == How.MALFORMED and "expected" in execution.why
+    assert execution.status == ExecutionStatus.MALFORMED and "expected" in execution.error
 
 
 def test_a_slope_is_asked_for_in_the_same_way(gpus: Make) -> None:
     drawn = [{"shape": [6], "dtype": "float32", "low": 0, "high": 0}]
     request = {name: REQUEST[name] for name in ("kernels", "programs")} | {"drawn": drawn, "slopes": 3}
     execution = gpus(RIGHT).run(request, TENSORS | {"state.weight": TENSORS["state.0.weight"]}, 60)
-    assert execution.how == How.DONE and execution.reply["slope_s"] > 0
+    assert execution.status == ExecutionStatus.DONE and execution.reply["slope_s"] > 0
 
 
 class Loans:
@@ -252,10 +255,10 @@ def test_one_that_is_alone_meets_no_other(gpus: Make) -> None:
             loans.leave("guest")
 
     def job() -> None:
-        assert service.run(REQUEST, TENSORS, 60).how == How.DONE
+        assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE
 
     def alone() -> None:
-        with service.alone():
+        with service.reserve():
             loans.enter("alone")
             os.sched_yield()
             loans.leave("alone")
@@ -270,7 +273,7 @@ def test_who_waits_to_be_alone_lets_nobody_in_before(gpus: Make) -> None:
     service, order = gpus(RIGHT), list[str]()
 
     def alone() -> None:
-        with service.alone():
+        with service.reserve():
             order.append("alone")
 
     def guest() -> None:
@@ -290,7 +293,7 @@ def test_closing_wakes_those_who_wait(gpus: Make) -> None:
     service = gpus(RIGHT)
 
     def alone() -> None:
-        with service.alone():
+        with service.reserve():
             raise AssertionError("the GPU was not free")
 
     with ThreadPoolExecutor(1) as threads, service.share():

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-def stand_ins(specs: Sequence[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
+def draw_timing_inputs(specs: Sequence[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
     """One for each of `{"shape", "dtype", "low", "high"}`: normal numbers, integers in [low, high), truth values."""
     generator = torch.Generator(device).manual_seed(0)
     return [_draw(spec, device, generator) for spec in specs]
