@@ -1,6 +1,6 @@
-"""Cases of mining as text files: a sentence, the tree's files, then what comes of each file and class.
+"""Golden cases of mining as text files: a sentence, the tree's files, then the outcome of each file and class.
 
-`python -m tests.transforms.mine.golden` writes the outcomes anew; read the diff before it is committed.
+`python -m tests.transforms.mine.golden` rewrites the outcomes: read the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def kept(result: MineResult) -> list[Module]:
 
 
 def describe(result: MineResult) -> str:
-    """Every outcome but that of files with modules, which need no line."""
+    """Write every outcome, except those of kept files."""
     lines = []
     for outcome in (*result.files, *result.classes):
         if isinstance(outcome, Dropped):

@@ -1,4 +1,4 @@
-"""What einops computes and what is written in its place: equal for any pattern and shape."""
+"""The torch code that replaces einops computes the same, for any pattern and shape."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AXES = "abcdefg"
 
 @dataclass(frozen=True)
 class Use:
-    """A call of one function, and a shape that it takes."""
+    """A call of one function, and a shape that it accepts."""
 
     function: str
     pattern: str
@@ -90,7 +90,7 @@ def uses(draw: st.DrawFn) -> Use:
 
 @settings(max_examples=600, deadline=None)
 @given(uses())
-def test_the_same_for_any_pattern(use: Use) -> None:
+def test_replacement_equals_einops_for_any_pattern(use: Use) -> None:
     x = torch.arange(1.0, prod(use.shape) + 1, dtype=torch.float64).reshape(use.shape)
     expected = use.by_einops(x)
     found = eval(use.written(), {"x": x})
@@ -123,7 +123,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("use", WRITTEN)
-def test_no_step_does_nothing(use: tuple[str, str, str, str]) -> None:
+def test_steps_without_effect_are_not_written(use: tuple[str, str, str, str]) -> None:
     function, pattern, lengths, reduction = use
     assert "".join(["x", *methods(function, pattern, {a: a for a in lengths.split()}, reduction)]) == WRITTEN[use]
 
@@ -147,7 +147,7 @@ def test_no_step_does_nothing(use: tuple[str, str, str, str]) -> None:
         ("reduce", "a -> a b", ""),
     ],
 )
-def test_what_einops_refuses_is_refused(function: str, pattern: str, lengths: str) -> None:
+def test_patterns_that_einops_rejects_are_rejected(function: str, pattern: str, lengths: str) -> None:
     given_lengths = dict.fromkeys(lengths.split(), 2)
     with pytest.raises((einops.EinopsError, ValueError)):
         Use(function, pattern, "sum" if function == "reduce" else "", given_lengths, (2, 2)).by_einops(torch.ones(2, 2))
@@ -164,7 +164,7 @@ def test_what_einops_refuses_is_refused(function: str, pattern: str, lengths: st
         ("heads h -> h heads", "e h -> h e", [(2, 3)]),
     ],
 )
-def test_an_equation(text: str, expected: str, shapes: list[tuple[int, ...]]) -> None:
+def test_einsum_equation(text: str, expected: str, shapes: list[tuple[int, ...]]) -> None:
     operands = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
     assert equation(text) == expected
     assert torch.equal(torch.einsum(expected, operands), einops.einsum(*operands, text))
@@ -175,7 +175,7 @@ def test_an_equation(text: str, expected: str, shapes: list[tuple[int, ...]]) ->
     st.lists(st.lists(st.integers(1, 3), max_size=2), min_size=1, max_size=3),
     st.sampled_from(["*", "a *", "* b", "a * b"]),
 )
-def test_packed_and_unpacked(inner: list[list[int]], pattern: str) -> None:
+def test_pack_and_unpack_equal_einops(inner: list[list[int]], pattern: str) -> None:
     tensors = [
         torch.rand([2, *shape, 3][0 if "a" in pattern else 1 : None if "b" in pattern else -1]) for shape in inner
     ]
@@ -189,11 +189,11 @@ def test_packed_and_unpacked(inner: list[list[int]], pattern: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a b", "(a b) -> a b", "a 1 -> a", " ".join(f"x{i}" for i in range(60)) + " -> "])
-def test_what_is_no_equation(text: str) -> None:
+def test_malformed_equations_are_rejected(text: str) -> None:
     with pytest.raises(Unsupported):
         equation(text)
 
 
-def test_a_reduction_that_torch_does_not_have() -> None:
+def test_unknown_reduction_is_rejected() -> None:
     with pytest.raises(Unsupported, match="median"):
         methods("reduce", "a b -> a", {}, "median")

@@ -1,4 +1,4 @@
-"""What holds for every tree: all is accounted for, whatever the text, and twice the same comes out."""
+"""Properties of mining any tree: every class has one outcome, whatever the text, and results are deterministic."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def test_hostile_text_ends_in_an_outcome(text: str) -> None:
     assert "fine.py" in {module.source.path for module in kept(result)}
 
 
-def test_a_file_that_cannot_be_followed_is_not_its_neighbours_fault() -> None:
+def test_an_unparsable_file_does_not_affect_its_neighbours() -> None:
     files = {
         "file.py": HOSTILE["deep_blocks"],
         "net.py": NET.format("A(x)").replace("class", "from file import A\nclass"),
@@ -79,7 +79,7 @@ def test_damaged_source_ends_in_an_outcome(data: st.DataObject) -> None:
     assert not [outcome for outcome in result.classes if isinstance(outcome, Errored)]
 
 
-def test_every_class_is_accounted_for_once() -> None:
+def test_every_class_has_one_outcome() -> None:
     files = {name: text for path in CASES.glob("*.txt") for name, text in read_case(path).files.items()}
     result = mine(files)
     units = Counter(
@@ -101,7 +101,7 @@ def test_too_many_definitions() -> None:
     assert isinstance(outcome, Kept)
 
 
-def test_a_module_says_where_it_is_from_and_under_which_licences() -> None:
+def test_a_module_has_its_source_and_the_licences_of_its_files() -> None:
     files = [
         make_file("pkg/net.py", "from .act import act\n" + NET.format("act(x)"), "MIT"),
         make_file("pkg/act.py", "def act(x):\n    return x.relu()\n", "Apache-2.0"),
@@ -122,7 +122,7 @@ def test_the_same_class_in_two_files_has_one_id() -> None:
     assert first.id == second.id
 
 
-def test_a_file_without_torch_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_torch_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(source: bytes) -> None:
         raise AssertionError("parsed")
 
@@ -140,14 +140,14 @@ def test_a_file_without_torch_is_not_even_parsed(monkeypatch: pytest.MonkeyPatch
         ("import lib.act as a; act = a.act", "lib/act.py"),
     ],
 )
-def test_checkouts_keep_their_packages_in_many_places(importing: str, path: str) -> None:
+def test_packages_are_found_in_many_folders_of_a_checkout(importing: str, path: str) -> None:
     files = {"src/tool/net.py": importing + "\n" + NET.format("act(x)"), path: "def act(x):\n    return x.relu()\n"}
     (module,) = kept(mine(files))
     assert "return x.relu()" in module.code
 
 
-def test_what_classes_share_is_written_for_each() -> None:
-    """One definition, called otherwise where a name is taken, and without the part that one of the classes revives."""
+def test_a_shared_definition_is_written_for_each_class() -> None:
+    """One definition is renamed where its name is taken, and one class restores a part that the others drop."""
     helper = "def scale(x):\n    return x * {}\n\n"
     shared = (
         "from torch import nn\nimport wandb\nfrom other import scale as double\n\n"

@@ -1,4 +1,4 @@
-"""Files are left out by their words only where no class in them can be a module."""
+"""The prefilter skips only files in which no class can be a module."""
 
 import pytest
 
@@ -27,14 +27,14 @@ WAYS = {
 
 
 @pytest.mark.parametrize("start", WAYS.values(), ids=WAYS.keys())
-def test_every_way_to_a_module_is_followed(start: str) -> None:
+def test_every_way_to_derive_a_module_is_found(start: str) -> None:
     indent = "    " if start.splitlines()[-1].startswith("  class") else ""
     text = f"{start}\n{indent}    def forward(self, x): return x\n"
     result = mine({"net.py": text, "base.py": BASE})
     assert [type(outcome) for outcome in result.files] == [Kept, Kept]
 
 
-def test_files_without_a_way_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_without_module_classes_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
     parse = tree_sitter_nodes.parse
     monkeypatch.setattr(tree_sitter_nodes, "parse", lambda source: parsed.append(source) or parse(source))
@@ -46,7 +46,7 @@ def test_files_without_a_way_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> 
     assert parsed == [BASE.encode()]
 
 
-def test_no_module_of_any_case_is_overlooked() -> None:
+def test_no_module_of_any_golden_case_is_missed() -> None:
     found = 0
     for path in CASES.glob("*.txt"):
         tree = SourceTree({name: text.encode() for name, text in read_case(path).files.items()})

@@ -1,4 +1,4 @@
-"""What is written in the place of timm's small layers computes what they do."""
+"""The definitions that replace timm's small layers compute the same."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def defined(name: str, alias: str = "it") -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_allowed_is_defined(name: str) -> None:
+def test_allowed_names_are_defined(name: str) -> None:
     assert allowed(f"timm.layers.{name}") and allowed(f"timm.models.layers.some.{name}")
     assert callable(defined(name))
 
 
 @pytest.mark.parametrize("dotted", ["timm", "timm.layers", "timm.layers.create_attn", "timm.models.vit.Mlp"])
-def test_the_rest_is_not_allowed(dotted: str) -> None:
+def test_other_names_of_timm_are_not_allowed(dotted: str) -> None:
     assert not allowed(dotted)
 
 
@@ -72,7 +72,7 @@ def test_a_network_of_two_layers() -> None:
     assert mlp.fc2.bias is None and mlp(x).shape == (3, 4)
 
 
-def test_the_package_as_a_whole() -> None:
+def test_import_of_the_whole_package_is_rejected() -> None:
     with pytest.raises(NotByName, match="timm, by its own name"):
         stand_in({"import timm"})
 

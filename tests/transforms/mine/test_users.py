@@ -1,4 +1,4 @@
-"""Which module's code goes along with another one."""
+"""The module that is recorded as the user of another module."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def users(*texts: tuple[str, str]) -> dict[str, str]:
     return {outcome.record.name: outcome.record.user for outcome in outcomes if isinstance(outcome, Kept)}
 
 
-def test_the_smallest_that_makes_one() -> None:
+def test_the_shortest_user_is_chosen() -> None:
     found = users(("pkg/parts.py", PARTS), ("pkg/whole.py", WHOLE), ("pkg/__init__.py", ""))
     assert found["Larger"] == found["Derived"] == ""
     assert "Part()" in found["Part"] and "Whole(" not in found["Part"] and "class Model" in found["Part"]
     assert "Whole(channels=32)" in found["Whole"]
 
 
-def test_a_base_is_not_made() -> None:
+def test_a_subclass_is_not_a_user() -> None:
     assert users(("pkg/parts.py", PARTS))["Part"] == ""
 
 
@@ -61,7 +61,7 @@ def test_the_order_of_the_files_does_not_matter() -> None:
     assert users(*texts) == users(*texts[::-1])
 
 
-def test_a_long_one_is_left_out() -> None:
+def test_a_long_user_is_ignored() -> None:
     long = WHOLE.replace("return self.part(x) + 1", "return self.part(x) + 1\n" + "        # and so on\n" * 2000)
     assert "Larger" in users(("pkg/parts.py", PARTS), ("pkg/whole.py", long), ("pkg/__init__.py", ""))
     assert users(("pkg/parts.py", PARTS), ("pkg/whole.py", long), ("pkg/__init__.py", ""))["Part"] == ""

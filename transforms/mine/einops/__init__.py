@@ -1,1 +1,1 @@
-"""einops, which a mined module may use and must not import: its calls are written out in torch's own."""
+"""Rewrite einops calls in mined modules as torch operations. Only `mine.render_file` and `mine.allowed` import it."""

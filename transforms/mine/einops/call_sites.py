@@ -1,11 +1,10 @@
-"""The calls of einops in a piece of source, and the source with something else in their place."""
+"""Find the einops calls in a definition and replace them in its source."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -21,20 +20,20 @@ _SIMPLE = frozenset(("attribute", "call", "identifier", "parenthesized_expressio
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of one of `FUNCTIONS`: its arguments by parameter, and the lengths that it gives. Or one of `DEFINED`."""
+    """A call of one of `FUNCTIONS`, or a use of one of `DEFINED`."""
 
     function: str
-    node: Node  # of `DEFINED`, the name alone
+    node: Node  # the call; for `DEFINED`, the name alone
     operands: tuple[Node, ...]  # all positional arguments
-    arguments: dict[str, Node]
-    lengths: dict[str, Node]
+    arguments: dict[str, Node]  # by parameter
+    lengths: dict[str, Node]  # by axis
 
     def literal(self, parameter: str) -> str:
         return literal(self.arguments[parameter])
 
 
 def literal(node: Node) -> str:
-    """Raises: Unsupported: it is no string that is known without running anything."""
+    """Value of a string literal. Raises: Unsupported: the node is not one."""
     try:
         value = ast.literal_eval(f"({ts.text(node)})")
     except (ValueError, SyntaxError):
@@ -45,28 +44,31 @@ def literal(node: Node) -> str:
 
 
 class Source:
-    """A piece of source whose global names `names` stand for einops or parts of it.
+    """Source of a definition, with its einops calls.
+
+    Args:
+        names: global name in the source -> the part of einops that it stands for.
 
     Raises:
-        Unsupported: it uses einops other than by calls of what is written out.
+        Unsupported: the source uses einops in another way than by calls of supported functions.
     """
 
     def __init__(self, code: str, names: Mapping[str, str]) -> None:
         self._bytes = code.encode()
         self._root = ts.parse(self._bytes)
         self._names = names
-        found = [self._call(reference) for reference in self._references()]
-        self._calls = sorted(found, key=lambda call: call.node.start_byte)
+        calls = [self._call(reference) for reference in self._references()]
+        self._calls = sorted(calls, key=lambda call: call.node.start_byte)
 
     def replaced(self, replace: Callable[[Call], str]) -> str:
         return self._between(0, len(self._bytes), replace)
 
     def text(self, node: Node, replace: Callable[[Call], str]) -> str:
-        """The source of a node, with the calls in it replaced."""
+        """Source of a node with its calls replaced."""
         return self._between(node.start_byte, node.end_byte, replace)
 
     def operand(self, node: Node, replace: Callable[[Call], str]) -> str:
-        """The same, so that `.name` can follow wherever it stands; of a list, what einops makes of it."""
+        """Source of a tensor argument, to which `.method()` can be appended. Lists of tensors are stacked."""
         if node.type in ("generator_expression", "list_splat", "tuple"):
             raise Unsupported("a list of tensors")
         text = self.text(node, replace)
@@ -74,7 +76,7 @@ class Source:
             return f"torch.stack({text})"
         try:
             parse_expression(text)
-        except SyntaxError:  # lines that parentheses around them joined
+        except SyntaxError:  # lines that only the call's parentheses join
             return f"({text})"
         return text if node.type in _SIMPLE else f"({text})"
 
@@ -107,7 +109,7 @@ class Source:
 
 
 def _is_list(node: Node) -> bool:
-    """Whether it is one as it stands, or the name of what was last bound to one in its function."""
+    """True if the node is a list, or a name last bound to a list in its function."""
     if node.type in ("list", "list_comprehension"):
         return True
     if node.type == "call":
@@ -122,19 +124,13 @@ def _is_list(node: Node) -> bool:
 
 
 def _assigned(node: Node) -> Iterator[tuple[bytes | None, Node]]:
-    """(target, value) of the assignments in it."""
+    """(target, value) of each assignment inside the node."""
     for child in node.named_children:
         value = ts.child(child, "right") if child.type == "assignment" else None
         if value is not None:
             yield ts.field(child, "left").text, value
         if child.type not in ts.EXPRESSIONS:
             yield from _assigned(child)
-
-
-@lru_cache(maxsize=64)  # of those lately mined: a tree-sitter tree is large
-def parse_source(code: str, names: tuple[tuple[str, str], ...]) -> Source:
-    """The same as `Source`: classes of one file have most of their closures in common."""
-    return Source(code, dict(names))
 
 
 def _all(usage: Usage) -> Iterator[Usage]:

@@ -1,4 +1,4 @@
-"""What a file without einops defines itself: its layers as small modules, one for each pattern, and its functions."""
+"""Definitions that replace einops layers and functions: one small module for each pattern, and `pack` and `unpack`."""
 
 from __future__ import annotations
 
@@ -33,18 +33,27 @@ _FUNCTIONS = {
 
 
 class Layers:
-    """Collects the definitions of one file. `base`: what nn.Module is called; `taken`: names not to give."""
+    """Collects the definitions for one file.
+
+    Args:
+        base: how the file spells nn.Module.
+        taken: names that are in use.
+    """
 
     def __init__(self, base: str, taken: Iterable[str]) -> None:
         self._base = base
         self._taken = set(taken)
-        self._names: dict[str, str] = {}  # a definition without its name -> the name
+        self._names: dict[str, str] = {}  # template of a definition -> its name
         self.definitions: list[str] = []
 
     def use(self, function: str, pattern: str, lengths: Mapping[str, str], reduction: str = "") -> str:
-        """A call that makes the layer, `lengths` being the source of each. Numbers become part of the class.
+        """Define a layer and return the call that constructs it.
 
-        Raises: Unsupported.
+        Args:
+            lengths: axis -> source of its length. Numbers become part of the class, other lengths its parameters.
+
+        Raises:
+            Unsupported: torch has no simple equivalent.
         """
         attributes = {axis: f"self.{axis}_length" for axis, length in lengths.items() if not length.isdigit()}
         steps = methods(function, pattern, {**lengths, **attributes}, reduction)
@@ -62,7 +71,7 @@ class Layers:
         return f"{name}({', '.join(f'{axis}={lengths[axis]}' for axis in used)})"
 
     def define(self, function: str) -> str:
-        """The name of a function that does what einops' of this name does."""
+        """Define an einops function and return its name in the file."""
         return self._defined(_FUNCTIONS[function], function)
 
     def _defined(self, written: str, wanted: str) -> str:

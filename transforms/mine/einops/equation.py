@@ -1,4 +1,4 @@
-"""Equations of einops.einsum, whose axes are words, as those of torch.einsum, whose axes are letters."""
+"""Translate equations of einops.einsum, whose axes are words, to those of torch.einsum, whose axes are letters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 def equation(text: str) -> str:
-    """Raises: Unsupported: the text is no equation, or has more axes than there are letters."""
+    """Translate an equation. Raises: Unsupported: it is malformed, or has more axes than there are letters."""
     words = list(dict.fromkeys(_WORD.findall(text)))
     rest = _WORD.sub("", text).replace("...", "").replace("->", "", 1)
     if "->" not in text or rest.replace(",", "").strip():

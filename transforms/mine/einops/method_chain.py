@@ -1,4 +1,4 @@
-"""Methods of a tensor, one after another, with the axes that the tensor has after each."""
+"""Build a chain of tensor methods while tracking the axes of the result."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .pattern import ELLIPSIS, Group
 
 
 class Steps:
-    """Writes the methods. `axes` are names; `...` among them stands for any number of dimensions."""
+    """A chain of methods and the named axes of its result; the axis `...` stands for any number of dimensions."""
 
     def __init__(self, axes: Sequence[str]) -> None:
         self.axes = list(axes)
         self.methods: list[str] = []
 
     def _at(self, axis: str) -> int:
-        """The axis's number, counted from the end where an ellipsis is before it."""
+        """Index of the axis, counted from the end if an ellipsis precedes it."""
         position = self.axes.index(axis)
         return position - len(self.axes) if ELLIPSIS in self.axes[:position] else position
 
@@ -23,7 +23,7 @@ class Steps:
         self.methods.append(f".{method}({', '.join(map(str, arguments))})")
 
     def unflatten(self, axis: str, group: Group, lengths: Mapping[str, str]) -> None:
-        """Axes without a length, of which there may be one, are computed."""
+        """Split an axis into a group. At most one axis of the group may lack a length, which torch infers."""
         self._call("unflatten", self._at(axis), f"({', '.join(lengths.get(name, '-1') for name in group)})")
         position = self.axes.index(axis)
         self.axes[position : position + 1] = group
@@ -34,11 +34,11 @@ class Steps:
             self.axes = [axis for axis in self.axes if axis not in axes]
 
     def reduce(self, method: str, axes: Sequence[str], keep: bool) -> None:
-        """`keep`: the axes stay, with length 1."""
-        if method == "prod":  # which takes one axis at a time
+        """Reduce axes; with `keep`, they stay with length 1."""
+        if method == "prod":  # torch's prod takes one axis at a time
             for axis in reversed(axes):
                 self._call(method, f"dim={self._at(axis)}", *(["keepdim=True"] if keep else []))
-                self.axes = [other for other in self.axes if keep or other != axis]
+                self.axes = [kept for kept in self.axes if keep or kept != axis]
         elif axes:
             self._call(method, f"dim={_tuple([self._at(axis) for axis in axes])}", *(["keepdim=True"] if keep else []))
             self.axes = [axis for axis in self.axes if keep or axis not in axes]
@@ -53,15 +53,15 @@ class Steps:
         self.axes = list(order)
 
     def _swap(self, order: Sequence[str]) -> bool:
-        """Whether two axes changed places, which is written then."""
-        moved = [axis for axis, other in zip(self.axes, order, strict=True) if axis != other]
+        """Add `transpose` if exactly two axes change places. Returns False otherwise."""
+        moved = [axis for axis, target in zip(self.axes, order, strict=True) if axis != target]
         if len(moved) != 2 or ELLIPSIS in moved:
             return False
         self._call("transpose", *map(self._at, moved))
         return True
 
     def _move(self, order: Sequence[str]) -> None:
-        """One axis where that is enough, else all but those of the ellipsis."""
+        """Add `movedim` for one axis if that suffices, else for all axes except the ellipsis."""
         after = Steps(order)
         moved = [axis for axis in self.axes if axis != ELLIPSIS]
         for axis in moved:
@@ -71,7 +71,7 @@ class Steps:
         self._call("movedim", _tuple([*map(self._at, moved)]), _tuple([*map(after._at, moved)]))
 
     def insert(self, order: Sequence[str]) -> None:
-        """Axes of length 1, so that the order is as given."""
+        """Insert axes of length 1 so that the axes are `order`."""
         new = [axis for axis in order if axis not in self.axes]
         before, self.axes = self.axes, list(order)
         if len(new) == 1:
@@ -81,7 +81,7 @@ class Steps:
             self.methods.append(f"[{', '.join(parts)}]")
 
     def expand(self, order: Sequence[str], lengths: Mapping[str, str]) -> None:
-        """To `lengths`, of axes that have length 1, or that are not there and come before all others."""
+        """Expand axes of length 1 to `lengths`; leading axes may be new."""
         if all(lengths.get(axis, "1") == "1" for axis in order):
             return
         if ELLIPSIS not in order:
@@ -95,7 +95,7 @@ class Steps:
         self.axes = list(order)
 
     def flatten(self, group: Group, axis: str) -> None:
-        """The group becomes one axis."""
+        """Join a group of neighbouring axes to one axis."""
         start, end = (self.axes.index(name) for name in (group[0], group[-1]))
         numbers = [self._at(group[0])]
         if end + 1 < len(self.axes):
@@ -104,11 +104,11 @@ class Steps:
         self.axes[start : end + 1] = [axis]
 
     def interleave(self, axis: str, length: str) -> None:
-        """Each element `length` times."""
+        """Repeat each element of the axis `length` times."""
         self._call("repeat_interleave", length, f"dim={self._at(axis)}")
 
     def tile(self, lengths: Mapping[str, str]) -> None:
-        """Axes as often as said, each as a whole."""
+        """Repeat each axis as a whole, as often as `lengths` says."""
         if lengths:
             self._call("repeat", *(lengths.get(axis, "1") for axis in self.axes))
 

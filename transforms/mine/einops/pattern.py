@@ -1,4 +1,4 @@
-"""The patterns of einops, such as `"b c (h p) w -> b h (c p) w"`, read as einops reads them."""
+"""Parse einops patterns such as `"b c (h p) w -> b h (c p) w"`, by einops' own rules."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import count
 from typing import TypeAlias
 
 ELLIPSIS = "..."
-Group: TypeAlias = tuple[str, ...]  # of one dimension of a tensor: the axes that it is composed of; () has length 1
+Group: TypeAlias = tuple[str, ...]  # the axes that make up one dimension of a tensor; () has length 1
 
-# What is written out where it is called, and the parameters before the lengths of axes.
+# Functions that are replaced at the call, and their parameters before the lengths of axes.
 FUNCTIONS = {
     "einops.rearrange": ("tensor", "pattern"),
     "einops.repeat": ("tensor", "pattern"),
@@ -20,24 +20,24 @@ FUNCTIONS = {
     "einops.layers.torch.Rearrange": ("pattern",),
     "einops.layers.torch.Reduce": ("pattern", "reduction"),
 }
-# What the file gets a function for.
+# Functions that are replaced by a definition in the file.
 DEFINED = ("einops.pack", "einops.unpack")
 _TOKEN = re.compile(r"\s*(\.\.\.|[()]|[^\W\d]\w*|\d+)\s*")
 
 
 class Unsupported(Exception):
-    """A use of einops that is not written out; the message says which."""
+    """A use of einops that cannot be rewritten in torch; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     left: tuple[Group, ...]
     right: tuple[Group, ...]
-    lengths: dict[str, str]  # of the axes that are numbers, which have names of their own here
+    lengths: dict[str, str]  # of the axes that are numbers, by generated names such as `2.0`
 
 
 def parse(text: str) -> Pattern:
-    """Raises: Unsupported: it is no pattern with two sides."""
+    """Parse a pattern. Raises: Unsupported: it does not have two sides, or repeats an axis."""
     sides = text.split("->")
     if len(sides) != 2:
         raise Unsupported(f"pattern {text!r}")
@@ -55,7 +55,7 @@ def names(groups: tuple[Group, ...]) -> list[str]:
 
 
 def _groups(side: str, lengths: dict[str, str]) -> Iterator[Group]:
-    """A number but 1 becomes an axis of this length; `(...)` is `(1 ...)`, as it has a dimension in any case."""
+    """Groups of one side. Numbers other than 1 become named axes; `(...)` becomes `(1 ...)`, always a dimension."""
     inner: list[str] | None = None
     for token in _tokens(side):
         axis = [] if token == "1" else [token]

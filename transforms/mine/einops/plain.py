@@ -1,4 +1,4 @@
-"""einops' functions of one tensor as methods of torch's tensors, equal for all shapes that einops takes."""
+"""Translate einops.rearrange, repeat and reduce to tensor methods, equal for all shapes that einops accepts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _REDUCTIONS = {"max": "amax", "min": "amin", **{name: name for name in ("all", "
 
 
 def methods(function: str, text: str, given: Mapping[str, str], reduction: str = "") -> list[str]:
-    """What to write behind a tensor for `function(tensor, text, [reduction,] **given)`: `.flatten(1)`, `.mean(dim=0)`.
+    """Translate `function(tensor, text, [reduction,] **given)` to methods such as `.flatten(1)` and `.mean(dim=0)`.
 
     Args:
         function: "rearrange", "repeat" or "reduce".
-        given: an expression for the length of each axis that has one.
+        given: axis -> expression for its length.
 
     Raises:
-        Unsupported: the pattern is none, or there is no simple way to say it.
+        Unsupported: the pattern is invalid, or torch has no simple equivalent.
     """
     pattern = parse(text)
     lengths = {**pattern.lengths, **given}
@@ -30,7 +30,7 @@ def methods(function: str, text: str, given: Mapping[str, str], reduction: str =
 
 
 def _check(function: str, pattern: Pattern, lengths: Mapping[str, str], text: str) -> None:
-    """einops' own rules, without those on lengths that it would compare at run time."""
+    """Apply einops' own rules, except those on lengths, which it checks at run time."""
     left, right = ({axis for axis in names(side) if axis != "1"} for side in (pattern.left, pattern.right))
     gone, new = left - right, right - left
     wrong = {
@@ -45,9 +45,9 @@ def _check(function: str, pattern: Pattern, lengths: Mapping[str, str], text: st
 
 
 class _Plan:
-    """Splits dimensions, reduces, reorders, adds axes, then joins: each step only where it does something.
+    """Splits dimensions, reduces, reorders, adds axes, then joins; a step without effect writes nothing.
 
-    Axes of length 1 have names as others have: `<0` on the left, `>0` on the right, where they are new axes.
+    Axes of length 1 get names too: `<0` on the left, `>0` on the right, where they are new axes.
     """
 
     def __init__(self, pattern: Pattern, lengths: Mapping[str, str], reduction: str) -> None:
@@ -68,7 +68,7 @@ class _Plan:
         steps.squeeze([axis for axis in steps.axes if axis.startswith("<")])
         steps.reorder([axis for axis in names(self._right) if axis in steps.axes])
         if steps.axes == [ELLIPSIS] and self._right == ((">0", ELLIPSIS),):
-            steps.flatten((ELLIPSIS,), ELLIPSIS)  # has a dimension in any case
+            steps.flatten((ELLIPSIS,), ELLIPSIS)  # the result always has this dimension
         else:
             self._add()
             self._join()
@@ -90,20 +90,20 @@ class _Plan:
             return
         if ELLIPSIS in steps.axes and ELLIPSIS not in result:
             position = steps.axes.index(ELLIPSIS)
-            steps.insert([*steps.axes[:position], "<...", *steps.axes[position:]])  # where `...` is nothing
+            steps.insert([*steps.axes[:position], "<...", *steps.axes[position:]])  # `...` may be no dimension
             steps.flatten(("<...", ELLIPSIS), ELLIPSIS)
             steps.axes[position] = f"{ELLIPSIS} joined"
         gone = [axis for axis in steps.axes if axis not in result and not axis.startswith("<")]
         keep = len(steps.axes) == len(result) and all(
-            axis == other or (axis in gone and other.startswith(">"))
-            for axis, other in zip(steps.axes, result, strict=True)
+            axis == target or (axis in gone and target.startswith(">"))
+            for axis, target in zip(steps.axes, result, strict=True)
         )
         steps.reduce(self._reduction, gone, keep)
         if keep:
             steps.axes = result
 
     def _repeated(self) -> tuple[dict[Group, str], dict[Group, str]]:
-        """Groups whose elements, or which as a whole, are repeated; the new axes of these groups go."""
+        """Remove new axes that repeat a group's elements (interleave) or the whole group (tile). Returns both."""
         interleaved: dict[Group, str] = {}
         tiled: dict[Group, str] = {}
         groups: list[Group] = []
@@ -122,12 +122,12 @@ class _Plan:
         return interleaved, tiled
 
     def _pair_units(self) -> None:
-        """Units of the tensor become new axes between the same neighbours, if the order is the same."""
+        """Reuse axes of length 1 as new axes between the same neighbours, if the order of the axes does not change."""
         axes, result = self._steps.axes, names(self._right)
         old = [axis for axis in axes if not axis.startswith("<")]
         if old != [axis for axis in result if axis in old]:
             return
-        places: dict[int, list[str]] = {}  # number of old axes before -> new axes
+        places: dict[int, list[str]] = {}  # number of preceding old axes -> new axes
         before = 0
         for axis in result:
             if axis in old:
@@ -146,7 +146,7 @@ class _Plan:
         lead: set[str] = set()
         if ELLIPSIS not in order and any(self._new.get(axis, "1") != "1" for axis in order):
             first = next((number for number, axis in enumerate(order) if axis in steps.axes), len(order))
-            lead = set(order[:first])  # expand adds dimensions itself
+            lead = set(order[:first])  # expand adds leading dimensions itself
         steps.insert([axis for axis in order if axis not in lead])
         steps.expand(order, self._new)
 
@@ -157,7 +157,7 @@ class _Plan:
 
 
 def _named(groups: Sequence[Group], prefix: str) -> tuple[Group, ...]:
-    """The groups with names for the axes of length 1."""
+    """Give names to the axes of length 1."""
     numbers = count()
     return tuple(
         tuple(f"{prefix}{next(numbers)}" if axis == "1" else axis for axis in group or ("1",)) for group in groups
