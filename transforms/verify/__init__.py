@@ -1,4 +1,7 @@
-"""Verify: a candidate against its reference, in guests that never meet; the host compares."""
+"""Verify candidates: run the reference and the candidate in separate guests, and compare their outputs on the host.
+
+Distillation, variants, rewards and the CLI import this package.
+"""
 
 from .replay_row import Replayed, ReplayedRejection, replay_pair, replay_rejection
 from .task import Task, VerifySettings

@@ -1,6 +1,6 @@
-"""A model's source, judged: linted, and what the rules do not refuse is verified.
+"""Judge a model's source: lint it, and verify it unless the linter rejects it.
 
-Distillation, reward and evaluation all come through here, so that they say the same of the same source.
+Distillation, rewards and evaluation all use `judge_code`, so they agree on every source.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _NO_ENTRY = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))
 
 
 class Step(IntEnum):
-    """How far an answer came. Each step has all that is before it."""
+    """Progress of an answer. Each step includes those before it."""
 
-    NOTHING = 0  # no code, or code that the rules refuse
+    NOTHING = 0  # no code, or code that the linter rejects
     LOADS = 1
     RUNS = 2
-    CONTRACT = 3  # its outputs have the right structure, shapes and dtypes
-    CORRECT = 4  # verified, with some operators of PyTorch's in it
-    PURE = 5  # verified, and kernels alone compute
+    CONTRACT = 3  # the outputs have the right structure, shapes and dtypes
+    CORRECT = 4  # verified, with some operators of PyTorch
+    PURE = 5  # verified, and only kernels compute
 
 
 _REACHED = {
@@ -41,7 +41,7 @@ _REACHED = {
     Reason.WRONG_VALUES: Step.CONTRACT,
     Reason.NOT_DETERMINISTIC: Step.CONTRACT,
 }
-# What does not do the work, or hides how: such an answer came nowhere, whatever its outputs are.
+# Reasons that mark an answer as a hack. A hack reaches no step, whatever its outputs are.
 HACKS = {
     Reason.OUTPUT_NOT_FROM_KERNEL: "unused",
     Reason.FORBIDDEN_CODE: "fraud",
@@ -51,16 +51,16 @@ HACKS = {
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is known of one answer: a verdict, or the reason why there is none."""
+    """Verdict on a model's answer, or the reason why there is none."""
 
-    code: str  # "" if the answer has none
-    findings: tuple[Finding, ...] = ()  # of the linter
+    code: str  # "" if the answer has no code
+    findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
-    purity: Purity = Purity.PURE  # that it was held to
+    purity: Purity = Purity.PURE  # required of the answer
     reason: Reason | None = None
     evidence: str = ""
     counter_examples: tuple[CounterExample, ...] = ()
-    speedup: float = 0.0  # over eager, 0 if it was not timed
+    speedup: float = 0.0  # over eager; 0 if not timed
 
     @property
     def passes(self) -> bool:
@@ -74,7 +74,7 @@ class Judgement:
 
     @property
     def hack(self) -> str:
-        """Class of the hack that it is, "" if it is none; an import that is not on the list hides nothing by itself."""
+        """Class of the hack; "" for an answer that is no hack, such as one with only a forbidden import."""
         rules = {finding.rule for finding in self.findings if finding.rule.hides}
         if self.reason is None or (self.reason is Reason.FORBIDDEN_CODE and rules == {Rule.IMPORT}):
             return ""
@@ -82,22 +82,28 @@ class Judgement:
 
     @property
     def why(self) -> str:
-        """Code of the reason, "no_code" if there was nothing to judge, "" if it passes."""
+        """Code of the reason; "no_code" if there was no code, "" if the answer passes."""
         if self.passes:
             return ""
         return self.reason.value if self.reason else Reason.NO_CODE.value if not self.code else "errored"
 
 
-def judge_code(code: str, asked: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
-    """`asked` is the module with the kernel that it came with: operators that this leaves to PyTorch, an answer may
-    leave to it too, which is noted."""
+def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:
+    """Lint and verify a model's source.
+
+    If pure verification fails and the original is mixed, the answer may use the original's operators of PyTorch; the
+    judgement then has `Purity.MIXED`.
+
+    Args:
+        original: the module, with the kernel that the model was given.
+    """
     if not code:
         return Judgement("")
-    findings = lint(code, asked.extern_ops)
-    if refused := refusal(findings):
-        return Judgement(code, findings, reason=refused[0], evidence=refused[1])
+    findings = lint(code, original.extern_ops)
+    if rejection := lint_rejection(findings):
+        return Judgement(code, findings, reason=rejection[0], evidence=rejection[1])
     pure = replace(
-        asked,
+        original,
         triton_code=code,
         kernels=launched_kernels(code),
         purity=Purity.PURE,
@@ -105,17 +111,21 @@ def judge_code(code: str, asked: Task, sandbox: Sandbox, settings: VerifySetting
         guards=(),
         by_model=True,
     )
-    found, purity = verify_task(pure, sandbox, settings), Purity.PURE
-    if isinstance(found, Dropped) and found.reason is Reason.OUTPUT_NOT_FROM_KERNEL and asked.purity is Purity.MIXED:
+    outcome, purity = verify_task(pure, sandbox, settings), Purity.PURE
+    if (
+        isinstance(outcome, Dropped)
+        and outcome.reason is Reason.OUTPUT_NOT_FROM_KERNEL
+        and original.purity is Purity.MIXED
+    ):
         purity = Purity.MIXED
-        found = verify_task(replace(pure, purity=purity, extern_ops=asked.extern_ops), sandbox, settings)
-    if isinstance(found, Dropped):
-        return Judgement(code, findings, None, purity, found.reason, found.evidence, found.counter_examples)
-    return Judgement(code, findings, found, purity)
+        outcome = verify_task(replace(pure, purity=purity, extern_ops=original.extern_ops), sandbox, settings)
+    if isinstance(outcome, Dropped):
+        return Judgement(code, findings, None, purity, outcome.reason, outcome.evidence, outcome.counter_examples)
+    return Judgement(code, findings, outcome, purity)
 
 
-def refusal(findings: Iterable[Finding]) -> tuple[Reason, str] | None:
-    """Why an answer need not be run, and all that the linter found; None if it must be."""
+def lint_rejection(findings: Iterable[Finding]) -> tuple[Reason, str] | None:
+    """Reason to reject an answer without running it, with all findings as evidence; None without findings."""
     findings = tuple(findings)
     if not findings:
         return None

@@ -1,4 +1,4 @@
-"""A candidate's kernels, compiled for each target."""
+"""Compile a candidate's kernels for each target."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .evidence import Rejected, check_launches_agree, reply_of
 from .reference_run import Conclusion, Reference
 from .task import Call, VerifySettings, describe, draw, shapes_of
 
-# What a GPU refuses, too, once it is run.
+# Errors of the interpreter that a GPU raises at run time, too.
 _UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
 
 
 def compile_kernels(
-    reference: Reference, shown: Conclusion, engine: Engine, sandbox: Sandbox, settings: VerifySettings
+    reference: Reference, conclusion: Conclusion, engine: Engine, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[str, ...]:
-    """The targets that the candidate compiles for, of those that the settings name.
+    """The targets of the settings that the candidate compiles for.
 
-    A trace was compiled for the GPU that ran it: what was lowered is not compiled for that target again. A model's
-    candidate is, since it could tell where it is traced from where it is compiled.
+    A trace was compiled for the GPU that ran it, so a lowered candidate is not compiled for that target again. A
+    model's candidate is, since it could tell tracing from compilation.
 
     Args:
-        shown: by what ran it: the same launches must be made for each target.
+        conclusion: of the trials; for each target, the candidate must make the same launches.
 
     Raises:
-        Rejected: a kernel does not compile, or the candidate behaves otherwise when it is compiled.
+        Rejected: a kernel does not compile, or the candidate behaves differently when compiled.
     """
     task = reference.task
     traced: list[str] = []
@@ -40,23 +40,25 @@ def compile_kernels(
         return settings.targets
     needed = settings.needed(task)
     request = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-    others = [i for i in reference.of_other_calls() if reference.trials[i].workload < len(task.workloads)]
+    others = [i for i in reference.first_trials_of_calls()[1:] if reference.trials[i].workload < len(task.workloads)]
     request |= {"targets": left, "further": needed[0] if task.by_model else "", "others": others}
     report = sandbox.run(Job(COMPILE, request, reference.tensors, settings.limits))
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
-    compiled = check_launches_agree(reply, left, shown.launches, shown.told, needed)
+    compiled = check_launches_agree(reply, left, conclusion.launches, conclusion.launch_logs, needed)
     return tuple(target for target in settings.targets if target in (*traced, *compiled))
 
 
-def check_refusal(call: Call, broken: str, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """What a model's candidate refuses by raising it does not get wrong, and so where its kernel does not compile. But
-    what the interpreter alone does not take, or an assumption that is false, a GPU would run.
+def check_kernel_failure(call: Call, broken: str, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Reject a kernel that raised in the interpreter, and yet compiles.
+
+    A model's candidate may refuse inputs by raising, also by a kernel that does not compile. A kernel that only the
+    interpreter rejects, or that asserts a false assumption, would run on a GPU.
 
     Args:
-        broken: what a kernel raised where it was interpreted; "" if none did.
+        broken: the exception of an interpreted kernel; "" if none raised.
 
     Raises:
-        Rejected: one did, and compiles.
+        Rejected: a kernel raised, and compiles.
     """
     if not broken or not settings.targets or _UNALIGNED.search(broken):
         return
@@ -64,7 +66,7 @@ def check_refusal(call: Call, broken: str, sandbox: Sandbox, settings: VerifySet
     request = describe(call.task, trials) | {"code": call.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     request |= {"targets": [target], "further": "", "others": []}
     report = sandbox.run(Job(COMPILE, request, draw(call.task, trials), settings.limits))
-    found = (report.reply or {}).get(target)
-    if isinstance(found, dict) and "error" not in found and not found.get("failed"):
+    compiled = (report.reply or {}).get(target)
+    if isinstance(compiled, dict) and "error" not in compiled and not compiled.get("failed"):
         where = f"for inputs {shapes_of(call.task.workloads[0])}"
         raise Rejected(Reason.DOES_NOT_RUN, f"{where} a kernel compiles, and raises as interpreted: {broken}")

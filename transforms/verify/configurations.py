@@ -1,6 +1,6 @@
-"""What an autotuned candidate may become on a GPU: its source with each of its launch configurations in turn.
+"""Variants of an autotuned candidate's source, each with another configuration first.
 
-Nothing that verifies a candidate times it, so of the configurations of a kernel the first is the one that runs.
+Verification does not autotune: it runs the first configuration of each kernel. On a GPU any other may be selected.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from kernelquarry.pipeline.schema.parse_python import parse
 
 
-def others(code: str) -> Iterator[str]:
-    """The source with the second configuration of each autotuned kernel first, then the third, until each was first.
+def rotate_configurations(code: str) -> Iterator[str]:
+    """The source with the second configuration of each autotuned kernel first, then the third, and so on.
 
-    Of kernels with fewer than others, some are first again. What is not written as a list is not looked into.
+    Shorter lists start again from their beginning. Configurations that are not a literal list are left as they are.
     """
     tree = parse(code)
-    lists = [found for node in ast.walk(tree) if (found := _configurations(node)) is not None]
+    lists = [configs for node in ast.walk(tree) if (configs := _configurations(node)) is not None]
     for _ in range(1, max((len(each.elts) for each in lists), default=0)):
         for each in lists:
             each.elts.append(each.elts.pop(0))
@@ -25,8 +25,8 @@ def others(code: str) -> Iterator[str]:
 
 
 def _configurations(node: ast.AST) -> ast.List | None:
-    """Of `triton.autotune(configs=[...])`; a list that is not empty."""
+    """The non-empty list of configurations in a call `triton.autotune(configs=[...])`; None for other nodes."""
     if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "triton.autotune"):
         return None
-    given = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "configs")]
-    return next((each for each in given if isinstance(each, ast.List) and each.elts), None)
+    candidates = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "configs")]
+    return next((each for each in candidates if isinstance(each, ast.List) and each.elts), None)

@@ -1,4 +1,4 @@
-"""The smallest call on which a rejected candidate fails, for people, and for models that are to learn from it."""
+"""Search for the smallest call on which a rejected candidate fails, as feedback for people and models."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from kernelquarry.transforms.workloads.resize import Size, free_sizes, resized
 from .evidence import Rejected
 from .task import Call, PlannedTrial, Task, plan
 
-# Reasons that a call shows. The others are of the source, of all calls together, or of the module.
-_SHOWN = frozenset({Reason.WRONG_VALUES, Reason.WRONG_CONTRACT, Reason.NOT_DETERMINISTIC, Reason.DOES_NOT_RUN})
-_TRIES = 12  # calls, each in a guest for either side: about two seconds of one core, for rejected candidates alone
+# Reasons that a single call can show. The others depend on the source, on several calls, or on the module.
+_SHOWN_BY_ONE_CALL = frozenset(
+    {Reason.WRONG_VALUES, Reason.WRONG_CONTRACT, Reason.NOT_DETERMINISTIC, Reason.DOES_NOT_RUN}
+)
+_TRIES = 12  # calls, each with two guests: about two seconds of one core
 _LEAST = 2  # a size of 1 is broadcast, which compilers treat as another kind of call
-_NOTHING = 0.0  # in place of the values where none is wrong
-
 
 Check = Callable[[Call], None]  # raises Rejected where the candidate fails
 
 
 def counter_examples(task: Task, rejected: Rejected, check: Check) -> tuple[CounterExample, ...]:
-    """The smallest call found that `check` rejects for the reason that `task` was rejected for; none if there is none.
+    """The smallest call found on which `check` rejects `task` for the same reason, in a tuple; () if none was found.
 
-    At the end no free size of it can be made one less, unless the tries are used up before.
+    Unless the tries ran out, the candidate passes if any free size of the call is reduced by one.
     """
-    if rejected.reason not in _SHOWN:
+    if rejected.reason not in _SHOWN_BY_ONE_CALL:
         return ()
     search = _Search(task, rejected.reason, check)
-    for trial in [rejected.trial] if rejected.trial else _one_of_each_workload(task):
+    for trial in [rejected.trial] if rejected.trial else _first_of_each_workload(task):
         search.shrink(trial)
-        if search.found is not None:
-            return (search.found,)
+        if search.smallest is not None:
+            return (search.smallest,)
     return ()
 
 
-def _one_of_each_workload(task: Task) -> list[PlannedTrial]:
+def _first_of_each_workload(task: Task) -> list[PlannedTrial]:
     first: dict[int, PlannedTrial] = {}
     for trial in plan(task):
         first.setdefault(trial.workload, trial)
@@ -44,23 +44,23 @@ def _one_of_each_workload(task: Task) -> list[PlannedTrial]:
 
 
 class _Search:
-    """Calls that were tried, and the last that failed, which is the smallest."""
+    """Search with a limited number of tries; the last failing call is the smallest."""
 
     def __init__(self, task: Task, reason: Reason, check: Check) -> None:
         self._task, self._reason, self._check = task, reason, check
         self._left = _TRIES
-        self.found: CounterExample | None = None
+        self.smallest: CounterExample | None = None
 
     def shrink(self, trial: PlannedTrial) -> None:
-        """From `trial` to the smallest call that fails; `found` stays None if it does not fail alone."""
+        """Set `smallest` to the smallest failing call; leave it None if the call of `trial` does not fail alone."""
         start = self._task.calls[trial.workload]
         family = (start, *(workload for workload in self._task.workloads if workload != start))
-        free = free_sizes(family) if self._task.shape_general else []  # else no other size is claimed
+        free = free_sizes(family) if self._task.shape_general else []  # it claims no other sizes
 
         def fails(setting: Mapping[Size, int]) -> bool:
             return self._fails(trial, resized(family, setting))
 
-        for least in (_LEAST, _LEAST + 1):  # most failures have nothing to do with sizes
+        for least in (_LEAST, _LEAST + 1):  # most failures do not depend on sizes
             small = {size: min(size[0], least) for size in free}
             if any(small[size] < size[0] for size in free) and fails(small):
                 return
@@ -78,7 +78,7 @@ class _Search:
             setting[size] = high
 
     def _fails(self, trial: PlannedTrial, workload: Workload) -> bool:
-        """Whether it does so for the same reason; not, once the tries are used up."""
+        """True if the candidate fails for the same reason; False once the tries are used up."""
         if not self._left:
             return False
         self._left -= 1
@@ -86,18 +86,18 @@ class _Search:
             self._check(Call.of(self._task, workload, trial.seed, trial.distribution))
         except Rejected as rejected:
             if rejected.reason is Reason.TIMED_OUT:
-                self._left = 0  # one deadline is enough to wait for
+                self._left = 0  # wait for one timeout only
             if rejected.reason is not self._reason:
                 return False
             element = rejected.element
-            self.found = CounterExample(
+            self.smallest = CounterExample(
                 workload=workload,
                 seed=trial.seed,
                 distribution=trial.distribution,
                 found=rejected.found,
                 output=element.name if element else "",
-                expected=element.expected if element else _NOTHING,
-                actual=element.actual if element else _NOTHING,
+                expected=element.expected if element else 0.0,
+                actual=element.actual if element else 0.0,
             )
             return True
         return False

@@ -1,9 +1,8 @@
-"""What a verdict was reached on."""
+"""Description of the machine that reaches a verdict."""
 
 from __future__ import annotations
 
 import platform
-from functools import cache
 from importlib.metadata import version
 
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -12,18 +11,13 @@ from kernelquarry.pipeline.schema.provenance import Environment
 
 
 def environment(sandbox: Sandbox) -> Environment:
-    """This machine, with the GPUs of the sandbox if it has any."""
+    """Versions, device and sandbox layers of this machine."""
     gpu = sandbox.gpus.description if sandbox.gpus else None
     return Environment(
         python=platform.python_version(),
-        torch=_version("torch"),
-        triton=_version("triton"),
+        torch=version("torch"),
+        triton=version("triton"),
         device=gpu.name if gpu else "cpu-interpreter",
         driver=gpu.driver if gpu else "",
         sandbox=canonical(dict(sandbox.layers)),
     )
-
-
-@cache
-def _version(package: str) -> str:
-    return version(package)

@@ -1,4 +1,7 @@
-"""What shows that the kernels did it: launches, operators outside of them, and the replay without them."""
+"""Rejections, and checks that the kernels computed the outputs: launches, operators outside of kernels, the ghost run.
+
+The ghost run repeats the first trial without launching any kernel.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from kernelquarry.pipeline.schema.records import Purity
 from .task import PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
-_GIVEN = 60  # characters of what a launch was given
-# What messages tell of the machine, and of this run alone: evidence is published.
+_ARGUMENT = 60  # characters of a launch argument in evidence
+# Evidence is published, so folders of this machine and addresses of this run are removed.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
 _ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
@@ -27,10 +30,7 @@ Launch = tuple[str, tuple[int, ...]]  # kernel and grid
 
 
 class Rejected(Exception):
-    """A candidate that is not verified: the reason, and what shows it.
-
-    `trial` is the call on which that was found, `element` the worst of its values, where there are such.
-    """
+    """The candidate is not verified: the reason, the evidence, and the failing trial and its worst element if known."""
 
     def __init__(
         self, reason: Reason, found: str, trial: PlannedTrial | None = None, element: Element | None = None
@@ -43,15 +43,15 @@ class Rejected(Exception):
 
 
 class InputRejected(Exception):
-    """The module raises on `trials`, and may."""
+    """The module raises on `trials`, on which it is allowed to."""
 
     def __init__(self, trials: list[int]) -> None:
         super().__init__(trials)
         self.trials = trials
 
 
-def refused_in(reply: dict[str, Any]) -> list[int]:
-    """The numbers of trials that a guest says it was refused. Raises: Rejected: it names none that way."""
+def rejected_trials(reply: dict[str, Any]) -> list[int]:
+    """Numbers of the trials on which the module raised, from a guest's reply. Raises: Rejected: malformed reply."""
     try:
         return [expect(index, int) for index in expect(reply.get("refused", []), list)]
     except MalformedReply as error:
@@ -59,10 +59,13 @@ def refused_in(reply: dict[str, Any]) -> list[int]:
 
 
 def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
-    """The guest's reply; `raised` is what an exception in it means.
+    """The guest's reply.
+
+    Args:
+        raised: reason for a guest that ended with an exception.
 
     Raises:
-        Rejected: there is none.
+        Rejected: the guest sent no reply.
     """
     reasons = {
         Status.RAISED: raised,
@@ -78,10 +81,11 @@ def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
 def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[list[Launch]], tuple[str, ...]]:
     """The launches of each trial, and the names of all kernels that were launched.
 
-    `kept`: numbers of the outputs that stay right when no kernel runs.
+    Args:
+        kept: numbers of the outputs that are right in the ghost run.
 
     Raises:
-        Rejected: the kernels did not do it, or not alone although the candidate says so.
+        Rejected: the kernels did not compute the outputs, or PyTorch helped with operators that are not declared.
     """
     if reply.get("failed"):
         raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply['failed'][0]}")
@@ -96,7 +100,7 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {', '.join(idle)}")
     operators = {_operator(name) for name in reply["operators"]}
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
-    # A GPU has some of them by other names.
+    # Some operators have other names on a GPU.
     if hidden := sorted(name for name in operators if not any(same_operator(name, each) for each in declared)):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"computes outside its kernels with {', '.join(hidden)}")
     outputs = len(reply["trials"][0]["strides"]) + len(reply["trials"][0]["mutated"])
@@ -109,67 +113,71 @@ def check_launches_agree(
     reply: dict[str, Any],
     targets: Sequence[str],
     calls: Sequence[Sequence[Launch]],
-    told: Sequence[list[str]],
+    launch_logs: Sequence[list[str]],
     needed: Collection[str],
 ) -> tuple[str, ...]:
-    """The targets that it compiled for, where `forward` launched what it launched in the interpreter.
+    """The targets for which the kernels compiled.
 
     Args:
-        calls: the launches of each trial.
-        told: the same with all that they were given; () if what ran them does not say.
-        needed: the targets that it has to compile for; without the others it does.
+        calls: launches of each trial.
+        launch_logs: launches of each trial with their arguments; () if the engine does not log them.
+        needed: targets for which the kernels must compile.
 
     Raises:
-        Rejected: a kernel does not compile, or the candidate behaves otherwise when it is compiled.
+        Rejected: a kernel does not compile for a needed target, or forward makes other launches when compiled.
     """
     compiled = []
     for target in targets:
-        found = reply.get(target)
-        if not isinstance(found, dict) or "error" in found:
+        first = reply.get(target)
+        if not isinstance(first, dict) or "error" in first:
             if target in needed:
-                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found and found.get('error')}")
+                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {first and first.get('error')}")
             continue
-        others = {int(number): call for number, call in found.get("others", {}).items()}
-        for number, call in ({0: found} | others).items():
+        others = {int(number): call for number, call in first.get("others", {}).items()}
+        for number, call in ({0: first} | others).items():
             where = f"{target}, trial {number}" if number else target
-            _check_compiled(call, where, calls[number], told[number] if told else None)
+            _check_compiled(call, where, calls[number], launch_logs[number] if launch_logs else None)
         compiled.append(target)
     return tuple(compiled)
 
 
-def read_told(reply: dict[str, Any], trials: int) -> list[list[str]]:
-    """The launches of each trial with all that they were given; [] if what ran them does not say. Raises: Rejected."""
+def read_launch_logs(reply: dict[str, Any], trials: int) -> list[list[str]]:
+    """Launches of each trial with their arguments; [] if the engine does not log them. Raises: Rejected."""
     try:
-        told = [[expect(one, str) for one in expect(call, list)] for call in expect(reply.get("told", []), list)]
+        logs = [[expect(one, str) for one in expect(call, list)] for call in expect(reply.get("told", []), list)]
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-    if told and len(told) != trials:
-        raise Rejected(Reason.CRASHED, f"{len(told)} trials told of {trials}")
-    return told
+    if logs and len(logs) != trials:
+        raise Rejected(Reason.CRASHED, f"launch logs of {len(logs)} trials instead of {trials}")
+    return logs
 
 
-def _check_compiled(found: dict[str, Any], where: str, launches: Sequence[Launch], told: list[str] | None) -> None:
-    if "error" in found:
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {found['error']}")
-    if found.get("failed"):
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {found['failed'][0]}")
-    compiled = _launches(found["launches"])
-    if found.get("without_room"):  # what a tuner takes instead is launched otherwise
-        compiled, launches, told = [(name, ()) for name, _ in compiled], [(name, ()) for name, _ in launches], None
+def _check_compiled(call: dict[str, Any], where: str, launches: Sequence[Launch], launch_log: list[str] | None) -> None:
+    if "error" in call:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {call['error']}")
+    if call.get("failed"):
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {call['failed'][0]}")
+    compiled = _launches(call["launches"])
+    if call.get("without_room"):  # the autotuner selects another configuration, with other grids and arguments
+        compiled, launches, launch_log = (
+            [(name, ()) for name, _ in compiled],
+            [(name, ()) for name, _ in launches],
+            None,
+        )
     if compiled != launches:
         raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter")
-    if told is not None and (other := difference(found["told"], told)):
+    if launch_log is not None and (other := difference(call["told"], launch_log)):
         raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter: {other}")
 
 
 def difference(new: Sequence[str], old: Sequence[str]) -> str:
-    """The first launch that is given something else, and what; "" if none is."""
+    """The first launch with another argument, with both values; "" if the launch logs are equal."""
     for one, other in zip(new, old, strict=False):
         if one != other:
-            alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-            start = max(one.rfind(mark, 0, alike) for mark in (", ", "(")) + 1
-            given, before = (text[start:][:_GIVEN].strip() for text in (one, other))
-            return f"{one.partition('[')[0]}: {given} in place of {before}"
+            equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+            start = max(one.rfind(mark, 0, equal) for mark in (", ", "(")) + 1
+            argument, before = (text[start:][:_ARGUMENT].strip() for text in (one, other))
+            return f"{one.partition('[')[0]}: {argument} in place of {before}"
     return "" if len(new) == len(old) else f"{len(new)} launches in place of {len(old)}"
 
 

@@ -1,4 +1,7 @@
-"""A candidate's trials on a GPU: traced in a guest that has none, replayed by an executor that runs nothing else."""
+"""Run a candidate's trials on a GPU: trace them in a guest without a GPU, and replay the traces in the executor.
+
+The executor runs no code of the candidate other than its compiled kernels.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,11 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from .evidence import InputRejected, Rejected, refused_in, reply_of
+from .evidence import InputRejected, Rejected, rejected_trials, reply_of
 from .reference_run import Reference
 from .task import PlannedTrial, Task, VerifySettings, describe_inputs
 
-_PARTS = ("repeat", "ghost")  # runs beside the trials, both on the values of the first
-
-
+_EXTRA_RUNS = ("repeat", "ghost")  # of the first trial
 FAILURES = {
     ExecutionStatus.FAULT: Reason.DOES_NOT_RUN,
     ExecutionStatus.MEMORY: Reason.OUT_OF_MEMORY,
@@ -31,19 +32,20 @@ FAILURES = {
 
 
 class Untraceable(Exception):
-    """What the candidate does depends on values, or needs operators that no program has."""
+    """No trace describes the candidate: its launches depend on values, or it needs an operator that traces lack."""
 
 
 def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[dict[str, Any], Tensors]:
-    """The trials, a repetition and a ghost, told as the guest `interpret` tells them; see `run_candidate`.
+    """Run the trials, a repetition and a ghost of the first; reply and tensors as from the guest `interpret`.
 
     Raises:
-        Untraceable: there are no programs that say what it does.
-        Rejected: it does not run to the end.
+        Untraceable: the candidate has no trace.
+        InputRejected: the candidate raises on trials on which it may.
+        Rejected: the candidate does not run to the end.
     """
     assert sandbox.gpus is not None
     if reference.task.training:
-        raise Untraceable("a program is of a forward alone")
+        raise Untraceable("a trace has no backward")
     trials = reference.trials
     report = trace(reference.task, trials, sandbox.gpus.description.target, sandbox, settings.limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)
@@ -51,10 +53,10 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
         return reply, {}
     if "untraceable" in reply:
         raise Untraceable(str(reply["untraceable"]))
-    reference.check_state(reply)  # a program names the entries, and there are values for the reference's alone
+    reference.check_state(reply)  # a program names entries of the state, and only the reference's have values
     calls = list(_calls(trials))
-    if refused := refused_in(reply):
-        unwanted = [calls[number] for number in refused if number < len(calls)]
+    if rejected := rejected_trials(reply):
+        unwanted = [calls[number] for number in rejected if number < len(calls)]
         raise InputRejected([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
     try:
         kernels = read_kernels(reply.get("kernels"))
@@ -73,11 +75,11 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     execution = sandbox.gpus.run(request, values, settings.limits.cpu_s)
     if execution.status != ExecutionStatus.DONE:
         raise Rejected(FAILURES[execution.status], execution.error)
-    return _told(reply, programs, runs, execution, [kernel.name for kernel in kernels])
+    return _as_interpreted(reply, programs, runs, execution, [kernel.name for kernel in kernels])
 
 
 def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
-    """Programs for the workloads and layouts of `trials`, in order of their first trial."""
+    """Trace each combination of workload and layout in `trials`, in order of their first trial."""
     workloads = task.calls
     request = {
         "code": task.triton_code,
@@ -101,7 +103,7 @@ def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sand
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:
-    """Numbers of the task's calls, and whether their inputs are strided, with the first trial of each."""
+    """Number of the first trial for each combination of workload and strided inputs."""
     calls: dict[tuple[int, bool], int] = {}
     for number, trial in enumerate(trials):
         calls.setdefault((trial.workload, trial.strided), number)
@@ -112,36 +114,37 @@ def _run(program: int, index: int, trial: PlannedTrial) -> dict[str, Any]:
     return {"program": program, "trial": index, "state": trial.state, "poison": "nan", "launching": True}
 
 
-def _told(
+def _as_interpreted(
     reply: Mapping[str, Any],
     programs: Sequence[Program],
     runs: Sequence[Mapping[str, Any]],
     execution: Execution,
     names: Sequence[str],
 ) -> tuple[dict[str, Any], Tensors]:
+    """Reply and tensors of the executor in the form of the guest `interpret`."""
     results: Tensors = {}
     calls = []
-    prefixes = [*(str(run["trial"]) for run in runs[: -len(_PARTS)]), *_PARTS]
+    prefixes = [*(str(run["trial"]) for run in runs[: -len(_EXTRA_RUNS)]), *_EXTRA_RUNS]
     for index, (run, prefix) in enumerate(zip(runs, prefixes, strict=True)):
         changed = execution.reply["runs"][index]["changed"]
         call, tensors = _call(programs[run["program"]], changed, execution.tensors, index, prefix)
         calls.append(call)
         results |= tensors
-    # Each run has buffers of its own, so no later one changes what an earlier one gave.
+    # Each run has buffers of its own, so no later run changes the outputs of an earlier one.
     results |= {f"later.output.{i}": results[f"0.output.{i}"] for i in range(len(programs[runs[0]["program"]].outputs))}
-    trials, (repeat, ghost) = calls[: -len(_PARTS)], calls[-len(_PARTS) :]
+    trials, (repeat, ghost) = calls[: -len(_EXTRA_RUNS)], calls[-len(_EXTRA_RUNS) :]
     launches = [
         [[names[kernel], list(grid)] for kernel, grid in programs[run["program"]].launches]
-        for run in runs[: -len(_PARTS)]
+        for run in runs[: -len(_EXTRA_RUNS)]
     ]
-    told: dict[str, Any] = {"state": reply.get("state"), "operators": reply.get("operators"), "failed": []}
-    return told | {"trials": trials, "launches": launches, "repeat": repeat, "ghost": ghost}, results
+    described: dict[str, Any] = {"state": reply.get("state"), "operators": reply.get("operators"), "failed": []}
+    return described | {"trials": trials, "launches": launches, "repeat": repeat, "ghost": ghost}, results
 
 
 def _call(
     program: Program, changed: Sequence[str], tensors: Tensors, index: int, prefix: str
 ) -> tuple[dict[str, Any], Tensors]:
-    """One run's description, see `guest/verifying/subject.call`, and its tensors by their names in the reply."""
+    """Description of one run, as in `guest/candidate/module_call`, and its tensors by their names in the reply."""
     mutated = sorted(int(name.removeprefix("input.")) for name in changed if name.startswith("input."))
     results = {f"{prefix}.output.{i}": tensors[f"{index}.output.{i}"] for i in range(len(program.outputs))}
     state = sorted(name.removeprefix("state.") for name in changed if name.startswith("state."))
@@ -158,7 +161,7 @@ def _call(
 
 
 def _shares(program: Program) -> list[str]:
-    """What each output shares memory with: a state, an input, an output before it; "" for nothing."""
+    """The state, input or earlier output that each output shares memory with; "" for none."""
     owners: dict[int, str] = {}
     for kind in ("state", "input"):
         named = ((name, view) for name, view in program.named.items() if name.startswith(f"{kind}."))
@@ -171,7 +174,7 @@ def _shares(program: Program) -> list[str]:
 
 
 def _overlap(left: View, right: View) -> bool:
-    """Whether two views' memory overlaps, from the first byte of each to its last."""
+    """True if the byte ranges of two views overlap."""
     if left.storage != right.storage or _is_empty(left) or _is_empty(right):
         return False
     (first, end), (other, its_end) = map(_extent, (left, right))

@@ -1,4 +1,4 @@
-"""Paths of a forward, as its rehearsal tells them: the operators that it ran and the kernels that it launched."""
+"""Compare paths through forward: the operators that a dry run calls and the kernels that it launches, in order."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Any
 from kernelquarry.pipeline.schema.records import Workload
 
 Path = list[str]
-MORE = "and more"  # the last step of a path that was broken off
+MORE = "and more"  # the last step of a path that reached the step limit
 
 
 def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Any, Workload]]) -> bool:
-    """Whether it is a path that was tried, but for how often it goes through a loop: for each step of a sequence, say,
-    or each item of a batch. As often as an axis is long, or several together: two paths that were tried must show that.
+    """True if the path equals a verified one except for the number of iterations of a loop.
+
+    The number must grow with the length of an axis, or the product of leading axes, such as the steps of a sequence or
+    the items of a batch. At least two verified paths of different lengths must confirm this.
 
     Args:
-        path: of a call with `workload`; it may be broken off.
-        tried: those of the trials; None is no path.
+        path: of a call with `workload`; it may end at the step limit.
+        tried: paths of the trials, with their workloads; None stands for no path.
     """
     known = [(each, call) for each, call in tried if isinstance(each, list)]
     longest, _ = max(known, key=lambda pair: len(pair[0]), default=([], workload))
@@ -35,19 +37,19 @@ def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Any, Wo
 
 
 def _loop(path: Path) -> tuple[int, int] | None:
-    """Where the longest part that is the same over and over begins, and how many steps it repeats; None if none is."""
-    best, found = 0, None
+    """Start and period, in steps, of the longest repetition in a path; None if there is none."""
+    longest, loop = 0, None
     for steps in range(1, len(path) // 2 + 1):
         run = 0
         for at in range(steps, len(path)):
             run = run + 1 if path[at] == path[at - steps] else 0
-            if run >= steps and run + steps > best:
-                best, found = run + steps, (at - steps - run + 1, steps)
-    return found
+            if run >= steps and run + steps > longest:
+                longest, loop = run + steps, (at - steps - run + 1, steps)
+    return loop
 
 
 def _unrolled(path: Path, start: int, steps: int, length: int) -> Path:
-    """The path with its loop gone through more or less often, so that it has that length, as nearly as it can."""
+    """The path with more or fewer iterations of its loop, as near to `length` as whole iterations allow."""
     more = (length - len(path)) // steps
     if more >= 0:
         return path[: start + steps] + path[start : start + steps] * more + path[start + steps :]
@@ -55,14 +57,14 @@ def _unrolled(path: Path, start: int, steps: int, length: int) -> Path:
 
 
 def _sizes(workload: Workload) -> Iterator[int]:
-    """What a loop may go through: an axis, or the first ones together."""
+    """Possible iteration counts of a loop: the length of each axis, and products of leading axes."""
     for spec in workload.tensors:
         yield from spec.shape
         yield from (math.prod(spec.shape[:count]) for count in range(2, len(spec.shape)))
 
 
 def _grows(every: Sequence[tuple[Path, Workload]], sizes: Sequence[int]) -> bool:
-    """Whether paths are longer by as much as the sizes are."""
+    """True if the lengths of the paths are a rising linear function of the sizes."""
     pairs = sorted((size, len(path)) for (path, _), size in zip(every, sizes, strict=True))
     (least, shortest), (most, longest) = pairs[0], pairs[-1]
     return most > least and all(

@@ -1,4 +1,4 @@
-"""The reference's answers to the trials, and what may be said of a candidate's beside them."""
+"""Run the reference on the trials, and compare a candidate's outputs with its outputs."""
 
 from __future__ import annotations
 
@@ -25,41 +25,43 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
 
-from .evidence import InputRejected, Launch, Rejected, check_kernels, read_told, refused_in, reply_of
+from .evidence import InputRejected, Launch, Rejected, check_kernels, read_launch_logs, rejected_trials, reply_of
 from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
 
-_TIES = ("sparse", "assorted", NAMED)  # where values are equal
-_NEAR_TIES = ("scaled", "faint")  # where those that a softmax, say, gives are
-# PyTorch promises the first of equals, and the side of an edge,
+_TIES = ("sparse", "assorted", NAMED)  # distributions with equal values
+_NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
+# Operators for which PyTorch specifies the index of the first of equal values, or the side of a boundary.
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
-_SORTED = re.compile(r"\b(a?r?g?sort|msort|topk)\(")  # and nothing of equals here,
-_ROUNDED = re.compile(  # or here, or of what rounds to an integer
+# Operators whose order of equal values is unspecified.
+_SORTED = re.compile(r"\b(a?r?g?sort|msort|topk)\(")
+# Operators whose choice among equal values, or whose rounding to an integer, is unspecified.
+_ROUNDED = re.compile(
     r"\b(kthvalue|\w*median|mode|cummax|cummin|unique\w*|round|floor|ceil|trunc"
     r"|hist\w+|quantize\w*|\w*pool\w*)\(|\.(long|int|short|char|byte|to|type)\("
 )
-# A product of numbers of all sizes leaves the range of float32 in one order, and not in another.
+# Whether a product of numbers of very different sizes overflows depends on the order of the factors.
 _PRODUCT = re.compile(r"(?<!\bmath)(?<!\bnp)\.(cum)?prod\(")
-_LIKE = 1e-4  # of the norm of a state's entry
+_STATE_TOLERANCE = 1e-4  # of the norm of a state's entry
 _NUDGED = ("nudged0", "nudged1")
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What all trials of a candidate that passes have shown."""
+    """Results of all trials of a candidate that passes."""
 
     trials: tuple[Trial, ...]
     deterministic: bool
     launches: list[list[Launch]]  # of each trial
-    told: list[list[str]]  # the same with what they were given; empty if what ran them does not say
-    kernels: tuple[str, ...]  # that were launched
-    written: float
+    launch_logs: list[list[str]]  # launches of each trial with their arguments; empty if the engine does not log them
+    kernels: tuple[str, ...]  # names of all launched kernels
+    written: float  # share of the first call's output bytes that only the kernels get right
 
 
 class Reference:
-    """The reference's answers, and the comparison of a candidate's with them.
+    """The reference's outputs on the trials, and comparisons of a candidate's outputs with them.
 
-    `task`, `trials` and their `tensors`, as `draw` gives them, are what it was asked; `undrawn` are the entries of the
-    state that no trial draws, as its constructor left them.
+    `tensors` are the inputs and weights as `draw` returns them. `undrawn` are the entries of the state that no trial
+    draws, with the values of the constructor.
     """
 
     def __init__(
@@ -71,9 +73,14 @@ class Reference:
         settings: VerifySettings,
         in_order: bool = False,
     ) -> None:
-        """Run it in a guest. Raises: Rejected: it gives no proper reply.
+        """Run the reference in a guest.
 
-        All of an input may be added up `in_order`, by atomics say, and come to little: see `nudges`.
+        Args:
+            in_order: the candidate may sum a whole input sequentially, see `nudges`.
+
+        Raises:
+            InputRejected: the reference raises on trials on which it may.
+            Rejected: the reference fails, or its guest sends a malformed reply.
         """
         self.task, self.trials, self.tensors = task, trials, tensors
         request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
@@ -83,47 +90,47 @@ class Reference:
         report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
         try:
-            if refused := refused_in(reply):
-                raise InputRejected(refused)
+            if rejected := rejected_trials(reply):
+                raise InputRejected(rejected)
             self._state, self._indirect = reply["state"], frozenset(expect(reply["indirect"], list))
-            left = {name: f"state.{name}" for name in self._state}
-            self.undrawn = {name: report.tensors[key] for name, key in left.items() if key in report.tensors}
+            keys = {name: f"state.{name}" for name in self._state}
+            self.undrawn = {name: report.tensors[key] for name, key in keys.items() if key in report.tensors}
             runs = [
                 {name: read_observation(call, report.tensors, f"{index}.{name}") for name, call in calls.items()}
                 for index, calls in enumerate(reply["trials"])
             ]
             self._runs: list[dict[str, Observation]] = runs
-            workloads = task.calls  # worked out anew each time
-            called = [workloads[trial.workload] for trial in trials]
-            pairs = list(enumerate(zip(called, runs, strict=True)))
+            calls = task.calls  # a property that computes the calls
+            pairs = list(enumerate(zip([calls[trial.workload] for trial in trials], runs, strict=True)))
             self._bounds = [self._error_bounds(index, call, run) for index, (call, run) in pairs]
-            self._state_bounds = [self._error_bounds(index, call, self._left(run)) for index, (call, run) in pairs]
+            self._state_bounds = [
+                self._error_bounds(index, call, self._drawn_states(run)) for index, (call, run) in pairs
+            ]
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
-        self._counted = [
+        self._decided = [
             index
             for index, bounds in enumerate(self._bounds)
             if bounds.is_decided and not self._is_open(index, runs[index]["eager"])
         ]
 
     def _is_open(self, index: int, eager: Observation) -> bool:
-        """Whether nothing can be said: only integers come out, and may be any, or products that depend on the order of
-        what is multiplied."""
+        """True if the outputs decide nothing: only unspecified integers, or products that depend on the order."""
         code, trial = self.task.python_code, self.trials[index]
         if trial.distribution == "assorted" and _PRODUCT.search(code):
             return True
         if trial.distribution in _NEAR_TIES and self.task.by_model:
-            return _counts(eager) and _sorts(code)
-        return self._any_integer(index) and _counts(eager) and all(map(_is_discrete, eager.values))
+            return _has_integers(eager) and _sorts(code)
+        return self._any_integer(index) and _has_integers(eager) and all(map(_is_discrete, eager.values))
 
     def _any_integer(self, index: int) -> bool:
-        """Whether integers that come out of a trial are nobody's promise, as values are equal there, or nearly so."""
+        """True if the integer outputs of a trial are unspecified, because values are equal, or nearly equal."""
         if self.trials[index].distribution not in _TIES:
             return False
         return index in self._indirect or _ROUNDED.search(self.task.python_code) is not None
 
     def _is_tied(self, trial: PlannedTrial) -> bool:
-        """Whether it may depend on which of equal values counts, and that is not promised."""
+        """True if the outputs may depend on an unspecified choice among equal values."""
         code = self.task.python_code
         if trial.distribution in _NEAR_TIES:
             return self.task.by_model and _sorts(code)
@@ -131,32 +138,32 @@ class Reference:
         return trial.distribution in _TIES and (first or _sorts(code))
 
     def with_candidate(self, code: str) -> Reference:
-        """The same answers, for a candidate with another source."""
+        """The same reference outputs, for another source of the candidate."""
         other = copy(self)
         other.task = replace(self.task, triton_code=code)
         return other
 
-    def of_other_calls(self) -> list[int]:
-        """The trials that are the first of a call that is not the first trial's."""
+    def first_trials_of_calls(self) -> list[int]:
+        """Index of the first trial of each distinct call."""
         calls = [trial.workload for trial in self.trials]
-        return [index for index, call in enumerate(calls) if call not in calls[:index]][1:]
+        return [index for index, call in enumerate(calls) if call not in calls[:index]]
 
     @property
     def keeps_inputs(self) -> bool:
-        """Whether, in its first trial, it changes inputs or gives them back."""
+        """True if the reference changes or returns its inputs in the first trial."""
         eager = self._runs[0]["eager"]
         return bool(eager.mutated) or any(eager.shares)
 
     def check_finite(self) -> None:
-        """Raises: Rejected: too little of the trials is finite to say anything."""
+        """Raises: Rejected: the first trial, or all others, are not finite."""
         finite = [index for index, bounds in enumerate(self._bounds) if bounds.is_finite]
         if 0 not in finite or len(finite) < min(2, len(self.trials)):
             raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self.trials)}")
 
     def check_decided(self) -> None:
-        """Raises: Rejected: a trial is not looked at, since honest runs disagree on what is finite there."""
-        if len(self._counted) < len(self.trials):
-            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._counted} of {len(self.trials)} are decided")
+        """Raises: Rejected: a trial is undecided, because honest runs differ in which values are finite."""
+        if len(self._decided) < len(self.trials):
+            raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._decided} of {len(self.trials)} are decided")
 
     def _error_bounds(self, index: int, workload: Workload, run: dict[str, Observation]) -> ErrorBounds:
         eager, oracle = run["eager"], run["oracle"]
@@ -165,12 +172,11 @@ class Reference:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
         nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
         tied, free = run.get("tied"), self._any_integer(index)
-        if not self.task.is_half:
-            return ErrorBounds(oracle, [eager, *nudged], summed, None, tied, free)
-        return ErrorBounds(oracle, nudged, summed, eager, tied, free)
+        honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
+        return ErrorBounds(oracle, honest, summed, rounded, tied, free)
 
     def check_impostors(self) -> tuple[str, ...]:
-        """The names of the impostors that were tried; each failed."""
+        """Names of the trivial answers that were tried. Raises: Rejected: one of them passes."""
         eager = self._runs[0]["eager"]
         stand_ins = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
         if "other" in self._runs[0]:
@@ -185,16 +191,16 @@ class Reference:
         return tuple(sorted(answers))
 
     def conclude(self, reply: dict[str, Any], tensors: Tensors) -> Conclusion:
-        """All that is asked of the trials, the repetition and the ghost of a candidate. Raises: Rejected."""
+        """Check the trials, the repetition and the ghost run of a candidate. Raises: Rejected."""
         trials, deterministic = self.compare(reply, tensors)
         self.check_later(tensors)
         kept = self._ghost_keeps(reply, tensors)
         launches, kernels = check_kernels(self.task, reply, kept)
-        told = read_told(reply, len(self.trials))
-        return Conclusion(trials, deterministic, launches, told, kernels, self._written(kept))
+        logs = read_launch_logs(reply, len(self.trials))
+        return Conclusion(trials, deterministic, launches, logs, kernels, self._written(kept))
 
     def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
-        """The trials with their errors, and whether the repetition gave the same bytes. Raises: Rejected."""
+        """The trials with their errors, and True if the repetition is bitwise equal. Raises: Rejected."""
         if "load_error" in reply:
             raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
         self.check_state(reply)
@@ -206,17 +212,17 @@ class Reference:
             raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
         if len(runs) != len(self.trials):
             raise Rejected(Reason.CRASHED, f"{len(runs)} results of {len(self.trials)} trials")
-        results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._counted]
+        results = [self._trial(index, runs[index], Reason.WRONG_VALUES) for index in self._decided]
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
 
     def check_state(self, reply: dict[str, Any]) -> None:
-        """Raises: Rejected: the candidate's state, as its constructor left it, is another than the reference's."""
+        """Raises: Rejected: the constructors of the candidate and the reference leave different states."""
         if different := _state_difference(self._state, reply.get("state")):
             raise Rejected(Reason.STATE_DIFFERS, different)
 
     def _written(self, kept: Sequence[int]) -> float:
-        """The share of the bytes of what the first call computed that is wrong without the kernels; `kept` is not."""
+        """Share of the first call's output bytes that are wrong in the ghost run; the outputs `kept` are right."""
         run = self._runs[0]["eager"]
         sizes = [value.numel() * value.element_size() for value in run.values]
         own = [index for index in range(len(sizes)) if index >= len(run.shares) or not run.shares[index]]
@@ -227,12 +233,12 @@ class Reference:
         planned = self.trials[index]
         if difference := contract_difference(self._runs[index]["eager"], observed, planned.strided):
             raise Rejected(Reason.WRONG_CONTRACT, difference, planned)
-        if left := self._wrong_state(index, observed):
-            raise Rejected(wrong, left, planned)
+        if error := self._state_error(index, observed):
+            raise Rejected(wrong, error, planned)
         measure = self._bounds[index].measure(observed.values)
         if not measure.passes:
-            found = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
-            raise Rejected(wrong, found, planned, self._bounds[index].worst_element(observed))
+            error = f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} ({measure.where})"
+            raise Rejected(wrong, error, planned, self._bounds[index].worst_element(observed))
         return Trial(
             workload=planned.workload,
             seed=planned.seed,
@@ -243,32 +249,33 @@ class Reference:
         )
 
     def is_right(self, index: int, observed: Observation) -> bool:
-        """Whether trial `index` would pass with it."""
+        """True if trial `index` would pass with these outputs."""
         if contract_difference(self._runs[index]["eager"], observed, self.trials[index].strided):
             return False
-        return not self._wrong_state(index, observed) and self._bounds[index].measure(observed.values).passes
+        return not self._state_error(index, observed) and self._bounds[index].measure(observed.values).passes
 
-    def _wrong_state(self, index: int, observed: Observation) -> str:
-        """What the call leaves in the state that is not what the reference leaves; "" for nothing."""
-        left = self._drawn(observed)
-        if not left:
+    def _state_error(self, index: int, observed: Observation) -> str:
+        """The error of the state after the call; "" if the state is right."""
+        state = self._drawn_state(observed)
+        if not state:
             return ""
-        measure = self._state_bounds[index].measure(list(left.values()))
-        names = ", ".join(left)
+        measure = self._state_bounds[index].measure(list(state.values()))
+        names = ", ".join(state)
         return "" if measure.passes else f"error {measure.error:.3g}, allowed {measure.tolerance:.3g} (state {names})"
 
-    def _left(self, run: dict[str, Observation]) -> dict[str, Observation]:
-        """The same calls, with what they left in the state as all that they gave."""
+    def _drawn_states(self, run: dict[str, Observation]) -> dict[str, Observation]:
+        """The same calls, with the changed state in place of the outputs."""
         return {
-            name: replace(call, outputs=tuple(self._drawn(call).values()), mutated={}) for name, call in run.items()
+            name: replace(call, outputs=tuple(self._drawn_state(call).values()), mutated={})
+            for name, call in run.items()
         }
 
-    def _drawn(self, observed: Observation) -> dict[str, torch.Tensor]:
-        """What the call left in state that is drawn: all else is what the calls before have made of it."""
+    def _drawn_state(self, observed: Observation) -> dict[str, torch.Tensor]:
+        """Changed entries of the state that trials draw; the others depend on earlier calls."""
         return {name: value for name, value in observed.changed.items() if f"state.0.{name}" in self.tensors}
 
     def check_later(self, tensors: Tensors) -> None:
-        """The outputs of the first call are what they were, whatever was called since; but for views of state."""
+        """Check that later calls did not change the outputs of the first, except views of state. Raises: Rejected."""
         for index, owner in enumerate(self._runs[0]["eager"].shares):
             first, later = (tensors.get(f"{name}.output.{index}") for name in ("0", "later"))
             if first is None or later is None:
@@ -277,10 +284,10 @@ class Reference:
                 raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
 
     def _ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
-        """The numbers of the values that are right although no kernel ran, views of inputs or state excepted."""
+        """Numbers of the outputs that are right in the ghost run, except views of inputs or state."""
         ghost, eager = reply.get("ghost"), self._runs[0]["eager"]
         if isinstance(ghost, dict) and "raised" in ghost:
-            return []  # it could not go on without its kernels
+            return []
         try:
             observed = read_observation(ghost, tensors, "ghost")
         except (MalformedReply, ValueError) as error:
@@ -299,13 +306,12 @@ def _is_discrete(value: torch.Tensor) -> bool:
     return not value.is_floating_point() and not value.is_complex()
 
 
-def _counts(observed: Observation) -> bool:
-    """Whether integers come out."""
+def _has_integers(observed: Observation) -> bool:
     return any(_is_discrete(value) and value.dtype != torch.bool for value in observed.values)
 
 
 def _state_difference(reference: Any, candidate: Any) -> str:
-    """The first entries that differ, by name; "" if none does."""
+    """Names of the first entries that differ; "" if none does."""
     if not isinstance(reference, dict) or not isinstance(candidate, dict):
         return "no state was reported"
     every = sorted(reference.keys() | candidate.keys())
@@ -314,8 +320,7 @@ def _state_difference(reference: Any, candidate: Any) -> str:
 
 
 def _same_entry(reference: Any, candidate: Any) -> bool:
-    """What a constructor solves for, say, has other last bits from one process to the next: numbers may be off by so
-    much."""
+    """True if two entries are equal within a tolerance: a constructor's solver, for example, varies by process."""
     if reference == candidate:
         return True
     if not isinstance(reference, dict) or not isinstance(candidate, dict):
@@ -325,5 +330,5 @@ def _same_entry(reference: Any, candidate: Any) -> bool:
     old, new = (entry.get("sums") for entry in (reference, candidate))
     if not isinstance(old, list) or not isinstance(new, list) or len(old) != len(new):
         return False
-    bound = _LIKE * float(reference.get("norm", 0.0))
+    bound = _STATE_TOLERANCE * float(reference.get("norm", 0.0))
     return all(isinstance(two, int | float) and abs(one - two) <= bound for one, two in zip(old, new, strict=True))

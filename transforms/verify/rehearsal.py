@@ -1,15 +1,15 @@
-"""What a model's candidate does where no trial looks must be what it did where one did.
+"""Compare a model's candidate on repeated and large calls with its trials, without running its kernels.
 
-A forward is Python, and could go another way for a large input, or once it was called often enough. Which way it goes
-shows without running any kernel. Where there is a GPU, its kernels must also come to an end on a grid that is too large
-to be on the GPU at once.
+Forward is Python code, and could behave differently for a large input, or after some number of calls. A dry run records
+the operators and launches of forward and runs no kernel. On a GPU, the kernels also run once on a grid too large to be
+resident at once, to check that they terminate.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
@@ -27,35 +27,66 @@ from .reference_run import Reference
 from .task import Call, VerifySettings, describe_inputs, shapes_of
 
 _REPEATS = 200
-_KEPT = "returns the memory of an earlier result"  # as the guest says it
+_ALIASES_RESULT = "returns the memory of an earlier result"  # a step of a path, as the guest reports it
 _FLAG = re.compile(r"\b(\w+=[A-Za-z]\w*)(?=[,)])")
 _UNIT = 64
-_ELEMENTS, _FEWER = 1 << 25, 1 << 17
-_STEPS = 2000  # of a path, after which a call of no trial is broken off
-_MEDIUM = 499  # how often a loop may be gone through before it is
-_LARGE_S = 20.0  # for tracing, and then for kernels that take a second at most if they end at all
+_ELEMENTS, _FEWER_ELEMENTS = 1 << 25, 1 << 17
+_STEPS = 2000  # limit for the path of a call that is not a trial
+_MEDIUM = 499  # a size at which loops over it stay below the limit
+_LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
+
+
+@dataclass(frozen=True, slots=True)
+class _DryRun:
+    """A guest's reply: paths and launch logs of all calls, then facts about repeated calls."""
+
+    paths: list[Any]  # None: the call raised
+    raised: list[Any]
+    launch_logs: list[Any]
+    later: list[Any]  # repeated calls that behaved differently, as (path, launch log, reason)
+    handled: str  # an exception that the candidate caught
+    keeps: str  # kept state that still changes after many calls
+    left: str  # global state that the candidate changed
+
+    @classmethod
+    def of(cls, reply: dict[str, Any], calls: int) -> _DryRun:
+        """Validate a reply on `calls` calls. Raises: Rejected."""
+        try:
+            lists = [expect(reply.get(name), list) for name in ("paths", "raised", "told", "later")]
+            dry_run = cls(*lists, *(expect(reply.get(name), str) for name in ("handled", "keeps", "left")))
+        except MalformedReply as error:
+            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
+        if not len(dry_run.paths) == len(dry_run.raised) == len(dry_run.launch_logs) == calls:
+            raise Rejected(Reason.CRASHED, f"{len(dry_run.paths)} paths of {calls} calls")
+        return dry_run
 
 
 def rehearse(
     reference: Reference,
-    told: Sequence[list[str]],
+    launch_logs: Sequence[list[str]],
     sandbox: Sandbox,
     settings: VerifySettings,
     elements: int = _ELEMENTS,
 ) -> dict[str, str]:
-    """Raises `Rejected` if the candidate goes a way at a large size, or after many calls, that it goes in no trial.
-
-    Returns what kernels are given at large sizes alone that is one of few, and where: see `flags`.
+    """Check that forward behaves on repeated and large calls as it does in the trials.
 
     Args:
-        told: the launches of each trial with what they were given; () if what ran them does not say.
-        elements: of a large input. There are less for what PyTorch's operators, which really run, take too long for.
+        launch_logs: launches of each trial with their arguments; () if the engine does not log them.
+        elements: of a large input. A mixed candidate that exceeds the time limit is checked again with fewer, as the
+            dry run executes PyTorch's operators.
+
+    Returns:
+        Flags (see `flags`) that kernels only get for large inputs, each with evidence.
+
+    Raises:
+        Rejected: the candidate takes a path that no trial takes, or changes kept or global state.
     """
-    task, every = reference.task, reference.task.calls
-    first = [0, *reference.of_other_calls()]
-    calls = [_call(every[reference.trials[index].workload], index) for index in first]
-    beyond = _beyond(task.workloads, elements) if task.shape_general else []
-    calls += [_endless(workload) | {"otherwise": even and _endless(even)} for workload, even in beyond]
+    task = reference.task
+    first = reference.first_trials_of_calls()
+    known = [task.calls[reference.trials[index].workload] for index in first]
+    larger = _larger_calls(task.workloads, elements) if task.shape_general else []
+    calls = [_call(workload, index) for index, workload in zip(first, known, strict=True)]
+    calls += [_limited_call(workload) | {"otherwise": even and _limited_call(even)} for workload, even in larger]
     request = {
         "code": task.triton_code,
         "entry_point": CANDIDATE_ENTRY_POINT,
@@ -63,7 +94,7 @@ def rehearse(
         "dtype": task.dtype,
         "calls": calls,
         "repeats": _REPEATS,
-        "sizes": [_endless(workload) for workload in sweep_each(task.workloads)] if task.shape_general else [],
+        "sizes": [_limited_call(workload) for workload in sweep_each(task.workloads)] if task.shape_general else [],
         "seed": task.first_seed >> 8,
         "mixed": task.purity is Purity.MIXED,
         "broken_off": MORE,
@@ -71,62 +102,86 @@ def rehearse(
     try:
         reply = reply_of(sandbox.run(Job(DRY_RUN, request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     except Rejected as rejected:
-        if rejected.reason is Reason.TIMED_OUT and request["mixed"] and elements > _FEWER:
-            return rehearse(reference, told, sandbox, settings, _FEWER)
-        found = f"called {_REPEATS} times more, and for large inputs: {rejected.found}"
-        raise Rejected(rejected.reason, found) from rejected
-    try:
-        paths, later, raised, launched = (
-            expect(reply.get(name), list) for name in ("paths", "later", "raised", "told")
-        )
-        handled, keeps, left = (expect(reply.get(name), str) for name in ("handled", "keeps", "left"))
-    except MalformedReply as error:
-        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-    if not len(paths) == len(raised) == len(launched) == len(calls):
-        raise Rejected(Reason.CRASHED, f"{len(paths)} paths of {len(calls)} calls")
+        if rejected.reason is Reason.TIMED_OUT and request["mixed"] and elements > _FEWER_ELEMENTS:
+            return rehearse(reference, launch_logs, sandbox, settings, _FEWER_ELEMENTS)
+        evidence = f"called {_REPEATS} times more, and for large inputs: {rejected.found}"
+        raise Rejected(rejected.reason, evidence) from rejected
+    dry_run = _DryRun.of(reply, len(calls))
+    _check_trials(reference, first, dry_run, launch_logs)
+    _check_repeats(dry_run)
+    large_only = _check_larger(dry_run, known, [workload for workload, _ in larger])
+    if dry_run.handled:
+        evidence = f"catches an exception, which a machine need not raise: {dry_run.handled}"
+        raise Rejected(Reason.UNVERIFIED_PATH, evidence)
+    if dry_run.keeps:
+        evidence = f"what it keeps still changes after {_REPEATS // 2} calls: {dry_run.keeps}"
+        raise Rejected(Reason.UNVERIFIED_PATH, evidence)
+    if dry_run.left:
+        raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {dry_run.left}")
+    return large_only
+
+
+def _check_trials(
+    reference: Reference, first: Sequence[int], dry_run: _DryRun, launch_logs: Sequence[list[str]]
+) -> None:
+    """Compare the first trial of each call with the trial's launches. Raises: Rejected."""
     for place, index in enumerate(first):
-        trial = reference.trials[index]
-        if paths[place] is None:
-            raise Rejected(Reason.UNVERIFIED_PATH, f"raises where it is called again: {raised[place]}", trial)
-        if told and (other := difference(launched[place], told[index])):
+        path, trial = dry_run.paths[place], reference.trials[index]
+        if path is None:
+            evidence = f"raises where it is called again: {dry_run.raised[place]}"
+            raise Rejected(Reason.UNVERIFIED_PATH, evidence, trial)
+        if launch_logs and (other := difference(dry_run.launch_logs[place], launch_logs[index])):
             raise Rejected(Reason.UNVERIFIED_PATH, f"launches otherwise where it is called again: {other}", trial)
-        if (_KEPT in paths[place]) != (_KEPT in paths[0]):
-            raise Rejected(Reason.UNVERIFIED_PATH, f"only for some sizes {_KEPT}", trial)
-    if later:
-        path, launches, why = later[0]
-        other = why or (difference(launches, launched[0]) if path == paths[0] else _parting(path, paths[0]))
+        if (_ALIASES_RESULT in path) != (_ALIASES_RESULT in dry_run.paths[0]):
+            raise Rejected(Reason.UNVERIFIED_PATH, f"only for some sizes {_ALIASES_RESULT}", trial)
+
+
+def _check_repeats(dry_run: _DryRun) -> None:
+    """Raises: Rejected: a repeated call behaves differently."""
+    if dry_run.later:
+        path, log, reason = dry_run.later[0]
+        first = dry_run.paths[0]
+        other = reason or (difference(log, dry_run.launch_logs[0]) if path == first else _divergence(path, first))
         raise Rejected(Reason.UNVERIFIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
-    known, new = flags(launch for one in launched[: len(first)] for launch in one), dict[str, str]()
-    tried = [(paths[place], every[reference.trials[index].workload]) for place, index in enumerate(first)]
-    for place, (workload, _) in enumerate(beyond, len(first)):
-        if paths[place] is None:
+
+
+def _check_larger(dry_run: _DryRun, known: Sequence[Workload], larger: Sequence[Workload]) -> dict[str, str]:
+    """Compare the paths of larger calls with the known ones. Raises: Rejected.
+
+    Returns:
+        Flags that only larger calls pass to a kernel, each with evidence.
+    """
+    known_paths = dry_run.paths[: len(known)]
+    tried = list(zip(known_paths, known, strict=True))
+    known_flags = flags(launch for log in dry_run.launch_logs[: len(known)] for launch in log)
+    new = dict[str, str]()
+    for place, workload in enumerate(larger, len(known)):
+        path = dry_run.paths[place]
+        if path is None:
             continue
-        if paths[place] not in paths[: len(first)] and not is_longer_loop(paths[place], workload, tried):
-            parting = _parting(paths[place], paths[0])
-            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {parting}")
+        if path not in known_paths and not is_longer_loop(path, workload, tried):
+            divergence = _divergence(path, known_paths[0])
+            evidence = f"goes another way for inputs {shapes_of(workload)}: {divergence}"
+            raise Rejected(Reason.UNVERIFIED_PATH, evidence)
         where = f"only for inputs {shapes_of(workload)} gives a kernel"
-        new |= {flag: f"{where} {flag}" for flag in sorted(flags(launched[place]) - known)}
-    if handled:
-        raise Rejected(Reason.UNVERIFIED_PATH, f"catches an exception, which a machine need not raise: {handled}")
-    if keeps:
-        raise Rejected(Reason.UNVERIFIED_PATH, f"what it keeps still changes after {_REPEATS // 2} calls: {keeps}")
-    if left:
-        raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {left}")
+        new |= {flag: f"{where} {flag}" for flag in sorted(flags(dry_run.launch_logs[place]) - known_flags)}
     return new
 
 
-def _beyond(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
-    """Larger calls, each with what is called where the candidate refuses it, as it may odd sizes: up to some hundreds,
-    for the sake of loops, and large ones."""
+def _larger_calls(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
+    """Calls with medium sizes, for loops, and with large ones.
+
+    Each has an alternative with multiples of 64, or None, for candidates that reject odd sizes.
+    """
     fewer = elements // 4
-    alike = (call for call in (wide(workloads, fewer), square(workloads, fewer)) if call is not None)
+    uniform = (call for call in (wide(workloads, fewer), square(workloads, fewer)) if call is not None)
     odd, even = (large(workloads, elements, unit) for unit in (1, _UNIT))
     medium = (call for call in set_each(workloads, _MEDIUM) if count_elements(call) <= elements)
-    return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in alike)]
+    return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _parting(path: Any, before: Any) -> str:
-    """Where one way leaves another, as the guest tells them."""
+def _divergence(path: Any, before: Any) -> str:
+    """The first step at which two paths differ."""
     if not (isinstance(path, list) and isinstance(before, list)):
         return f"{path} in place of {before}"
     step = next((at for at, pair in enumerate(zip(path, before, strict=False)) if pair[0] != pair[1]), None)
@@ -136,35 +191,37 @@ def _parting(path: Any, before: Any) -> str:
     return f"{path[step]} in place of {before[step]}, its step {step + 1}"
 
 
-def flags(told: Iterable[str]) -> set[str]:
-    """What launches are given that is one of few: a kernel goes one way or the other by it."""
-    given = ((launch.partition("[")[0], _FLAG.findall(launch)) for launch in told)
-    return {f"{kernel} {flag}" for kernel, flags in given for flag in flags}
+def flags(launch_log: Iterable[str]) -> set[str]:
+    """Arguments of launches with few possible values, such as booleans, which kernels may branch on."""
+    arguments = ((launch.partition("[")[0], _FLAG.findall(launch)) for launch in launch_log)
+    return {f"{kernel} {flag}" for kernel, flags in arguments for flag in flags}
 
 
 def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Raises `Rejected` if the candidate's kernels fault, or do not end, for a large input.
+    """Run the kernels for a large input on a GPU, and ignore their results.
 
-    Of what they compute nothing is looked at. What cannot be traced there, or asks for more than a GPU gives, is not
-    run.
+    A candidate that cannot be traced there, or that needs more memory than the GPU has, passes.
+
+    Raises:
+        Rejected: the kernels fault, or do not terminate.
     """
     task, tensors = reference.task, reference.tensors
-    beyond = wide(task.workloads, _ELEMENTS // 4) if task.shape_general else None
-    if beyond is None or sandbox.gpus is None:
+    workload = wide(task.workloads, _ELEMENTS // 4) if task.shape_general else None
+    if workload is None or sandbox.gpus is None:
         return
     limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
-    call = Call.of(task, beyond, 0, "normal")
+    call = Call.of(task, workload, 0, "normal")
     report = trace(call.task, [call.trial], sandbox.gpus.description.target, sandbox, limits)
     if report.reply is None or "programs" not in report.reply:
         return
     first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
     values = {f"state.{name}": t for name, t in reference.undrawn.items()} | first | report.tensors
     request = {name: report.reply[name] for name in ("kernels", "programs")}
-    request |= {"drawn": describe_inputs(beyond), "slopes": 0}
+    request |= {"drawn": describe_inputs(workload), "slopes": 0}
     execution = sandbox.gpus.run(request, values, _LARGE_S)
-    # MALFORMED: for one, a grid that no GPU takes.
+    # MALFORMED includes a grid that exceeds the limits of the GPU.
     if execution.status not in (ExecutionStatus.DONE, ExecutionStatus.MEMORY, ExecutionStatus.MALFORMED):
-        raise Rejected(FAILURES[execution.status], f"for inputs {shapes_of(beyond)}: {execution.error}")
+        raise Rejected(FAILURES[execution.status], f"for inputs {shapes_of(workload)}: {execution.error}")
 
 
 def _call(workload: Workload, trial: int) -> dict[str, Any]:
@@ -172,6 +229,6 @@ def _call(workload: Workload, trial: int) -> dict[str, Any]:
     return {"args": workload.args, "kwargs": workload.kwargs, "inputs": inputs, "trial": trial}
 
 
-def _endless(workload: Workload) -> dict[str, Any]:
-    """A call that may go through a loop for as long as an axis is."""
+def _limited_call(workload: Workload) -> dict[str, Any]:
+    """A call whose path ends at the step limit, as a loop may have an iteration for each element of an axis."""
     return _call(workload, 0) | {"steps": _STEPS}

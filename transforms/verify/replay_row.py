@@ -1,4 +1,4 @@
-"""A published row, verified again from the row alone, beside what it says."""
+"""Verify a published row again, from the row alone, and compare the result with the row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .verify_candidate import check_call, judge_task
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The row's verdict and the one that was reached now; `rejected` says why if there is none."""
+    """The stored verdict of a row and that of the replay; `rejected` is the reason if the replay reached none."""
 
     id: str
     stored: Verdict
@@ -24,10 +24,10 @@ class Replayed:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What the row claims and the replay did not find.
+        """Claims of the row that the replay does not confirm.
 
-        Errors may differ, since other machines round otherwise, and so may what ran the kernels: a verdict of an
-        interpreter can be repeated on a GPU, and the other way round.
+        Numerical errors and the engine may differ: machines round differently, and a verdict of the interpreter can be
+        repeated on a GPU and vice versa.
         """
         if self.now is None:
             return (self.rejected,)
@@ -41,16 +41,16 @@ class Replayed:
 
     @property
     def agrees(self) -> bool:
-        """The row holds: it passes again, and all that it claims was found again."""
+        """True if the row passes again, and the replay confirms all of its claims."""
         return self.now is not None and not self.differences
 
     @property
     def identical(self) -> bool:
-        """Also the errors are the same to the last bit, as they are on the same kind of machine."""
+        """True if the errors are the same to the last bit, as on the same type of machine."""
         return self.now is not None and self.stored.trials == self.now.trials[: len(self.stored.trials)]
 
     def render(self) -> str:
-        """For people: each trial with both errors, then the conclusion."""
+        """A text table of the trials with stored and new errors, then the conclusion."""
         lines = [f"{self.id}"]
         if self.now is not None:
             lines.append(f"{'workload':>8} {'seed':>4} {'values':<13}{'stored':>10} {'now':>10} {'allowed':>10}")
@@ -69,13 +69,12 @@ class Replayed:
 
 
 def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = None) -> Replayed:
-    """Repeat the trials of the row's verdict, for the targets that it names, and make those that it should have had: a
-    row may have lost some."""
+    """Repeat the trials of the row's verdict for its targets, and add planned trials that the row lacks."""
     settings, task = settings or VerifySettings(targets=pair.verdict.targets), Task.of_row(pair)
-    named = replan(pair.verdict.trials)
+    stored = replan(pair.verdict.trials)
     try:
         validate_task(task)
-        trials = (*named, *(trial for trial in plan(task) if trial not in named))
+        trials = (*stored, *(trial for trial in plan(task) if trial not in stored))
         verdict = judge_task(task, trials, sandbox, settings)
     except Rejected as rejected:
         return Replayed(pair.id, pair.verdict, None, f"{rejected.reason.value}: {rejected.evidence}")
@@ -84,18 +83,18 @@ def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRejection:
-    """What a rejected row says, and what was found now on its counter-example, or of the whole if it has none."""
+    """A rejected row, and the rejection of the replay."""
 
     row: Rejection
     now: Rejected | None  # None: it passes
 
     @property
     def agrees(self) -> bool:
-        """It fails again, for the same reason. What is measured may differ from one machine to another."""
+        """True if the candidate fails again for the same reason; measured values may differ between machines."""
         return self.now is not None and self.now.reason.value == self.row.reason
 
     def render(self) -> str:
-        """For people: what is stored, what was found, then the conclusion."""
+        """A text with the stored evidence, the new evidence and the conclusion."""
         stored = next((example.found for example in self.row.counter_examples), self.row.evidence)
         now = f"{self.now.reason.value}: {self.now.found}" if self.now else "it passes"
         lines = [self.row.id, f"stored: {self.row.reason}: {stored}", f"now: {now}"]
@@ -105,7 +104,7 @@ class ReplayedRejection:
 
 
 def replay_rejection(row: Rejection, sandbox: Sandbox, settings: VerifySettings | None = None) -> ReplayedRejection:
-    """Repeat the row's counter-example; verify the candidate from the start, if it has none."""
+    """Repeat the counter-examples of the row; without any, verify the candidate from the start."""
     task, settings = Task.of_row(row), settings or VerifySettings()
     try:
         validate_task(task)

@@ -1,4 +1,4 @@
-"""A candidate's trials, run by what the sandbox has: GPUs, or Triton's interpreter."""
+"""Run a candidate's trials on the sandbox's GPUs, or else in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
 
-from .compiling import check_refusal
-from .evidence import InputRejected, Rejected, refused_in, reply_of
+from .compiling import check_kernel_failure
+from .evidence import InputRejected, Rejected, rejected_trials, reply_of
 from .execution import Untraceable, execute
 from .reference_run import Reference
 from .task import Call, VerifySettings, describe
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """What came of the trials, told as the guest `interpret` tells it whatever ran them."""
+class CandidateRun:
+    """Reply and tensors of a candidate's trials, in the form of the guest `interpret` for every engine."""
 
     reply: dict[str, Any]
     tensors: Tensors
     engine: Engine
 
 
-def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> Ran:
-    """The trials of the reference, a repetition and a ghost of the first.
+def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> CandidateRun:
+    """Run the candidate on the reference's trials, and repeat the first, once with and once without kernels (ghost).
 
     Raises:
-        InputRejected: it raises on trials on which it may.
-        Rejected: it did not run to the end.
+        InputRejected: the candidate raises on trials on which it may.
+        Rejected: the candidate does not run to the end.
     """
     tensors = reference.tensors
     request = describe(reference.task, reference.trials)
     request |= {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
-        alone = replace(settings.limits, processes=1)  # all that it does is done where it is seen
+        alone = replace(settings.limits, processes=1)  # so that the guest observes all work
         report = sandbox.run(Job(INTERPRET, request, tensors, alone))
-        _check_refusals(reference, report, sandbox, settings)
-        return _ran(report, Engine.INTERPRETER)
+        _check_kernel_failures(reference, report, sandbox, settings)
+        return _read_run(report, Engine.INTERPRETER)
     if settings.engine is not Engine.GUEST:
         try:
-            return Ran(*execute(reference, sandbox, settings), Engine.TRACE)
-        except Untraceable as why:
+            return CandidateRun(*execute(reference, sandbox, settings), Engine.TRACE)
+        except Untraceable as error:
             if settings.engine is Engine.TRACE:
-                raise Rejected(Reason.UNTRACEABLE, str(why)) from why
+                raise Rejected(Reason.UNTRACEABLE, str(error)) from error
     with sandbox.gpus.share() as gpu:
         report = sandbox.run(Job(EXECUTE, request | {"gpu": gpu}, tensors, settings.limits))
-    return _ran(report, Engine.GUEST)
+    return _read_run(report, Engine.GUEST)
 
 
-def _check_refusals(reference: Reference, report: Report, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Raises: Rejected: a trial was refused by a kernel that compiles there."""
+def _check_kernel_failures(reference: Reference, report: Report, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises: Rejected: a kernel that compiles raised in the interpreter."""
     task, broken = reference.task, (report.reply or {}).get("broken")
     for index, trial in enumerate(reference.trials):
-        if isinstance(broken, dict) and (why := str(broken.get(str(index), ""))):
+        if isinstance(broken, dict) and (error := str(broken.get(str(index), ""))):
             alone = replace(task, workloads=(task.calls[trial.workload],))
-            check_refusal(Call(alone, replace(trial, workload=0)), why, sandbox, settings)
+            check_kernel_failure(Call(alone, replace(trial, workload=0)), error, sandbox, settings)
 
 
-def _ran(report: Report, engine: Engine) -> Ran:
+def _read_run(report: Report, engine: Engine) -> CandidateRun:
     reply = reply_of(report, Reason.DOES_NOT_RUN)
-    if refused := refused_in(reply):
-        raise InputRejected(refused)
-    return Ran(reply, report.tensors, engine)
+    if rejected := rejected_trials(reply):
+        raise InputRejected(rejected)
+    return CandidateRun(reply, report.tensors, engine)

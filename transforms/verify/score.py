@@ -1,4 +1,4 @@
-"""Whether a row's checks would notice that its kernel is wrong: they are tried on mutants of it."""
+"""Mutation score of a candidate: how many of its mutants the verifier detects."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .task import VerifySettings
 
 
 def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[int, tuple[str, ...]]:
-    """How many mutants were tried, and which of them pass. Those that run on no input are not counted.
+    """The number of mutants that run, and descriptions of those that pass.
 
-    All are called on the first trial, in one guest; what passes there goes through all trials.
+    One guest runs all mutants on the first trial. Those that pass it go through all trials.
     """
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
         return 0, ()
-    runs, found = run_specs([RunSpec(mutant.code) for mutant in mutants], reference, sandbox, settings)
+    runs, tensors = run_specs([RunSpec(mutant.code) for mutant in mutants], reference, sandbox, settings)
     tried, passed = 0, []
     for number, (mutant, run) in enumerate(zip(mutants, runs, strict=True)):
         if "raised" in run and not run.get("outside"):
             continue
         tried += 1
-        if fails(reference, run, found, number):
+        if fails(reference, run, tensors, number):
             continue
         if _passes(reference.with_candidate(mutant.code), sandbox, settings):
             passed.append(f"line {mutant.line}: {mutant.what}")
@@ -35,8 +35,8 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
 
 def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
     try:
-        ran = run_candidate(reference, sandbox, settings)
-        reference.conclude(ran.reply, ran.tensors)
+        run = run_candidate(reference, sandbox, settings)
+        reference.conclude(run.reply, run.tensors)
     except (Rejected, InputRejected):
         return False
     return True

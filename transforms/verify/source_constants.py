@@ -1,5 +1,7 @@
-"""Numbers that a candidate's text names and its reference's does not, or the other way round: sizes and values at which
-it may be another function, by a slip or on purpose."""
+"""Numeric constants that only the candidate's source or only the reference's contains.
+
+At these sizes and values the two may differ, by mistake or on purpose, so trials and further checks draw them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
-_SEVERAL = 8  # whole numbers below are in other draws, and sizes below in other calls
-_LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are what keeps these from it
+_MIN_INTEGER = 8  # other draws cover smaller integers, and other calls cover smaller sizes
+_LARGEST, _SMALLEST = 1e12, 1e-12  # values beyond overflow in honest formulas, or are guards against overflow
 _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -24,8 +26,10 @@ _FOLDED: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 
 
 class SourceConstants:
-    """The numbers, likeliest first: those that something is compared with, then the others from the largest on, the
-    candidate's before the reference's. None if a text does not parse."""
+    """The constants: first those in comparisons, then the others by decreasing size, the candidate's first.
+
+    There are none if a source does not parse.
+    """
 
     def __init__(self, code: str, reference: str) -> None:
         try:
@@ -36,20 +40,20 @@ class SourceConstants:
             every, compared = [{}, {}], [{}, {}]
         known = every[0].keys() & every[1].keys()
         self._compared = [n for n in compared[0] | compared[1] if n not in known]
-        others = [n for named in every for n in sorted(named, key=abs, reverse=True)]
+        others = [n for numbers in every for n in sorted(numbers, key=abs, reverse=True)]
         self._others = [n for n in dict.fromkeys(others) if n not in known and n not in self._compared]
 
     @property
     def values(self) -> tuple[float, ...]:
-        """What elements of inputs may be compared with, or padded by."""
-        found = [n for n in (*self._compared, *self._others) if _SMALLEST <= abs(n) <= _LARGEST]
-        return tuple(n for n in found if n != int(n) or abs(n) >= _SEVERAL)
+        """Constants that elements of inputs may be compared with or padded by."""
+        in_range = [n for n in (*self._compared, *self._others) if _SMALLEST <= abs(n) <= _LARGEST]
+        return tuple(n for n in in_range if n != int(n) or abs(n) >= _MIN_INTEGER)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """What a dimension may be, or may be above."""
+        """Constants that may be the size of a dimension, or a bound for it."""
         near = [other for n in self._compared for other in (n, n + 1)]
-        return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _SEVERAL))
+        return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _MIN_INTEGER))
 
 
 def _compared(tree: ast.AST) -> Iterator[float]:
@@ -59,7 +63,7 @@ def _compared(tree: ast.AST) -> Iterator[float]:
 
 
 def _numbers(node: ast.AST) -> Iterator[float]:
-    """Those that a text names in `node`; of `-2 * 3` the -6 alone."""
+    """Constants in `node`; a constant expression counts as one number: -6 for `-2 * 3`."""
     value = _value(node)
     if value is not None:
         yield value
@@ -69,7 +73,7 @@ def _numbers(node: ast.AST) -> Iterator[float]:
 
 
 def _value(node: ast.AST) -> float | None:
-    """Of a number, and of what is computed from numbers alone; None of all else, and of what is not finite."""
+    """Value of a number or a constant expression; None for other nodes, and if it is not finite."""
     try:
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
@@ -81,6 +85,6 @@ def _value(node: ast.AST) -> float | None:
                 value = None if first is None or second is None else _FOLDED[type(op)](first, second)
             case _:
                 return None
-    except (ArithmeticError, ValueError):  # too large, divided by 0, a root of what is negative
+    except (ArithmeticError, ValueError):  # overflow, division by zero, or a root of a negative number
         return None
     return value if value is not None and math.isfinite(value) else None

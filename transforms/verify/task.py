@@ -1,4 +1,4 @@
-"""What is verified, on what: the two sources, and the trials with their tensors."""
+"""The task of a verification: the two sources, and the trials with their tensors."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import (
     Candidate,
     Engine,
+    Probed,
     Purity,
     Row,
     StateSpec,
@@ -29,28 +30,31 @@ from kernelquarry.transforms.workloads.resize import enlarged, free_sizes, multi
 
 from .source_constants import SourceConstants
 
-_SLACK = 1.5  # over what a sum in order is expected to be off by
-_FEW = 4
-_SEED_BITS = 8  # of a seed that number a task's trials; those above are the same in all of them
-STATE_SETS = 2  # sets of weights; a trial takes the one of its seed
-_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # a reference may raise on them
+_SLACK = 1.5  # factor over the expected error of a sequential sum
+_MIN_NUDGE = 4  # units in the last place
+_SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the other bits are the same in all of them
+STATE_SETS = 2  # sets of weights; the trial's seed selects one
+_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # distributions on which a reference may raise
 _HALF = frozenset({"float16", "bfloat16"})
-MODEL_TARGET = "sm_90"  # that all answers of models compile for
+MODEL_TARGET = "sm_90"  # for which all answers of models must compile
 
 
 @dataclass(frozen=True, slots=True)
 class VerifySettings:
-    """What decides is the time that a candidate needs, `limits.cpu_s` of a processor or of a GPU; `limits.wall_s` is
-    for those that only wait, and generous, so that a busy machine rejects nothing."""
+    """Settings of a verification.
 
-    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # () leaves the tier out
-    find_counterexamples: bool = True  # look for the smallest call on which a rejected candidate fails
-    mutants: int = 2  # of the candidate's own kernel, which its checks must tell from it
-    engine: Engine | None = None  # None: traces where there is a GPU, guests for what they cannot say
+    `limits.cpu_s` limits the time of a CPU or GPU that a candidate needs. `limits.wall_s` only ends guests that wait,
+    and is generous, so that a busy machine rejects no candidate.
+    """
+
+    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # (): compile for none
+    find_counterexamples: bool = True  # search for the smallest failing call of a rejected candidate
+    mutants: int = 2  # of the candidate's kernel, to score its checks
+    engine: Engine | None = None  # None: traces on a GPU if there is one, and guests where traces fail
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
 
     def needed(self, task: Task) -> tuple[str, ...]:
-        """Targets that the candidate must compile for. A model's may need what not all GPUs have."""
+        """Targets for which the candidate must compile; a model's may need features of one target."""
         if task.by_model and MODEL_TARGET in self.targets:
             return (MODEL_TARGET,)
         return self.targets
@@ -58,7 +62,7 @@ class VerifySettings:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The part of a candidate, or of a published row, that verification needs."""
+    """The fields of a candidate or published row that verification needs."""
 
     id: str
     python_code: str
@@ -70,105 +74,94 @@ class Task:
     purity: Purity
     extern_ops: tuple[str, ...]
     shape_general: bool
-    by_model: bool = False  # what wrote `triton_code` could mean to deceive
+    by_model: bool = False  # a model wrote `triton_code`, possibly with the intent to deceive
     guards: tuple[str, ...] = ()
-    training: bool = False  # calls are followed by their backward
-    dtype: str = "float32"  # what both modules are cast to, if it is a half one; inputs are drawn so
+    training: bool = False  # a backward follows each call
+    dtype: str = "float32"  # both modules are cast to it if it is a half dtype, and inputs are drawn in it
 
     @property
     def is_half(self) -> bool:
-        """Whether there is something in a half dtype that it computes with: both modules, an input or a weight."""
-        given = [spec.dtype for workload in self.workloads for spec in workload.tensors]
-        return not _HALF.isdisjoint((self.dtype, *given, *(spec.dtype for spec in self.state)))
+        """True if both modules, an input or a weight have a half dtype."""
+        inputs = [spec.dtype for workload in self.workloads for spec in workload.tensors]
+        return not _HALF.isdisjoint((self.dtype, *inputs, *(spec.dtype for spec in self.state)))
 
     @property
     def calls(self) -> tuple[Workload, ...]:
-        """What trials number: the workloads; behind them, if the candidate is for all sizes, those enlarged, then
-        those multiplied."""
+        """The workloads, then enlarged and multiplied ones if the candidate is shape-general; trials use the index."""
         larger = (*enlarged(self.workloads), *multiplied(self.workloads)) if self.shape_general else ()
         return (*self.workloads, *larger)
 
     def may_refuse(self, call: int) -> bool:
-        """Whether the candidate may raise there: never on a workload. What a model refuses, it does not get wrong; what
-        was lowered for all sizes refuses those alone that its guards name."""
+        """True if the candidate may raise on the call: never on a workload of the row.
+
+        On larger calls, a model's candidate may always raise, and a lowered one only where its guards do not hold.
+        """
         return call >= len(self.workloads) and (self.by_model or not hold(self.guards, self.calls[call]))
 
     @property
     def enlarged(self) -> range:
-        """Numbers of the enlarged calls."""
+        """Indices of the enlarged calls in `calls`."""
         first = len(self.workloads)
         return range(first, first + len(enlarged(self.workloads)) if self.shape_general else first)
 
     @property
     def first_seed(self) -> int:
-        """Of its trials. What a model wrote cannot have the answers by heart: it decides by its text what is drawn."""
+        """Seed of the first trial. A model's source determines it, so that the source cannot contain the answers."""
         digest = hashlib.sha256(self.triton_code.encode(errors="surrogatepass")).digest()
         return int.from_bytes(digest[:4], "little") << _SEED_BITS if self.by_model else 0
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
-        probed = candidate.probed
-        return cls(
-            id=candidate.id,
-            python_code=probed.python_code,
-            triton_code=candidate.triton_code,
-            init_args=probed.init_args,
-            workloads=probed.workloads,
-            state=probed.state,
-            kernels=candidate.kernels,
-            purity=candidate.purity,
-            extern_ops=candidate.extern_ops,
-            shape_general=candidate.shape_general,
-            by_model=candidate.generator.kind == "model",
-            guards=candidate.guards,
-            training=candidate.training,
-            dtype=candidate.dtype,
-        )
+        return cls._of(candidate, candidate.probed, candidate.training, candidate.dtype)
 
     @classmethod
     def of_row(cls, row: Row) -> Task:
+        return cls._of(row, row, isinstance(row, TrainingPair), row.dtype if isinstance(row, Variant) else "float32")
+
+    @classmethod
+    def _of(cls, kernel: Candidate | Row, module: Probed | Row, training: bool, dtype: str) -> Task:
         return cls(
-            id=row.id,
-            python_code=row.python_code,
-            triton_code=row.triton_code,
-            init_args=row.init_args,
-            workloads=row.workloads,
-            state=row.state,
-            kernels=row.kernels,
-            purity=row.purity,
-            extern_ops=row.extern_ops,
-            shape_general=row.shape_general,
-            by_model=row.generator.kind == "model",
-            guards=row.guards,
-            training=isinstance(row, TrainingPair),
-            dtype=row.dtype if isinstance(row, Variant) else "float32",
+            id=kernel.id,
+            python_code=module.python_code,
+            triton_code=kernel.triton_code,
+            init_args=module.init_args,
+            workloads=module.workloads,
+            state=module.state,
+            kernels=kernel.kernels,
+            purity=kernel.purity,
+            extern_ops=kernel.extern_ops,
+            shape_general=kernel.shape_general,
+            by_model=kernel.generator.kind == "model",
+            guards=kernel.guards,
+            training=training,
+            dtype=dtype,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrial:
-    """One call: which of the task's, drawn how."""
+    """A call of the task, and how its inputs and weights are drawn."""
 
-    workload: int
+    workload: int  # index in `Task.calls`
     seed: int
     distribution: str
 
     @property
     def strided(self) -> bool:
-        """Whether the inputs are not contiguous, each with an offset into a larger buffer."""
+        """True if the inputs are not contiguous, each at an offset in a larger buffer."""
         return self.distribution.endswith("_strided")
 
     @property
     def state(self) -> str:
-        """Name of the set of weights."""
+        """Key of the trial's set of weights."""
         return str(self.seed % STATE_SETS)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a task alone: all that decides what is drawn for it."""
+    """A single trial, with all that determines its tensors."""
 
-    task: Task  # of one workload
+    task: Task  # with one workload
     trial: PlannedTrial
 
     @classmethod
@@ -177,16 +170,15 @@ class Call:
 
 
 def plan(task: Task) -> tuple[PlannedTrial, ...]:
-    """Few trials that differ in everything: the interpreter is slow, and each must count.
+    """The trials of a task: few and diverse, as the interpreter is slow.
 
-    The first workload is drawn four times, with other values and other weights in the same shapes.
-    Every other workload, and larger ones, are drawn once if the candidate claims them, from values that
-    saturate nothing: there, a wrong address must show.
+    The first workload gets four trials, with different values and weights in the same shapes. A shape-general
+    candidate also gets one trial for each other workload and for larger ones, with values that saturate no function, so
+    that a wrong address changes the outputs.
 
-    What lowering wrote has PyTorch's own semantics, so it must also take inputs that are not contiguous,
-    and leave NaN and infinities where they belong. What a model wrote is asked for neither: it is a custom
-    among writers of kernels to leave both to the caller. It is asked for numbers of one sign where blocks are longer
-    than rows, so that what fills them may not count.
+    A lowered candidate has PyTorch's semantics: it must accept non-contiguous inputs, and keep NaN and infinities in
+    place. Authors of kernels usually leave both to the caller, so a model's candidate gets neither. It gets values of
+    one sign where blocks are longer than rows, so that the padding of a block must not affect the result.
     """
     others = list(range(1, len(task.workloads))) if task.shape_general else []
     odd = uneven(task) if task.by_model else 0
@@ -194,11 +186,11 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
     drawn = [(0, "normal"), (0, "scaled"), (odd or 0, shifted), (odd or 0, "faint")]
     drawn += [(workload, ("heavy_tailed", "normal")[workload % 2]) for workload in others] or [(0, "heavy_tailed")]
     drawn += [(workload, "normal") for workload in _larger(task)]
-    drawn += (
-        [(0, "sparse"), (_of_many_rows(task), "assorted")] if task.by_model else [(0, "special")] * _keeps_nan(task)
-    )
-    if task.by_model and values_named(task):
-        drawn.append((_of_many_rows(task), NAMED))
+    if task.by_model:
+        drawn += [(0, "sparse"), (_workload_with_rows(task), "assorted")]
+        drawn += [(_workload_with_rows(task), NAMED)] if source_values(task) else []
+    elif _keeps_nan(task):
+        drawn.append((0, "special"))
     if odd is None:
         drawn += [(workload, kind) for workload in task.enlarged[:1] for kind in (shifted, "faint")]
     seeds = count(task.first_seed)
@@ -206,24 +198,26 @@ def plan(task: Task) -> tuple[PlannedTrial, ...]:
 
 
 def _keeps_nan(task: Task) -> bool:
-    """cuFFT transforms two rows of real numbers as one of complex ones, so a NaN is in both."""
+    """False with an FFT: cuFFT transforms two real rows as one complex row, so a NaN spreads to both."""
     return not any("_fft_" in name for name in task.extern_ops)
 
 
-def values_named(task: Task) -> tuple[float, ...]:
-    """As many as one draw has room for."""
+def source_values(task: Task) -> tuple[float, ...]:
+    """Constants of the sources that the distribution `named` draws."""
     return SourceConstants(task.triton_code, f"{task.python_code}\n{task.init_args}").values[:KINDS]
 
 
 def uneven(task: Task) -> int | None:
-    """The workload with the most sizes that are no powers of two, where blocks are longer than rows; None if all
-    sizes that are free are such powers."""
+    """Index of the workload with the most free sizes that are not powers of two; None if all are.
+
+    There, blocks are longer than rows.
+    """
     counts = _counts_of_uneven(task)
     return counts.index(max(counts)) if any(counts) else None
 
 
-def _of_many_rows(task: Task) -> int:
-    """The same, of the workloads that have a row for each kind of `assorted`, or the most rows."""
+def _workload_with_rows(task: Task) -> int:
+    """Index of the most uneven workload among those with a row for each kind of `assorted`, or with the most rows."""
     counts = _counts_of_uneven(task)
     rows = [
         min(KINDS, max((math.prod(spec.shape[:-1]) for spec in workload.tensors), default=1))
@@ -233,7 +227,7 @@ def _of_many_rows(task: Task) -> int:
 
 
 def _counts_of_uneven(task: Task) -> list[int]:
-    """Of each workload that is claimed, how many of the free sizes are no powers of two."""
+    """For each workload that the candidate claims, the number of free sizes that are not powers of two."""
     if not task.shape_general:
         return [0]
     free = free_sizes(task.workloads)
@@ -241,23 +235,23 @@ def _counts_of_uneven(task: Task) -> list[int]:
 
 
 def _larger(task: Task) -> list[int]:
-    """The enlarged calls; those multiplied too, as far as guards allow, if guards forbid one of the enlarged."""
+    """Indices of the enlarged calls; also of multiplied ones that guards allow, if guards forbid an enlarged call."""
     if all(hold(task.guards, task.calls[call]) for call in task.enlarged):
         return list(task.enlarged)
     multiples = range(task.enlarged.stop, len(task.calls))
     return [*task.enlarged, *(call for call in multiples if hold(task.guards, task.calls[call]))]
 
 
-def without(task: Task, trials: Sequence[PlannedTrial], refused: Collection[int]) -> tuple[PlannedTrial, ...]:
-    """The trials, others in place of those that the reference raises on; it says by that what it does not take."""
-    instead = {"shifted_strided": "shifted"}
+def without(task: Task, trials: Sequence[PlannedTrial], rejected: Collection[int]) -> tuple[PlannedTrial, ...]:
+    """The trials without those on which the reference raises, with replacements where there are any."""
+    replacements = {"shifted_strided": "shifted"}
     kept = []
     for index, trial in enumerate(trials):
-        if index not in refused:
+        if index not in rejected:
             kept.append(trial)
-        elif trial.distribution in instead:
-            kept.append(replace(trial, distribution=instead[trial.distribution]))
-    if any(trials[index].workload in task.enlarged for index in refused):
+        elif trial.distribution in replacements:
+            kept.append(replace(trial, distribution=replacements[trial.distribution]))
+    if any(trials[index].workload in task.enlarged for index in rejected):
         seed = max(trial.seed for trial in trials) + 1
         planned = {trial.workload for trial in trials}
         others = [call for call in range(task.enlarged.stop, len(task.calls)) if call not in planned]
@@ -266,17 +260,16 @@ def without(task: Task, trials: Sequence[PlannedTrial], refused: Collection[int]
 
 
 def replan(trials: Sequence[Trial]) -> tuple[PlannedTrial, ...]:
-    """The trials that a verdict reports."""
+    """The planned trials of a verdict's trials."""
     return tuple(PlannedTrial(trial.workload, trial.seed, trial.distribution) for trial in trials)
 
 
 def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
-    """All tensors of all trials, as the guests name them: `input.<trial>.<i>`, `gradient.<trial>` and
-    `state.<set>.<name>`."""
+    """Draw the tensors of all trials: `input.<trial>.<i>`, `gradient.<trial>` and `state.<set>.<name>`."""
     tensors: Tensors = {}
     calls = task.calls
     for index, trial in enumerate(trials):
-        named = values_named(task) if trial.distribution == NAMED else ()
+        named = source_values(task) if trial.distribution == NAMED else ()
         inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed, named)
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
         if task.training:
@@ -289,7 +282,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
 
 
 def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
-    """What every guest is told beside the source: constructor arguments and the calls to make."""
+    """Part of the request that all guests share: constructor arguments and the calls to make."""
     calls, described = task.calls, []
     for trial in trials:
         workload = calls[trial.workload]
@@ -302,36 +295,37 @@ def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
 
 
 def describe_inputs(workload: Workload) -> list[dict[str, Any]]:
-    """What guests and executors are told where they make the tensors of a call themselves."""
+    """Part of a request for guests and executors that draw a call's inputs themselves."""
     specs = workload.tensors
     return [{"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high} for spec in specs]
 
 
 def shapes_of(workload: Workload) -> str:
-    """As evidence has them."""
+    """Shapes of a call's inputs, for evidence."""
     return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
 
 
 def nudges(task: Task, in_order: bool = False) -> list[int]:
-    """By how many units in the last place the values of the honest runs beside the first are moved.
+    """Perturbations of the inputs in the honest runs after the first, in units in the last place.
 
-    A kernel may add up a dot product of n terms one after the other. To first order that gives the exact sum of
-    terms that are each off by sqrt(n / 2) roundoffs, where a library's blocked sum stays within few: the second run
-    shows what becomes of them. The judge allows `FACTOR` times what it sees, so short sums need no more than one.
-    Terms are those of a dot product with weights, or all of an input if these may be added up `in_order`, and then a
-    few at least: of the many calls where that is so one may be right by luck.
+    A kernel may sum a dot product of n terms sequentially. To first order, the result is the exact sum of terms that
+    are each off by sqrt(n / 2) roundoffs, while the blocked sum of a library is off by few. The second perturbed run
+    measures the effect. The judge allows `FACTOR` times the measured error, so short sums need one unit only.
+
+    Args:
+        in_order: the candidate may sum a whole input sequentially, by atomics for example; then n is the size of the
+            input, and the second perturbation has a minimum, as such calls are many and one may be right by chance.
     """
     shapes = [spec.shape[1:] for spec in task.state if len(spec.shape) > 1]
     shapes += [spec.shape for workload in task.workloads for spec in workload.tensors if in_order]
-    most = max(map(math.prod, shapes), default=1)
-    return [1, max(_FEW if in_order else 1, round(_SLACK * math.sqrt(most / 2) / FACTOR))]
+    n = max(map(math.prod, shapes), default=1)
+    return [1, max(_MIN_NUDGE if in_order else 1, round(_SLACK * math.sqrt(n / 2) / FACTOR))]
 
 
 def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]]) -> int:
-    """An estimate of how many terms are summed for one element of the outputs, given their shapes.
+    """Estimate the number of terms that are summed for one element of the outputs, given the outputs' shapes.
 
-    The largest of: input elements for each output element, the longest dimension of an input, and the
-    fan-in of a parameter.
+    The largest of: input elements per output element, the longest dimension of an input, and a parameter's fan-in.
     """
     shapes = [spec.shape for spec in workload.tensors]
     smallest = min((math.prod(shape) for shape in outputs), default=1)

@@ -1,5 +1,7 @@
-"""What a task may ask the host to draw. A row is a file that anyone may have written, and its trials are drawn before
-any guest, whose limits hold for itself, is asked for anything."""
+"""Validate a task before the host draws its tensors.
+
+Anyone may have written the row. The host draws its trials before any guest starts, so no guest's limits protect it.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from kernelquarry.pipeline.schema.records import TensorSpec
 from kernelquarry.transforms.workloads.guards import parse_guard
 
 from .evidence import Rejected
-from .task import STATE_SETS, PlannedTrial, Task, values_named
+from .task import STATE_SETS, PlannedTrial, Task, source_values
 
-_MOST = 1 << 27  # elements of all trials and of the weights; drawing one takes the host up to 60 bytes for a while
-_MOST_TEXT = 1 << 23  # characters of a source: it goes to guests, and is parsed
-_MOST_WORKLOADS = 64
-_DRAWN = frozenset(
+_MAX_ELEMENTS = 1 << 27  # of all trials and weights; the host needs up to 60 bytes to draw one
+_MAX_SOURCE = 1 << 23  # characters
+_MAX_WORKLOADS = 64
+_INPUT_DTYPES = frozenset(
     "bfloat16 bool float16 float32 float64 float8_e4m3fn float8_e5m2 int16 int32 int64 int8 uint16 uint32 uint64 "
     "uint8".split()
 )
@@ -30,16 +32,16 @@ _TASK_DTYPES = ("float32", "float16", "bfloat16")
 
 
 def validate_task(task: Task, trials: Sequence[PlannedTrial] = ()) -> None:
-    """Raises: Rejected: the task, or one of its `trials`, asks for what cannot be drawn, or for too much."""
+    """Raises: Rejected: the task or one of its `trials` is malformed, or exceeds a limit."""
     if problem := next(_problems(task, trials), ""):
         raise Rejected(Reason.ORACLE_FAILED, f"not a task: {problem}")
 
 
 def _problems(task: Task, trials: Sequence[PlannedTrial]) -> Iterator[str]:
-    if not 1 <= len(task.workloads) <= _MOST_WORKLOADS:
+    if not 1 <= len(task.workloads) <= _MAX_WORKLOADS:
         yield f"{len(task.workloads)} workloads"
-    if max(len(task.python_code), len(task.triton_code), len(task.init_args)) > _MOST_TEXT:
-        yield f"a source of more than {_MOST_TEXT} characters"
+    if max(len(task.python_code), len(task.triton_code), len(task.init_args)) > _MAX_SOURCE:
+        yield f"a source of more than {_MAX_SOURCE} characters"
     if task.dtype not in _TASK_DTYPES:
         yield f"dtype {task.dtype!r:.40}"
     for guard in task.guards:
@@ -57,29 +59,29 @@ def _problems(task: Task, trials: Sequence[PlannedTrial]) -> Iterator[str]:
         if len(shape) > MAX_DIMENSIONS or not all(map(_is_size, shape)):
             yield f"shape {str(shape)[:80]}"
     for spec in specs:
-        if spec.dtype not in _DRAWN or not _is_range(spec):
+        if spec.dtype not in _INPUT_DTYPES or not _is_range(spec):
             yield f"{spec.dtype} from {spec.low} to {spec.high}"
     calls = task.calls
     for trial in trials:
         if trial.workload not in range(len(calls)):
             yield f"a trial of workload {trial.workload}"
-        if not (values_named(task) if trial.distribution == NAMED else trial.distribution in DISTRIBUTIONS):
+        if not (source_values(task) if trial.distribution == NAMED else trial.distribution in DISTRIBUTIONS):
             yield f"a trial of {trial.distribution!r:.40}"
     drawn = [spec for trial in trials for spec in calls[trial.workload].tensors]
     elements = sum(math.prod(spec.shape) for spec in (*specs, *drawn))
     elements += STATE_SETS * sum(math.prod(spec.shape) for spec in task.state)
-    if elements > _MOST or len(drawn) > MAX_TENSORS:
+    if elements > _MAX_ELEMENTS or len(drawn) > MAX_TENSORS:
         yield f"{elements} elements in {len(drawn)} tensors of all trials"
 
 
 def _is_size(size: Any) -> bool:
-    return type(size) is int and 0 <= size <= _MOST
+    return type(size) is int and 0 <= size <= _MAX_ELEMENTS
 
 
 def _is_range(spec: TensorSpec) -> bool:
-    """Whether there are as many integers, and the dtype has them."""
+    """True if an integer dtype contains the range, and the range has fewer than 2**63 values."""
     dtype = getattr(torch, spec.dtype)
     if dtype.is_floating_point or dtype == torch.bool:
         return True
-    held = np.iinfo(spec.dtype)
-    return bool(held.min <= spec.low and spec.high <= held.max + 1 and spec.high - spec.low < 1 << 63)
+    limits = np.iinfo(spec.dtype)
+    return bool(limits.min <= spec.low and spec.high <= limits.max + 1 and spec.high - spec.low < 1 << 63)

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 from kernelquarry.recipes.config import RewardSection
 from kernelquarry.recipes.judge.reward import reward
-from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step, refusal
+from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step, lint_rejection
 
 VERIFY = [reason for reason in Reason if reason.stage in ("verify", "guest")]
 SHARES = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(sorted)
@@ -98,5 +98,5 @@ def test_every_step_is_reached() -> None:
     ],
 )
 def test_what_the_rules_refuse_is_not_run(code: str, reason: Reason) -> None:
-    refused = refusal(lint(code))
+    refused = lint_rejection(lint(code))
     assert refused is not None and refused[0] is reason and refused[1]

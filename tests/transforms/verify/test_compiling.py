@@ -1,4 +1,4 @@
-"""What is compiled for which targets. The guest is a double."""
+"""Targets that a candidate is compiled for. The guest is a double."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from test_execution import TASK, TRIALS, report
 from kernelquarry.pipeline.sandbox import Job
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine
-from kernelquarry.transforms.verify.compiling import check_refusal, compile_kernels
+from kernelquarry.transforms.verify.compiling import check_kernel_failure, compile_kernels
 from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.task import Call, VerifySettings
 
@@ -26,61 +26,61 @@ class Compiler:
     gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
 
     def __init__(self, fails: str = "") -> None:
-        self.asked: list[list[str]] = []
+        self.requested: list[list[str]] = []
         self._fails = fails
 
     def run(self, job: Job) -> Any:
         targets: Any = job.request["targets"]
-        self.asked.append(targets)
-        found: Any = {target: {"launches": [["add", [1]]], "failed": []} for target in targets}
-        return report({**found, **{target: {"error": "no room"} for target in targets if target == self._fails}})
+        self.requested.append(targets)
+        reply: Any = {target: {"launches": [["add", [1]]], "failed": []} for target in targets}
+        return report({**reply, **{target: {"error": "no room"} for target in targets if target == self._fails}})
 
 
 def compiled(
     sandbox: Any, engine: Engine, settings: VerifySettings | None = None, by_model: bool = False
 ) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
-    reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, of_other_calls=lambda: [])
-    shown: Any = SimpleNamespace(launches=LAUNCHES, told=[])
-    return compile_kernels(reference, shown, engine, sandbox, settings or VerifySettings())
+    reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
+    conclusion: Any = SimpleNamespace(launches=LAUNCHES, launch_logs=[])
+    return compile_kernels(reference, conclusion, engine, sandbox, settings or VerifySettings())
 
 
 @pytest.mark.parametrize(
-    ("engine", "asked"),
+    ("engine", "targets"),
     [(Engine.TRACE, ["sm_80", "sm_100", "gfx942"]), (Engine.GUEST, [*ALL]), (Engine.INTERPRETER, [*ALL])],
 )
-def test_what_a_trace_was_compiled_for_is_not_compiled_again(engine: Engine, asked: list[str]) -> None:
+def test_the_target_of_a_trace_is_not_compiled_again(engine: Engine, targets: list[str]) -> None:
     sandbox = Compiler()
     assert compiled(sandbox, engine) == ALL
-    assert sandbox.asked == [asked]
+    assert sandbox.requested == [targets]
 
 
-def test_a_models_candidate_is_compiled_for_all() -> None:
+def test_a_models_candidate_is_compiled_for_all_targets() -> None:
     sandbox = Compiler()
     assert compiled(sandbox, Engine.TRACE, by_model=True) == ALL
-    assert sandbox.asked == [[*ALL]]
+    assert sandbox.requested == [[*ALL]]
 
 
-def test_the_other_targets_are_still_asked_for() -> None:
+def test_a_failure_for_another_target_rejects_a_traced_candidate() -> None:
     with pytest.raises(Rejected) as rejected:
         compiled(Compiler(fails="gfx942"), Engine.TRACE)
     assert rejected.value.reason == Reason.DOES_NOT_COMPILE
 
 
 @pytest.mark.parametrize("targets", [(), ("sm_90",)])
-def test_where_no_target_is_left_no_guest_is_asked(targets: tuple[str, ...]) -> None:
+def test_no_guest_runs_without_a_target_to_compile_for(targets: tuple[str, ...]) -> None:
     sandbox = Compiler()
     assert compiled(sandbox, Engine.TRACE, VerifySettings(targets=targets)) == targets
-    assert sandbox.asked == []
+    assert sandbox.requested == []
 
 
-def refused(broken: str, sandbox: Any, settings: VerifySettings | None = None) -> None:
-    check_refusal(Call(TASK, TRIALS[0]), broken, sandbox, settings or VerifySettings())
+def check_failure(broken: str, sandbox: Any, settings: VerifySettings | None = None) -> None:
+    check_kernel_failure(Call(TASK, TRIALS[0]), broken, sandbox, settings or VerifySettings())
 
 
-def test_a_kernel_that_raises_where_it_is_interpreted_and_compiles_refuses_nothing() -> None:
+def test_a_kernel_that_compiles_may_not_raise_in_the_interpreter() -> None:
     with pytest.raises(Rejected) as rejected:
-        refused("add: NotImplementedError: eight bits", Compiler())
+        check_failure("add: NotImplementedError: eight bits", Compiler())
     assert rejected.value.reason == Reason.DOES_NOT_RUN
 
 
@@ -93,5 +93,5 @@ def test_a_kernel_that_raises_where_it_is_interpreted_and_compiles_refuses_nothi
         ("add: NotImplementedError: eight bits", "", ()),
     ],
 )
-def test_what_a_compiler_or_a_gpu_refuses_may_be_refused(broken: str, fails: str, targets: tuple[str, ...]) -> None:
-    refused(broken, Compiler(fails), VerifySettings(targets=targets))
+def test_a_kernel_may_raise_where_a_compiler_or_gpu_would(broken: str, fails: str, targets: tuple[str, ...]) -> None:
+    check_failure(broken, Compiler(fails), VerifySettings(targets=targets))

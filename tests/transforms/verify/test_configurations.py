@@ -1,8 +1,8 @@
-"""Every configuration of an autotuned kernel comes first once."""
+"""Each configuration of an autotuned kernel comes first in one variant of the source."""
 
 from __future__ import annotations
 
-from kernelquarry.transforms.verify.configurations import others
+from kernelquarry.transforms.verify.configurations import rotate_configurations
 
 TWO_KERNELS = """
 @triton.autotune(configs=[triton.Config({'B': 1}), triton.Config({'B': 2}), triton.Config({'B': 3})], key=['n'])
@@ -17,10 +17,10 @@ def two(x): pass
 
 def test_each_configuration_is_first_once() -> None:
     firsts = [[line.split("Config({'")[1].split("}")[0] for line in code.splitlines() if "Config(" in line]
-              for code in others(TWO_KERNELS)]  # fmt: skip
+              for code in rotate_configurations(TWO_KERNELS)]  # fmt: skip
     assert firsts == [["B': 2", "C': 5"], ["B': 3", "C': 4"]]
 
 
-def test_what_is_not_tuned_has_no_others() -> None:
-    assert list(others("x = 1")) == []
-    assert list(others("@triton.autotune(configs=made(), key=[])\ndef f(): pass")) == []
+def test_a_source_without_literal_configurations_has_no_variants() -> None:
+    assert list(rotate_configurations("x = 1")) == []
+    assert list(rotate_configurations("@triton.autotune(configs=made(), key=[])\ndef f(): pass")) == []

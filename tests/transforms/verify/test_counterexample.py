@@ -1,4 +1,4 @@
-"""What a rejected candidate is shown to fail on is as small as it gets, and can be drawn again."""
+"""Counter-examples are as small as possible, and can be drawn again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_task(*shapes: Shape, **overrides: object) -> Task:
 def search(
     task: Task, fails: Callable[[Shape], bool], rejected: Rejected | None = None, again: Reason = Reason.WRONG_VALUES
 ) -> tuple[list[Shape], list[Shape]]:
-    """The shapes that were tried, and the one that was found."""
+    """The shapes that were tried, and those of the counter-examples."""
     tried: list[Shape] = []
 
     def check(call: Call) -> None:
@@ -57,61 +57,61 @@ def test_most_failures_show_in_the_smallest_call_at_once() -> None:
 
 
 @pytest.mark.parametrize("first", [4, 9, 33, 64, 65, 90])
-def test_from_a_size_on(first: int) -> None:
-    """One less would pass: the search has seen it, or is down to the least."""
-    tried, found = search(make_task((5, 8, 7), (40, 8, 90)), lambda shape: shape[2] >= first)
-    assert found == [(2, 8, first)]
+def test_a_failure_from_a_size_on_is_shown_at_that_size(first: int) -> None:
+    """The search has seen that the next smaller size passes, or has reached the minimum."""
+    tried, shapes = search(make_task((5, 8, 7), (40, 8, 90)), lambda shape: shape[2] >= first)
+    assert shapes == [(2, 8, first)]
     assert (2, 8, first - 1) in tried or first - 1 <= 3
 
 
-def test_where_two_sizes_matter_both_are_made_less() -> None:
+def test_both_sizes_that_matter_are_reduced() -> None:
     tried, found = search(make_task((5, 4), (9, 14)), lambda shape: shape[0] >= 5 and shape[1] >= 6)
     assert found == [(5, 6)] and len(tried) <= 12
 
 
-def test_tries_are_few_whatever_the_sizes() -> None:
+def test_the_number_of_tries_is_limited() -> None:
     shapes = ((5, 6, 7, 8), (4000, 3000, 2000, 1000))
     tried, found = search(make_task(*shapes), lambda shape: min(shape) >= 77)
     assert len(tried) == 12
-    assert min(found[0]) >= 77, "what is shown was seen to fail"
+    assert min(found[0]) >= 77, "the counter-example was seen to fail"
 
 
-def test_what_fails_at_no_smaller_size_is_shown_as_it_is() -> None:
+def test_a_call_that_passes_at_all_smaller_sizes_is_kept() -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: shape == (40, 8))[1] == [(40, 8)]
 
 
-def test_a_candidate_of_one_shape_is_shown_that_shape() -> None:
+def test_a_candidate_of_one_shape_keeps_that_shape() -> None:
     task = make_task((5, 8), (40, 8), shape_general=False)
     rejected = Rejected(Reason.WRONG_VALUES, "", PlannedTrial(0, 0, "normal"))
     assert search(task, lambda shape: True, rejected) == ([(5, 8)], [(5, 8)])
 
 
-def test_no_call_alone_that_fails_no_example() -> None:
+def test_there_is_no_example_if_no_single_call_fails() -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: False)[1] == []
 
 
-def test_another_reason_is_another_failure() -> None:
+def test_a_failure_for_another_reason_does_not_count() -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: True, again=Reason.ORACLE_FAILED)[1] == []
 
 
-def test_a_call_that_does_not_end_is_the_last() -> None:
+def test_the_search_ends_after_a_timeout() -> None:
     tried, found = search(make_task((5, 8), (40, 8)), lambda shape: True, again=Reason.TIMED_OUT)
     assert len(tried) == 1 and found == []
 
 
-def test_where_no_call_was_named_the_workloads_are_tried_in_turn() -> None:
+def test_without_a_failing_trial_the_workloads_take_turns() -> None:
     rejected = Rejected(Reason.DOES_NOT_RUN, "raised")
     task = make_task((5, 8), (40, 8))
     assert search(task, lambda shape: shape[0] > 5, rejected, Reason.DOES_NOT_RUN)[1] == [(6, 8)]
 
 
 @pytest.mark.parametrize("reason", [Reason.DOES_NOT_COMPILE, Reason.OUTPUT_NOT_FROM_KERNEL, Reason.IMPOSTOR_PASSES])
-def test_what_no_call_shows_has_no_example(reason: Reason) -> None:
+def test_reasons_that_no_single_call_shows_have_no_example(reason: Reason) -> None:
     assert search(make_task((5, 8), (40, 8)), lambda shape: True, Rejected(reason, "")) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "published"),
     [
         (
             "OSError: [Errno 30] Read-only: '/home/me/.venv/lib/tl.py'",
@@ -121,9 +121,9 @@ def test_what_no_call_shows_has_no_example(reason: Reason) -> None:
         ("output 0 is a/b of 1/2, error 1e-06", "output 0 is a/b of 1/2, error 1e-06"),
     ],
 )
-def test_evidence_tells_nothing_of_the_machine(message: str, told: str) -> None:
+def test_evidence_hides_folders_and_addresses(message: str, published: str) -> None:
     rejected = Rejected(Reason.DOES_NOT_RUN, message, TRIAL)
-    assert (rejected.found, rejected.evidence) == (told, f"workload 1, heavy_tailed: {told}")
+    assert (rejected.found, rejected.evidence) == (published, f"workload 1, heavy_tailed: {published}")
 
 
 # with a sandbox
@@ -149,8 +149,8 @@ def fails(candidate: Candidate, example: CounterExample, sandbox: Sandbox) -> bo
     return False
 
 
-def test_a_kernel_of_one_block_is_shown_hardly_more_columns_than_that(sandbox: Sandbox) -> None:
-    """It has a block of 64 columns, and the row's own inputs have 50, 23 and 90."""
+def test_a_kernel_of_one_block_fails_just_beyond_the_block(sandbox: Sandbox) -> None:
+    """The kernel has a block of 64 columns, and the row's inputs have 50, 23 and 90."""
     candidate = evil("single_block_of_64_columns")
     (example,) = rejected(candidate, sandbox)
     ((rows, columns),) = (spec.shape for spec in example.workload.tensors)
@@ -163,28 +163,28 @@ def test_a_kernel_of_one_block_is_shown_hardly_more_columns_than_that(sandbox: S
     assert not fails(candidate, smaller, sandbox)
 
 
-def test_nan_is_told_as_it_is(sandbox: Sandbox) -> None:
+def test_an_example_keeps_nan(sandbox: Sandbox) -> None:
     (example,) = rejected(evil("all_nan"), sandbox)
     assert example.output == "output 0[0, 0]" and math.isnan(example.actual) and 0 < example.expected < 1
 
 
-def test_a_contract_has_no_element(sandbox: Sandbox) -> None:
+def test_an_example_of_a_wrong_contract_has_no_element(sandbox: Sandbox) -> None:
     (example,) = rejected(evil("wrong_dtype"), sandbox)
     assert (example.output, example.expected, example.actual) == ("", 0.0, 0.0)
     assert example.found == "output 0 is torch.float64 in place of torch.float32"
 
 
-def test_an_answer_that_was_right_once_has_no_call_of_its_own(sandbox: Sandbox) -> None:
-    """It gives its first answer again and again, so each call alone is right."""
+def test_a_cached_answer_has_no_example(sandbox: Sandbox) -> None:
+    """The candidate repeats its first answer, so each single call is right."""
     assert rejected(evil("caches_answer_by_shape"), sandbox) == []
 
 
-def test_where_the_reference_is_not_finite_there_is_an_example_too(sandbox: Sandbox) -> None:
+def test_an_example_may_have_a_reference_that_is_not_finite(sandbox: Sandbox) -> None:
     honest = load_case("honest", "softmax").candidate
     code = honest.triton_code.replace("forward(self, x):\n", "forward(self, x):\n        x = x.contiguous()\n")
     lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
     assert lost != code
-    generator = replace(honest.generator, kind="inductor")  # what a model wrote is not asked for NaN
+    generator = replace(honest.generator, kind="inductor")  # a model's candidate gets no NaN
     (example,) = rejected(replace(honest, triton_code=lost, generator=generator), sandbox)
     assert example.distribution == "special"
     assert math.isnan(example.expected) and math.isfinite(example.actual)

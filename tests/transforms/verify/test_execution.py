@@ -1,4 +1,4 @@
-"""What an executor did, told as the interpreter's guest tells it. The GPU is a double."""
+"""Replies of the executor in the form of the interpreter's guest. The GPU is a double."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traced_programs import SIZE, doubled_sum, kernel, view
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.cuda import Fault
-from kernelquarry.pipeline.sandbox.executor.process import execute as execute_here
+from kernelquarry.pipeline.sandbox.executor.process import execute as execute_in_process
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
 from kernelquarry.pipeline.sandbox.observation import read_observation
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -33,7 +33,7 @@ TASK = Task(
 TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTrial(1, 2, "normal"))
 
 
-class Here:
+class TracedSandbox:
     """A sandbox whose guest traced `report`, and whose GPU is a double in this process."""
 
     description = GpuDescription("a double", "sm_90", "1")
@@ -42,12 +42,12 @@ class Here:
         self._report, self._fault = report, fault
 
     @property
-    def gpus(self) -> Here:
+    def gpus(self) -> TracedSandbox:
         return self
 
     def run(self, request: Any, tensors: Any = None, wall_s: float = 0) -> Any:
         if isinstance(request, Job):
-            assert (request.kind, request.request["target"], request.tensors) == ("trace", "sm_90", {})
+            assert (request.kind.name, request.request["target"], request.tensors) == ("trace", "sm_90", {})
             return self._report
         return self._execute(request, tensors)
 
@@ -61,7 +61,7 @@ class Here:
             floats(out, count)[:] = floats(x, count) * factor
 
         try:
-            reply, results = execute_here(Double({"add": add, "scale": scale}), request, tensors)
+            reply, results = execute_in_process(Double({"add": add, "scale": scale}), request, tensors)
         except Fault as fault:
             return Execution(ExecutionStatus.FAULT, {}, {}, str(fault), 0.0)
         return Execution(ExecutionStatus.DONE, reply, results, "", 0.0)
@@ -84,15 +84,15 @@ def executed(
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     reference = SimpleNamespace(task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {})
     reference.check_state = partial(Reference.check_state, SimpleNamespace(_state={"weight": "…"}))
-    return execute(reference, Here(guest, fault), VerifySettings())  # type: ignore[arg-type]
+    return execute(reference, TracedSandbox(guest, fault), VerifySettings())  # type: ignore[arg-type]
 
 
-def told(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def executed_program(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return executed(traced(program))
 
 
-def test_every_trial_is_told() -> None:
-    reply, results = told()
+def test_every_trial_is_described() -> None:
+    reply, results = executed_program()
     drawn = draw(TASK, TRIALS)
     for index, trial in enumerate(TRIALS):
         observed = read_observation(reply["trials"][index], results, str(index))
@@ -111,39 +111,39 @@ def test_strided_trials_have_a_program_of_their_own() -> None:
     assert [call["shares"] for call in reply["trials"]] == [[""], [""], [""], ["input 0"]]
 
 
-def test_the_repetition_and_the_ghost_are_of_the_first_trial() -> None:
-    reply, results = told()
+def test_the_repetition_and_the_ghost_run_the_first_trial() -> None:
+    reply, results = executed_program()
     repeat = read_observation(reply["repeat"], results, "repeat")
     assert torch.equal(repeat.outputs[0], results["0.output.0"])
     assert read_observation(reply["ghost"], results, "ghost").outputs[0].isnan().all()
 
 
-def test_what_outputs_share_and_change() -> None:
+def test_outputs_that_share_memory_and_inputs_that_change() -> None:
     program = copy.deepcopy(doubled_sum())
     program["steps"][1]["arguments"][1] = ["*", 1, 0]  # scale writes into the input
     program["outputs"] = [view(1, [SIZE]), view(0, [2]), view(2, [3]), view(2, [2], offset=2), view(2, [0])]
     program["outputs"] += [view(2, [1], offset=4)]
-    reply, results = told(program)
+    reply, results = executed_program(program)
     observed = read_observation(reply["trials"][0], results, "0")
     assert observed.shares == ("input 0", "state weight", "", "output 2", "", "")
     assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
 
 
-def test_what_is_left_in_the_state() -> None:
+def test_a_change_of_the_state_is_reported() -> None:
     program = copy.deepcopy(doubled_sum())
     program["steps"][1]["arguments"][1] = ["*", 0, 0]  # scale writes into the weight
-    reply, results = told(program)
+    reply, results = executed_program(program)
     observed = read_observation(reply["trials"][0], results, "0")
     drawn = draw(TASK, TRIALS)
     torch.testing.assert_close(observed.changed, {"weight": 2 * (drawn["input.0.0"] + drawn["state.0.weight"])})
 
 
-def test_what_was_returned_first_stays() -> None:
-    _, results = told()
+def test_later_calls_do_not_change_the_first_output() -> None:
+    _, results = executed_program()
     assert torch.equal(results["later.output.0"], results["0.output.0"])
 
 
-def test_state_that_is_not_drawn_is_as_the_reference_left_it() -> None:
+def test_state_that_is_not_drawn_has_the_reference_s_values() -> None:
     program = copy.deepcopy(doubled_sum())
     program["named"]["state.table"] = program["named"].pop("state.weight")
     program["storages"][0]["origin"] = "state.table"
@@ -152,13 +152,13 @@ def test_state_that_is_not_drawn_is_as_the_reference_left_it() -> None:
     torch.testing.assert_close(results["0.output.0"], 2 * (draw(TASK, TRIALS)["input.0.0"] + table))
 
 
-def test_a_fault_is_a_reason() -> None:
+def test_a_fault_rejects() -> None:
     with pytest.raises(Rejected, match="misaligned") as raised:
         executed(traced(), "misaligned address")
     assert raised.value.reason == Reason.DOES_NOT_RUN
 
 
-def test_what_cannot_be_traced_is_said_to_be_so() -> None:
+def test_a_candidate_without_a_trace_raises() -> None:
     with pytest.raises(Untraceable, match="reads a value"):
         executed(report({"state": {}, "untraceable": "reads a value"}))
 
@@ -180,7 +180,7 @@ def test_without_programs_nothing_is_executed(guest: Report, reason: Reason) -> 
     assert raised.value.reason == reason
 
 
-def test_an_entry_of_the_state_that_the_reference_lacks() -> None:
+def test_an_additional_entry_of_the_state_rejects() -> None:
     program = copy.deepcopy(doubled_sum())
     program["named"]["state.extra"] = program["named"]["state.weight"]
     with pytest.raises(Rejected, match="1 entries differ: extra") as raised:
@@ -188,5 +188,5 @@ def test_an_entry_of_the_state_that_the_reference_lacks() -> None:
     assert raised.value.reason == Reason.STATE_DIFFERS
 
 
-def test_a_source_that_does_not_load() -> None:
+def test_a_load_error_is_passed_on() -> None:
     assert executed(report({"load_error": "SyntaxError"})) == ({"load_error": "SyntaxError"}, {})

@@ -1,4 +1,4 @@
-"""What the interpreter says of a candidate that a GPU found right."""
+"""Checks in the interpreter of candidates that are right on a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from corpus import load_case
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.interpreting import check_further, check_interpreted, named_arguments
+from kernelquarry.transforms.verify.further_checks import check_further
+from kernelquarry.transforms.verify.interpreting import check_interpreted, named_arguments
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
@@ -31,7 +32,7 @@ def check(kind: str, name: str, sandbox: Sandbox, checking: Any = check_interpre
 
 
 @pytest.mark.parametrize("name", ["softmax", "attention_flash", "mixed_linear"])
-def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> None:
+def test_honest_candidates_pass(name: str, sandbox: Sandbox) -> None:
     check("honest", name, sandbox)
 
 
@@ -43,13 +44,13 @@ def test_honest_candidates_are_right_there_too(name: str, sandbox: Sandbox) -> N
         ("overwrites_input_of_next_program", Reason.NOT_DETERMINISTIC, "in reverse"),
     ],
 )
-def test_what_a_gpu_may_get_right_by_luck(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+def test_candidates_right_by_chance_are_rejected(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
     with pytest.raises(Rejected) as raised:
         check("evil", name, sandbox)
     assert raised.value.reason is reason and evidence in raised.value.evidence
 
 
-def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> None:
+def test_a_read_outside_of_a_tensor_may_need_odd_sizes(sandbox: Sandbox) -> None:
     task = Task.of_candidate(load_case("evil", "reads_scale_past_the_end").candidate)
     first, whole = (Reference(task, t, draw(task, t), sandbox, SETTINGS) for t in (plan(task)[:1], plan(task)))
     check_interpreted(first, sandbox, SETTINGS)  # all blocks of its first workload are full
@@ -57,11 +58,11 @@ def test_what_is_read_beyond_a_tensor_of_odd_sizes_alone(sandbox: Sandbox) -> No
         check_interpreted(whole, sandbox, SETTINGS)
 
 
-def test_what_the_interpreter_cannot_run_says_nothing(sandbox: Sandbox) -> None:
+def test_a_candidate_that_the_interpreter_cannot_run_passes(sandbox: Sandbox) -> None:
     check("evil", "imports_missing_package", sandbox)
 
 
-def test_who_ends_the_guest_is_rejected(sandbox: Sandbox) -> None:
+def test_a_candidate_that_ends_the_guest_is_rejected(sandbox: Sandbox) -> None:
     with pytest.raises(Rejected, match="called once more"):
         check("evil", "exits_before_the_comparison", sandbox)
 
@@ -69,7 +70,7 @@ def test_who_ends_the_guest_is_rejected(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "name", ["column_sums_under_spin_lock", "gelu_pruned_configurations", "two_outputs_in_one_buffer"]
 )
-def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str, sandbox: Sandbox) -> None:
+def test_honest_candidates_pass_the_further_checks(name: str, sandbox: Sandbox) -> None:
     check("honest", name, sandbox, check_further)
 
 
@@ -84,13 +85,15 @@ def test_honest_candidates_may_keep_memory_be_tuned_and_take_long_rows(name: str
         ("wrong_when_inputs_are_one_tensor", Reason.UNVERIFIED_PATH, "one tensor"),
     ],
 )
-def test_what_no_trial_asks(name: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+def test_candidates_right_only_in_trials_are_rejected(
+    name: str, reason: Reason, evidence: str, sandbox: Sandbox
+) -> None:
     with pytest.raises(Rejected) as raised:
         check("evil", name, sandbox, check_further)
     assert raised.value.reason is reason and evidence in raised.value.evidence
 
 
-def test_the_names_of_a_forward_s_arguments() -> None:
+def test_the_names_of_forward_s_parameters() -> None:
     code = "class Model:\n    def forward(self, x, y=1{}):\n        return x"
     assert named_arguments(code.format("")) == ["x", "y"]
     assert named_arguments(code.format(", *others")) == named_arguments("Model = None") == []

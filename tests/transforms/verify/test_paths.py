@@ -1,4 +1,4 @@
-"""Loops in the paths of a forward."""
+"""Loops in paths through forward."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TRIED = [(path(5), of(5)), (path(3), of(3)), (None, of(1))]
 
 
 @pytest.mark.parametrize("times", [1, 4, 400])
-def test_a_loop_is_gone_through_as_often_as_an_axis_is_long(times: int) -> None:
+def test_a_loop_may_iterate_over_an_axis(times: int) -> None:
     assert is_longer_loop(path(times), of(times), TRIED)
 
 
-def test_it_may_be_broken_off() -> None:
+def test_a_path_may_end_at_the_step_limit() -> None:
     assert is_longer_loop([*path(400)[:-1], MORE], of(4000), TRIED)
     assert is_longer_loop([*path(400)[:-2], MORE], of(4000), TRIED)
 
 
-def test_two_axes_may_be_gone_through_together() -> None:
+def test_a_loop_may_iterate_over_two_axes() -> None:
     tried = [(path(6), of(3, 2)), (path(4), of(4, 1))]
     assert is_longer_loop(path(35), of(5, 7), tried)
     assert not is_longer_loop(path(36), of(5, 7), tried)
@@ -57,7 +57,7 @@ def test_calls_may_have_other_ranks() -> None:
     assert is_longer_loop(path(400), of(400), [(path(5), of(5)), (path(3), flat)])
 
 
-def test_two_trials_must_show_what_it_goes_through() -> None:
+def test_two_trials_must_confirm_the_axis() -> None:
     assert not is_longer_loop(path(400), of(400), TRIED[:1])
     assert not is_longer_loop(path(400), of(400), [(path(5), of(5)), (path(5), of(3))])
     assert not is_longer_loop(["launch a"] * 2, of(400), [(["launch a"], of(5)), (["launch a"], of(3))])

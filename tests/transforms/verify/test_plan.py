@@ -1,4 +1,4 @@
-"""Which calls are planned, and what is drawn for them."""
+"""Planned trials, and the tensors that are drawn for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TASK = Task(
 BY_MODEL = replace(TASK, by_model=True)
 
 
-def test_what_was_lowered_has_the_seeds_that_it_always_had() -> None:
+def test_the_seeds_of_a_lowered_candidate_start_at_zero() -> None:
     trials = plan(TASK)
     assert [trial.seed for trial in trials] == list(range(len(trials)))
     drawn = draw(TASK, trials)
@@ -28,50 +28,50 @@ def test_what_was_lowered_has_the_seeds_that_it_always_had() -> None:
         assert torch.equal(drawn[f"state.{key}.weight"], draw_state(TASK.state, key)["weight"])
 
 
-def test_a_model_s_text_decides_what_is_drawn_for_it() -> None:
+def test_a_model_s_source_determines_the_seeds() -> None:
     one, same, other = (plan(task) for task in (BY_MODEL, BY_MODEL, replace(BY_MODEL, triton_code="two")))
     assert one == same
     assert not {trial.seed for trial in one} & {trial.seed for trial in other}
-    drawn, drawn_otherwise = draw(BY_MODEL, one), draw(BY_MODEL, other)
-    assert drawn.keys() == drawn_otherwise.keys()
-    assert not any(torch.equal(drawn[name], drawn_otherwise[name]) for name in drawn)
+    drawn, drawn_for_other = draw(BY_MODEL, one), draw(BY_MODEL, other)
+    assert drawn.keys() == drawn_for_other.keys()
+    assert not any(torch.equal(drawn[name], drawn_for_other[name]) for name in drawn)
 
 
-def test_a_model_s_trials_take_two_sets_of_weights_in_turns() -> None:
+def test_a_model_s_trials_alternate_between_two_sets_of_weights() -> None:
     states = [trial.state for trial in plan(BY_MODEL)]
     assert states == ["0", "1"] * (len(states) // 2) + ["0"] * (len(states) % 2)
 
 
-def test_a_model_is_asked_for_zeros_and_not_for_special_values() -> None:
+def test_a_model_s_candidate_gets_zeros_and_no_special_values() -> None:
     kinds = {trial.distribution for trial in plan(BY_MODEL)}
     assert {"sparse", "assorted"} <= kinds and not kinds & {"special", "shifted_strided"}
     assert not {"sparse", "assorted"} & {trial.distribution for trial in plan(TASK)}
 
 
-def test_no_nan_is_given_to_what_leaves_a_transform_to_a_gpu_s_library() -> None:
+def test_a_candidate_with_an_fft_gets_no_nan() -> None:
     mixed = replace(TASK, purity=Purity.MIXED, extern_ops=("_fft_r2c", "copy"))
     with_nan, without = ([trial.distribution for trial in plan(task)] for task in (TASK, mixed))
     assert with_nan.count("special") == 1 and [kind for kind in with_nan if kind != "special"] == without
 
 
 def planned(*sizes: tuple[int, int]) -> dict[str, set[tuple[int, ...]]]:
-    """The shapes that a model's candidate is given with each distribution."""
+    """The shapes of a model's trials by distribution."""
     workloads = tuple(Workload((TensorSpec("x", shape, "float32"),), '[{"tensor":0}]') for shape in sizes)
-    task, found = replace(BY_MODEL, workloads=workloads), dict[str, set[tuple[int, ...]]]()
+    task, shapes = replace(BY_MODEL, workloads=workloads), dict[str, set[tuple[int, ...]]]()
     for trial in plan(task):
-        found.setdefault(trial.distribution, set()).add(task.calls[trial.workload].tensors[0].shape)
-    return found
+        shapes.setdefault(trial.distribution, set()).add(task.calls[trial.workload].tensors[0].shape)
+    return shapes
 
 
 @pytest.mark.parametrize("kind", ["shifted", "faint"])
-def test_numbers_of_one_sign_are_drawn_where_a_block_is_longer_than_a_row(kind: str) -> None:
+def test_values_of_one_sign_are_drawn_where_a_block_is_longer_than_a_row(kind: str) -> None:
     assert planned((4, 64), (4, 128), (5, 50))[kind] == {(5, 50)}
     assert planned((5, 50), (4, 128), (6, 70))[kind] == {(5, 50)}
     assert planned((4, 64), (8, 128))[kind] == {(4, 64), (17, 129)}
     assert planned((6, 50), (6, 50))[kind] == {(6, 50)}
 
 
-def test_a_model_s_text_decides_which_values_are_drawn() -> None:
+def test_constants_of_a_model_s_source_are_drawn() -> None:
     task = replace(BY_MODEL, triton_code="x == 42.0")
     (place,) = (place for place, trial in enumerate(plan(task)) if trial.distribution == "named")
     drawn = draw(task, plan(task))[f"input.{place}.0"]
@@ -80,18 +80,18 @@ def test_a_model_s_text_decides_which_values_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("other", [{"by_model": False}, {"python_code": "42"}, {"triton_code": "x == 3"}])
-def test_nothing_is_drawn_for_other_texts(other: dict[str, object]) -> None:
+def test_constants_of_other_sources_are_not_drawn(other: dict[str, object]) -> None:
     task = replace(BY_MODEL, triton_code="x == 42.0")
     assert "named" not in {trial.distribution for trial in plan(replace(task, **other))}
 
 
-def test_a_sum_of_all_of_an_input_in_order_is_off_by_more_than_one_with_weights() -> None:
+def test_a_sequential_sum_of_a_whole_input_has_a_larger_nudge() -> None:
     rows = replace(TASK, workloads=(replace(TASK.workloads[0], tensors=(TensorSpec("x", (1000, 64), "float32"),)),))
     assert nudges(rows) == [1, 1]
     assert nudges(rows, in_order=True)[1] > 20
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_is_what_computes_with_something_half(dtype: str) -> None:
+def test_a_task_is_half_with_half_modules_or_inputs(dtype: str) -> None:
     given = replace(TASK, workloads=(replace(TASK.workloads[0], tensors=(TensorSpec("x", (4, 8), dtype),)),))
     assert not TASK.is_half and given.is_half and replace(TASK, dtype=dtype).is_half

@@ -1,4 +1,4 @@
-"""What a model's candidate does where no trial looks. Its executor is a double; evil cases try the guest."""
+"""Dry runs of repeated and large calls. The guest and the executor are doubles; evil cases test the guest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Double:
 
     def __init__(self, reply: dict[str, Any], status: ExecutionStatus = ExecutionStatus.DONE) -> None:
         self.report = Report(Status.OK, reply, {"binary.x": torch.zeros(1)}, "", "", "", 0.0, 0.0, 0.0)
-        self.status, self.asked = status, list[tuple[Any, Any]]()
+        self.status, self.requests = status, list[tuple[Any, Any]]()
 
     @property
     def gpus(self) -> Double:
@@ -48,17 +48,17 @@ class Double:
         if isinstance(request, Job):
             self.job = request
             return self.report
-        self.asked.append((request, tensors))
+        self.requests.append((request, tensors))
         return Execution(self.status, {}, {}, "why", 0.0)
 
 
 def reference(task: Task = TASK) -> Any:
-    """What is asked of a reference, without its answers."""
+    """The attributes of a reference without its outputs."""
     trials = plan(task)
     calls = [trial.workload for trial in trials]
-    others = [index for index, call in enumerate(calls) if call not in calls[:index]][1:]
+    first = [index for index, call in enumerate(calls) if call not in calls[:index]]
     tensors = draw(task, trials)
-    return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, of_other_calls=lambda: others)
+    return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
 
 
 Later = list[tuple[list[str] | None, list[str], str]]
@@ -66,38 +66,37 @@ NOTHING = {"handled": "", "keeps": "", "left": ""}
 LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
 
 
-def reply_to(job: Job, last: list[str] | None, later: Later, given: str, raised: str) -> dict[str, Any]:
-    """All calls go one way; their launches are given `given`, and the first of them says that it `raised`."""
+def reply_to(job: Job, last: list[str] | None, later: Later, launch: str, raised: str) -> dict[str, Any]:
+    """Reply with one path and `launch` for all calls; the first call `raised`, and the last has the path `last`."""
     calls = job.request["calls"]
     largest = max(call["inputs"][0]["shape"][0] for call in calls)
     assert largest * 8 > 1 << 24 and calls[-1]["inputs"][0]["shape"][0] * 8 > 1 << 23, "the last calls are large"
     paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
     paths[0] = None if raised else paths[0]
-    told = [[given]] * len(calls)
-    reply = {"paths": [*paths, last], "told": told, "raised": [raised] * len(calls), "later": later}
+    reply = {"paths": [*paths, last], "told": [[launch]] * len(calls), "raised": [raised] * len(calls), "later": later}
     return reply | NOTHING
 
 
-def rehearsed(last: list[str] | None, later: Later | None = None, given: str = LAUNCH, raised: str = "") -> None:
-    asked = reference()
-    told = [[LAUNCH] for _ in asked.trials]
+def rehearsed(last: list[str] | None, later: Later | None = None, launch: str = LAUNCH, raised: str = "") -> None:
+    task = reference()
+    logs = [[LAUNCH] for _ in task.trials]
     sandbox = Double({"paths": [], "told": [], "raised": [], "later": []} | NOTHING)
     with pytest.raises(Rejected, match="0 paths of"):
-        rehearse(asked, told, sandbox, SETTINGS)  # type: ignore[arg-type]
-    reply = reply_to(sandbox.job, last, later or [], given, raised)
-    rehearse(asked, told, Double(reply), SETTINGS)  # type: ignore[arg-type]
+        rehearse(task, logs, sandbox, SETTINGS)  # type: ignore[arg-type]
+    reply = reply_to(sandbox.job, last, later or [], launch, raised)
+    rehearse(task, logs, Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
-def test_the_way_that_trials_go_may_be_gone_again() -> None:
+def test_the_path_of_the_trials_passes() -> None:
     rehearsed(["launch a"])
 
 
-def test_a_large_call_that_is_refused_goes_no_way() -> None:
+def test_a_large_call_may_raise() -> None:
     rehearsed(None)
 
 
 @pytest.mark.parametrize(
-    ("last", "later", "parting"),
+    ("last", "later", "divergence"),
     [
         (["launch a", "zero_"], [], "8]: 2 steps in place of 1, zero_ more"),
         ([], [], "0 steps in place of 1, launch a less"),
@@ -106,13 +105,13 @@ def test_a_large_call_that_is_refused_goes_no_way() -> None:
     ],
     ids=["large", "less", "later", "no path"],
 )
-def test_another_way_was_not_tried(last: list[str], later: Later, parting: str) -> None:
+def test_another_path_is_rejected(last: list[str], later: Later, divergence: str) -> None:
     with pytest.raises(Rejected) as raised:
         rehearsed(last, later)
-    assert raised.value.reason is Reason.UNVERIFIED_PATH and parting in raised.value.evidence
+    assert raised.value.reason is Reason.UNVERIFIED_PATH and divergence in raised.value.evidence
 
 
-def test_what_is_not_done_in_time_says_when() -> None:
+def test_a_timeout_names_the_calls() -> None:
     late = Report(Status.TIMED_OUT, None, {}, "more than 60 s of CPU time", "", "", 0.0, 0.0, 0.0)
     sandbox = Double({})
     sandbox.report = late
@@ -121,17 +120,17 @@ def test_what_is_not_done_in_time_says_when() -> None:
     assert raised.value.reason is Reason.TIMED_OUT
 
 
-def test_later_calls_give_launches_what_the_first_gave() -> None:
+def test_repeated_calls_must_pass_the_same_arguments() -> None:
     with pytest.raises(Rejected, match=r"n=17\) in place of n=16"):
         rehearsed(["launch a"], [(["launch a"], [LAUNCH.replace("n=16", "n=17")], "")])
 
 
-def test_launches_are_given_what_they_were_given_in_the_trial() -> None:
+def test_arguments_must_be_those_of_the_trial() -> None:
     with pytest.raises(Rejected, match=r"input 1, .* in place of .*input 0"):
-        rehearsed(["launch a"], given=LAUNCH.replace("input 0", "input 1"))
+        rehearsed(["launch a"], launch=LAUNCH.replace("input 0", "input 1"))
 
 
-def test_what_ran_in_a_trial_runs_again() -> None:
+def test_a_repeated_trial_may_not_raise() -> None:
     with pytest.raises(Rejected, match="raises where it is called again: ValueError"):
         rehearsed(["launch a"], raised="ValueError: not here")
 
@@ -144,22 +143,22 @@ PROGRAMS = {"kernels": ["kernel"], "programs": ["program"]}
 
 
 @pytest.mark.parametrize("status", [ExecutionStatus.TIMED_OUT, ExecutionStatus.FAULT, ExecutionStatus.DIED])
-def test_kernels_must_end_on_a_large_grid(status: ExecutionStatus) -> None:
+def test_kernels_must_terminate_on_a_large_grid(status: ExecutionStatus) -> None:
     with pytest.raises(Rejected) as raised:
         run(Double(PROGRAMS, status))
     assert "why" in raised.value.evidence
 
 
 @pytest.mark.parametrize("status", [ExecutionStatus.DONE, ExecutionStatus.MEMORY])
-def test_what_ends_or_is_too_much_says_nothing(status: ExecutionStatus) -> None:
+def test_kernels_that_terminate_or_need_too_much_memory_pass(status: ExecutionStatus) -> None:
     sandbox = Double(PROGRAMS, status)
     run(sandbox)
-    ((request, tensors),) = sandbox.asked
+    ((request, tensors),) = sandbox.requests
     assert math.prod(request["drawn"][0]["shape"]) > 1 << 22
     assert {"state.weight", "binary.x"} <= set(tensors)
 
 
-def test_what_cannot_be_traced_or_has_one_size_is_not_run() -> None:
+def test_candidates_without_a_trace_or_of_one_shape_are_not_run() -> None:
     for sandbox, task in ((Double({"untraceable": "…"}), TASK), (Double(PROGRAMS), replace(TASK, shape_general=False))):
         run(sandbox, task)
-        assert sandbox.asked == []
+        assert sandbox.requests == []

@@ -1,4 +1,4 @@
-"""The numbers that a text names."""
+"""Numeric constants in sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernelquarry.transforms.verify.source_constants import SourceConstants
         ("x > 3 * (1 << 10)", (3072.0,)),
         ("x > 10 ** 9 - 1", (999999999.0,)),
         ("64 + x < 100", (64.0, 100.0)),
-        ("f(5000.0, 0.3, x > 99)", (99.0, 5000.0, 0.3)),  # what is compared first
+        ("f(5000.0, 0.3, x > 99)", (99.0, 5000.0, 0.3)),  # comparisons come first
         ("x == 42.0 or x == 77.0", (42.0, 77.0)),
         ("x > 1e38 or x > 1e-30", ()),
         ("x == 3", ()),  # in other draws
@@ -26,19 +26,19 @@ from kernelquarry.transforms.verify.source_constants import SourceConstants
     ],
 )
 def test_values(text: str, values: tuple[float, ...]) -> None:
-    found = SourceConstants(text, "").values
-    assert found[: len(values)] == values and (values or not found)
+    constants = SourceConstants(text, "").values
+    assert constants[: len(values)] == values and (values or not constants)
 
 
-def test_sizes_are_those_named_and_what_is_one_above_a_number_compared() -> None:
+def test_sizes_include_one_more_than_a_compared_number() -> None:
     assert SourceConstants("n == 777\nBLOCK = 64\neps = 0.5", "").sizes == (777, 778, 64)
 
 
-def test_what_the_reference_alone_names_may_have_been_left_out() -> None:
+def test_constants_of_the_reference_alone_count() -> None:
     named = SourceConstants("x > 42.0\ny + 5000.0", "torch.where(x == -9999.0, 0.0, x).clamp(-1e6, 1e6)")
     assert named.values == (42.0, -9999.0, 5000.0, -1e6, 1e6)
 
 
-def test_what_the_reference_names_too_is_no_other_way() -> None:
+def test_constants_of_both_sources_do_not_count() -> None:
     named = SourceConstants("x > 42.0 and n == 777", "y = 21 * 2\nn = 777.0")
     assert not named.values and not named.sizes

@@ -1,4 +1,4 @@
-"""When the state that two constructors leave is the same."""
+"""Comparison of the states that two constructors leave."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def state(value: Tensor) -> dict[str, Any]:
 VALUE = torch.linspace(-1.0, 2.0, 100).reshape(4, 25)
 
 
-def test_other_last_bits_are_the_same_state() -> None:
+def test_last_bits_may_differ() -> None:
     near = torch.nextafter(VALUE, torch.tensor(9.0))
     assert state(near) != state(VALUE)
     assert _state_difference(state(VALUE), state(near)) == ""
@@ -41,18 +41,18 @@ def test_other_last_bits_are_the_same_state() -> None:
         torch.where(VALUE > 1.99, torch.nan, VALUE),
     ],
 )
-def test_other_values_are_not(other: Tensor) -> None:
+def test_values_and_layouts_may_not_differ(other: Tensor) -> None:
     assert _state_difference(state(VALUE), state(other)) == "1 entries differ: value"
 
 
-def test_integers_are_equal_or_not() -> None:
+def test_integers_must_be_equal() -> None:
     large = torch.arange(1_000_000, 1_000_100)
     assert _state_difference(state(large), state(large)) == ""
     assert _state_difference(state(large), state(large + 1)) != ""
 
 
 @pytest.mark.parametrize("claimed", [None, [], {"value": "x"}, {"value": {}}, {"value": {"sums": 3}}, {}])
-def test_what_is_no_state_differs(claimed: Any) -> None:
+def test_a_malformed_state_differs(claimed: Any) -> None:
     assert _state_difference(state(VALUE), claimed) != ""
     near = state(torch.nextafter(VALUE, torch.tensor(9.0)))
     near["value"]["sums"] = ["nothing"] * len(near["value"]["sums"])

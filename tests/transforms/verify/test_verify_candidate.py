@@ -1,4 +1,4 @@
-"""Honest candidates are kept with their evidence, evil ones are dropped for the reason that each is made for."""
+"""Honest candidates are kept with a verdict; each evil one is dropped for its expected reason."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kernelquarry.pipeline.schema.records import Candidate, Pair, Purity, StateS
 from kernelquarry.transforms.verify import Task, VerifySettings, replay_pair, verify
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), limits=Limits(wall_s=60, cpu_s=5))
-# What is not looked at here has tests of its own: what a row's mutants say, and the smallest call that shows a mistake.
-HONEST = replace(SETTINGS, mutants=0, limits=Limits(wall_s=60, cpu_s=30))  # a program an element takes its time
+# Mutation scores and counter-examples have tests of their own.
+HONEST = replace(SETTINGS, mutants=0, limits=Limits(wall_s=60, cpu_s=30))  # large grids are slow
 HONEST_CASES = load_cases("honest")
 EVIL = replace(SETTINGS, find_counterexamples=False, targets=("sm_90",))
-ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # all of which it takes
+ENDLESS = replace(EVIL, limits=Limits(wall_s=60, cpu_s=2))  # an endless candidate uses all of it
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def by_name(case: Case) -> str:
 
 @pytest.mark.parametrize("case", HONEST_CASES, ids=by_name)
 def test_honest(case: Case, sandbox: Sandbox) -> None:
-    """Each is compiled for one target, in turns; `benchmarks/honest.py` takes all."""
+    """Each case is compiled for one of the targets; `benchmarks/honest.py` compiles for all."""
     target = SETTINGS.targets[HONEST_CASES.index(case) % len(SETTINGS.targets)]
     outcome = verify(case.candidate, sandbox, replace(HONEST, targets=(target,)))
     assert isinstance(outcome, Kept), outcome
@@ -92,7 +92,7 @@ def test_a_reference_that_proves_nothing(forward: str, reason: Reason, softmax: 
     assert isinstance(outcome, Dropped) and outcome.reason is reason, outcome
 
 
-def test_the_oracle_is_in_float64_whatever_the_reference_asks_for(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_the_oracle_is_in_float64_even_if_the_reference_casts(softmax: Candidate, sandbox: Sandbox) -> None:
     code = "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n" + (
         "        scale = torch.ones(x.shape[-1], x.shape[-1], dtype=torch.float32).diagonal().diag()\n"
         "        return torch.softmax(x.float() @ scale, dim=-1, dtype=torch.float32)\n"
@@ -101,7 +101,7 @@ def test_the_oracle_is_in_float64_whatever_the_reference_asks_for(softmax: Candi
     assert isinstance(outcome, Kept), outcome
 
 
-def test_only_the_first_workload_is_claimed_by_a_candidate_of_one_shape(sandbox: Sandbox) -> None:
+def test_a_candidate_of_one_shape_only_gets_the_first_workload(sandbox: Sandbox) -> None:
     case = load_case("evil", "hard_coded_row_count")
     outcome = verify(replace(case.candidate, shape_general=False), sandbox, SETTINGS)
     assert isinstance(outcome, Kept), outcome
@@ -113,11 +113,11 @@ def contiguous(code: str) -> str:
 
 
 def lowered(candidate: Candidate, code: str) -> Candidate:
-    """As if lowering had written it."""
+    """The candidate with `code`, marked as lowered."""
     return replace(candidate, triton_code=code, generator=replace(candidate.generator, kind="inductor"))
 
 
-def test_the_constructor_s_arguments_are_read_of_what_was_lowered_too(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_constructor_arguments_of_lowered_candidates_are_linted(softmax: Candidate, sandbox: Sandbox) -> None:
     candidate = lowered(softmax, contiguous(softmax.triton_code))
     candidate = replace(candidate, probed=replace(candidate.probed, init_args="[*globals().get('none', ())]"))
     outcome = verify(candidate, sandbox, replace(SETTINGS, targets=(), find_counterexamples=False))
@@ -131,13 +131,13 @@ def drawn(candidate: Candidate, sandbox: Sandbox) -> list[str]:
     return [trial.distribution for trial in outcome.record.verdict.trials]
 
 
-def test_lowered_kernels_take_inputs_that_are_not_contiguous(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_lowered_kernels_must_accept_strided_inputs(softmax: Candidate, sandbox: Sandbox) -> None:
     assert "shifted_strided" in drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
     outcome = verify(lowered(softmax, softmax.triton_code), sandbox, replace(SETTINGS, targets=()))
     assert isinstance(outcome, Dropped) and "shifted_strided" in outcome.evidence, outcome
 
 
-def test_lowered_kernels_leave_nan_where_it_belongs(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_lowered_kernels_must_keep_nan(softmax: Candidate, sandbox: Sandbox) -> None:
     code = contiguous(softmax.triton_code)
     assert "special" in drawn(lowered(softmax, code), sandbox)
     lost = code.replace("    power =", "    x = tl.where(x == x, x, 0.0)\n    power =")
@@ -145,25 +145,25 @@ def test_lowered_kernels_leave_nan_where_it_belongs(softmax: Candidate, sandbox:
     assert isinstance(outcome, Dropped) and "special" in outcome.evidence, outcome
 
 
-def test_a_model_is_asked_for_neither(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_a_model_s_candidate_gets_neither(softmax: Candidate, sandbox: Sandbox) -> None:
     assert not {"shifted_strided", "special"} & set(drawn(softmax, sandbox))
 
 
 @pytest.mark.parametrize(
-    ("demand", "refused", "instead"),
+    ("demand", "rejected", "replacements"),
     [("x.view(-1)", "shifted_strided", ["shifted"]), ("assert not x.isnan().any()", "special", [])],
 )
-def test_what_the_reference_refuses_is_not_asked_for(
-    demand: str, refused: str, instead: list[str], softmax: Candidate, sandbox: Sandbox
+def test_trials_that_the_reference_rejects_are_replaced(
+    demand: str, rejected: str, replacements: list[str], softmax: Candidate, sandbox: Sandbox
 ) -> None:
     code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
     candidate = with_reference(softmax, f"{code}{demand}\n        return torch.softmax(x, dim=-1)\n")
     whole = drawn(lowered(softmax, contiguous(softmax.triton_code)), sandbox)
-    wanted = [other for name in whole for other in (instead if name == refused else [name])]
+    wanted = [other for name in whole for other in (replacements if name == rejected else [name])]
     assert drawn(lowered(candidate, contiguous(softmax.triton_code)), sandbox) == wanted
 
 
-def test_a_kernel_for_the_workloads_sizes_alone_is_found_out(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_a_kernel_for_the_workloads_sizes_only_is_rejected(softmax: Candidate, sandbox: Sandbox) -> None:
     """No workload has more columns than this block."""
     columns = max(workload.tensors[0].shape[-1] for workload in softmax.probed.workloads)
     block = f"BLOCK={1 << (columns - 1).bit_length()}"
@@ -173,7 +173,7 @@ def test_a_kernel_for_the_workloads_sizes_alone_is_found_out(softmax: Candidate,
     assert isinstance(outcome, Dropped) and outcome.reason == Reason.WRONG_VALUES, outcome
 
 
-def test_where_enlarged_calls_are_refused_multiples_are_asked_for(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_multiples_replace_enlarged_calls_that_the_reference_rejects(softmax: Candidate, sandbox: Sandbox) -> None:
     shapes = [(2, 6), (3, 12), (5, 18)]
     code = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
     code += "assert x.shape[1] % 6 == 0\n        return torch.softmax(x, dim=-1)\n"
@@ -185,15 +185,15 @@ def test_where_enlarged_calls_are_refused_multiples_are_asked_for(softmax: Candi
     assert [calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials[4:]] == [
         *shapes[1:],
         shapes[0],  # sparse
-        shapes[2],  # assorted, of which it has the most rows
+        shapes[2],  # assorted, on the workload with the most rows
         (20, 18),
         (5, 72),
     ]
 
 
 @pytest.mark.parametrize(("kind", "ends"), [("inductor", Kept), ("model", Dropped)])
-def test_only_a_model_is_asked_for_its_manners(softmax: Candidate, sandbox: Sandbox, kind: str, ends: type) -> None:
-    """What lowering takes over of a reference's constructor may look into anything."""
+def test_only_a_model_s_source_is_linted(softmax: Candidate, sandbox: Sandbox, kind: str, ends: type) -> None:
+    """Lowered candidates copy code of the reference's constructor, which the linter does not restrict."""
     code = contiguous(softmax.triton_code) + "\n\nNAMES = dir(torch.ops)\n"
     candidate = replace(softmax, triton_code=code, generator=replace(softmax.generator, kind=kind))
     assert isinstance(verify(candidate, sandbox, replace(SETTINGS, targets=())), ends)
@@ -224,9 +224,7 @@ class ModelNew(nn.Module):
 """
 
 
-def test_a_model_s_candidate_is_in_the_row_s_half_precision_wherever_it_is_called(
-    softmax: Candidate, sandbox: Sandbox
-) -> None:
+def test_a_model_s_candidate_is_cast_to_the_row_s_half_precision(softmax: Candidate, sandbox: Sandbox) -> None:
     reference = SCALED.replace("ModelNew", "Model").partition("        out =")[0] + "        return x * self.weight\n"
     workloads = tuple(make_workload([{"shape": [rows, 24], "dtype": "bfloat16"}]) for rows in (5, 9))
     state = (StateSpec("weight", "parameter", (24,), "bfloat16", 1.0, 0.0, 1.0),)
@@ -262,8 +260,8 @@ class ModelNew(nn.Module):
 """
 
 
-def test_a_model_may_need_more_than_all_gpus_have(softmax: Candidate, sandbox: Sandbox) -> None:
-    """192 KiB of shared memory: more than an A100 has, too."""
+def test_a_model_s_candidate_may_need_features_of_one_target(softmax: Candidate, sandbox: Sandbox) -> None:
+    """The kernel needs 192 KiB of shared memory, more than an A100 has."""
     roomy = replace(softmax, triton_code=ROOMY, kernels=("softmax_rows",))
     outcome = verify(roomy, sandbox, SETTINGS)
     assert isinstance(outcome, Kept), outcome
@@ -283,14 +281,14 @@ def test_a_row_is_verified_again_from_the_row_alone(row: Pair, sandbox: Sandbox)
     assert "to the last bit" in replayed.render()
 
 
-def test_a_row_that_was_tampered_with_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+def test_a_row_with_another_kernel_does_not_replay(row: Pair, sandbox: Sandbox) -> None:
     changed = replace(row, triton_code=row.triton_code.replace("tl.max(x, axis=0)", "tl.min(x, axis=0)"))
     replayed = replay_pair(changed, sandbox, SETTINGS)
     assert not replayed.agrees
     assert "wrong_values" in replayed.render() and "NOT verified" in replayed.render()
 
 
-def test_a_row_that_lost_trials_is_tried_on_them_all_the_same(row: Pair, sandbox: Sandbox) -> None:
+def test_a_replay_adds_trials_that_a_row_lacks(row: Pair, sandbox: Sandbox) -> None:
     one = replace(row, verdict=replace(row.verdict, trials=row.verdict.trials[:1]))
     replayed = replay_pair(one, sandbox, SETTINGS)
     assert replayed.agrees and replayed.identical and replayed.now is not None
@@ -300,25 +298,25 @@ def test_a_row_that_lost_trials_is_tried_on_them_all_the_same(row: Pair, sandbox
     assert wrong.triton_code != row.triton_code and not replay_pair(wrong, sandbox, SETTINGS).agrees
 
 
-def test_a_row_that_claims_too_much_is_found_out(row: Pair, sandbox: Sandbox) -> None:
+def test_a_row_with_wrong_claims_does_not_replay(row: Pair, sandbox: Sandbox) -> None:
     claimed = replace(row, verdict=replace(row.verdict, launches=7))
     assert any("launches" in difference for difference in replay_pair(claimed, sandbox, SETTINGS).differences)
 
 
-def test_the_rows_of_the_factories_are_true(sandbox: Sandbox) -> None:
-    """Other tests build on this row; its code should at least be right."""
+def test_the_rows_of_the_factories_replay(sandbox: Sandbox) -> None:
+    """Other tests build on this row, so its code must be right."""
     pair = make_pair()
     replayed = replay_pair(pair, sandbox, SETTINGS)
     assert replayed.now is not None, replayed.rejected
 
 
-def test_a_row_says_whether_its_checks_notice_mistakes(row: Pair) -> None:
+def test_a_verdict_has_a_mutation_score(row: Pair) -> None:
     assert row.verdict.mutants == 2
     assert row.verdict.survivors == ()
 
 
-def test_mistakes_that_no_check_can_see_are_named(softmax: Candidate, sandbox: Sandbox) -> None:
-    """A column sum that nobody reads: its loop may be wrong, and the answer right."""
+def test_equivalent_mutants_survive(softmax: Candidate, sandbox: Sandbox) -> None:
+    """Mutants of a sum that is never read are right."""
     code = contiguous(softmax.triton_code).replace(
         "    power =", "    unread = tl.sum(x * 3.0 + 1.0, axis=0) / 5.0 - 2.0 * 7.0 + columns * 3.0\n    power ="
     )
@@ -329,8 +327,8 @@ def test_mistakes_that_no_check_can_see_are_named(softmax: Candidate, sandbox: S
     assert len(verdict.survivors) < verdict.mutants
 
 
-def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candidate, sandbox: Sandbox) -> None:
-    """Beside it there is an output that an operator outside of the kernels computes."""
+def test_a_verdict_has_the_share_that_kernels_wrote(row: Pair, softmax: Candidate, sandbox: Sandbox) -> None:
+    """A second output is computed by an operator outside of the kernels."""
     assert row.verdict.written == 1.0
     reference = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        "
     both = with_reference(softmax, f"{reference}return torch.softmax(x, dim=-1), torch.sin(x).double()[:, ::2]\n")
@@ -342,8 +340,8 @@ def test_a_row_says_how_much_of_it_its_kernels_wrote(row: Pair, softmax: Candida
     assert outcome.record.verdict.written == pytest.approx(columns * 4 / (columns * 4 + -(-columns // 2) * 8))
 
 
-def test_a_lowered_candidate_may_refuse_what_its_guards_name(softmax: Candidate, sandbox: Sandbox) -> None:
-    """Sizes of 90 and less are in its workloads, larger calls have 129 and 65."""
+def test_a_lowered_candidate_may_raise_where_its_guards_do_not_hold(softmax: Candidate, sandbox: Sandbox) -> None:
+    """The workloads have sizes up to 90, and larger calls have 129 and 65."""
     check = "        if x.shape[1] > 100:\n            raise ValueError(x.shape)\n"
     code = contiguous(softmax.triton_code).replace("        out =", f"{check}        out =")
     refusing = lowered(softmax, code)
@@ -355,10 +353,10 @@ def test_a_lowered_candidate_may_refuse_what_its_guards_name(softmax: Candidate,
     larger = {calls[trial.workload].tensors[0].shape for trial in outcome.record.verdict.trials} - {
         workload.tensors[0].shape for workload in softmax.probed.workloads
     }
-    assert larger == {(4 * 17, 90)}, "where a guard forbids one call, others that it allows are made"
+    assert larger == {(4 * 17, 90)}, "calls that the guard allows replace the one that it forbids"
 
 
-def test_no_guard_allows_to_refuse_a_workload(softmax: Candidate, sandbox: Sandbox) -> None:
+def test_a_guard_does_not_allow_raising_on_a_workload(softmax: Candidate, sandbox: Sandbox) -> None:
     code = contiguous(softmax.triton_code).replace("        out =", "        assert x.shape[1] < 60\n        out =")
     refusing = replace(lowered(softmax, code), guards=("input0_1 < 60",))
     outcome = verify(refusing, sandbox, replace(SETTINGS, targets=()))
