@@ -1,16 +1,16 @@
-"""Measures what the verifier misses, on mutants of verified rows.
+"""Measure which mistakes the verifier misses, on mutants of verified rows.
 
     python benchmarks/mutants.py                              # 2,000 mutants of out/tiny/dataset, 2 at a time
     python benchmarks/mutants.py --mutants 150 --rows 10      # a first look
-    python benchmarks/mutants.py --record                     # also writes the figures, as `make bench` does
-    python benchmarks/mutants.py --gpus all --workers 20 --processes 4 --judge    # on a GPU: the verdicts alone
-    python benchmarks/mutants.py --finish --record            # then anywhere: witnesses against those that passed
-    python benchmarks/mutants.py --finish --known FILE        # some of which an earlier run has sought, in that file
+    python benchmarks/mutants.py --record                     # also write the figures, as `make bench` does
+    python benchmarks/mutants.py --gpus all --workers 20 --processes 4 --judge    # on a GPU: only verdicts
+    python benchmarks/mutants.py --finish --record            # then anywhere: witnesses for those that passed
+    python benchmarks/mutants.py --finish --known FILE        # reuse witnesses of an earlier run
 
-Results are appended to `--out` as JSON lines, and those that are there are not made again, as long as the
-verifier is the same code. The summary lies beside them, with the suffix `.summary.json`. The search for a witness
-interprets kernels, which takes longer than all verdicts; `--judge` leaves it to a later `--finish` of the same file.
-A witness shows a mutant to be wrong whatever the verifier says: for another verifier it need not be sought again.
+Results are appended to `--out` as JSON lines. Mutants with a result by the same verifier code are not judged again.
+The summary has the suffix `.summary.json`. The search for a witness interprets kernels, which takes longer than all
+verdicts; `--judge` leaves the search to a later `--finish` of the same file. A witness proves that a mutant is wrong,
+independently of the verifier, so `--known` can reuse it for another verifier.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 from figures import installed, machine, record
 from rich.console import Console
 from rich.table import Table
-from witness import Fate, Finding, judge_mutant, search, try_mutant
+from witness import SURVIVED, Finding, Outcome, judge_mutant, search, try_mutant
 
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
@@ -52,24 +52,24 @@ console = Console()
 class Result:
     """A line of the results."""
 
-    key: str  # of the mutant, and of the code that tried it
+    key: str  # mutant and code of the verifier
     pair: str
     operator: str
     fault: str
     line: int
     what: str
-    fate: str
+    outcome: str
     reason: str
     evidence: str
     witness: dict[str, str] | None
-    diff: str  # of survivors
+    diff: str  # "" unless the mutant passed
     seconds: float
-    machine: str  # that judged it
+    machine: str  # that reached the verdict
     versions: dict[str, str]
 
 
 def wilson(good: int, total: int) -> tuple[float, float]:
-    """The share of `good` in per cent: Wilson's interval of 95 %."""
+    """Wilson's 95 % confidence interval of the share of `good`, in percent."""
     if not total:
         return 0.0, 100.0
     share, z2 = good / total, _Z**2 / total
@@ -77,27 +77,27 @@ def wilson(good: int, total: int) -> tuple[float, float]:
     return 100 * max(0.0, (middle - half) / (1 + z2)), 100 * min(1.0, (middle + half) / (1 + z2))
 
 
-def read_found(path: Path) -> dict[str, Result]:
-    """By key; lines of another release are left out."""
+def read_results(path: Path) -> dict[str, Result]:
+    """Results by key, without lines of other releases."""
     names = {field.name for field in fields(Result)}
     return {line["key"]: Result(**line) for line in read_lines(path) if names == set(line)}
 
 
-Way = Callable[[Pair, Mutant, Sandbox, VerifySettings], Finding]
+Judge = Callable[[Pair, Mutant, Sandbox, VerifySettings], Finding]
 
 
 @dataclass(frozen=True)
 class Work:
-    """A mutant to treat, and what was found about it before, if it was judged."""
+    """A mutant to judge or to find a witness for, and its earlier result if it has one."""
 
     key: str
     pair: Pair
     mutant: Mutant
     before: Result | None = None
 
-    def done(self, way: Way, sandbox: Sandbox, settings: VerifySettings) -> Result:
+    def run(self, judge: Judge, sandbox: Sandbox, settings: VerifySettings) -> Result:
         started = time.monotonic()
-        finding = way(self.pair, self.mutant, sandbox, settings)
+        finding = judge(self.pair, self.mutant, sandbox, settings)
         where = machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU")
         return Result(
             key=self.key,
@@ -106,58 +106,48 @@ class Work:
             fault=self.mutant.fault.value,
             line=self.mutant.line,
             what=self.mutant.what,
-            fate=finding.fate.value,
+            outcome=finding.outcome.value,
             reason=finding.reason,
             evidence=finding.evidence,
             witness=asdict(finding.witness) if finding.witness else None,
-            diff=diff(self.pair, self.mutant) if finding.fate in (Fate.MISSED, Fate.EQUIVALENT) else "",
+            diff=diff(self.pair, self.mutant) if finding.outcome in SURVIVED else "",
             seconds=round(time.monotonic() - started, 3),
             machine=self.before.machine if self.before else where,
             versions=self.before.versions if self.before else installed(),
         )
 
 
-class Progress:
-    """How far the processes are, read from what they have written."""
-
-    def __init__(self, keys: set[str], path: Path) -> None:
-        self._keys, self._path, self._started = keys, path, time.monotonic()
-        self._before = self._ended()
-
-    def _ended(self) -> Counter[str]:
-        return Counter(result.fate for key, result in read_found(self._path).items() if key in self._keys)
-
-    def tell(self) -> None:
-        fates = self._ended() - self._before
-        rate = fates.total() / (time.monotonic() - self._started)
-        left = (len(self._keys) - fates.total()) / rate / 60 if rate else math.inf
-        counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
-        line = f"{fates.total()}/{len(self._keys)}  {rate:.2f}/s  {left:.0f} min left  {counts}"
-        console.print(line, highlight=False)
+def count_outcomes(keys: set[str], path: Path) -> Counter[str]:
+    return Counter(result.outcome for key, result in read_results(path).items() if key in keys)
 
 
-def take_over(work: Sequence[Work], known: Path, path: Path) -> list[Work]:
-    """What of `work` is still to be sought: of the rest, `known` has a witness, or that there is none."""
-    sought = {
-        key.split()[0]: result
-        for key, result in read_found(known).items()
-        if result.fate in (Fate.MISSED, Fate.EQUIVALENT)
-    }
+def print_progress(outcomes: Counter[str], total: int, seconds: float) -> None:
+    rate = outcomes.total() / seconds
+    left = (total - outcomes.total()) / rate / 60 if rate else math.inf
+    counts = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes[outcome])
+    console.print(f"{outcomes.total()}/{total}  {rate:.2f}/s  {left:.0f} min left  {counts}", highlight=False)
+
+
+def reuse_witnesses(work: Sequence[Work], known: Path, path: Path) -> list[Work]:
+    """Append to `path` the results of searches that `known` has; return the remaining work."""
+    searched = {key.split()[0]: result for key, result in read_results(known).items() if result.outcome in SURVIVED}
     left = []
     for piece in work:
-        if earlier := sought.get(piece.mutant.id):
+        if earlier := searched.get(piece.mutant.id):
             assert piece.before is not None
-            finding = {"fate": earlier.fate, "witness": earlier.witness, "diff": earlier.diff}
+            finding = {"outcome": earlier.outcome, "witness": earlier.witness, "diff": earlier.diff}
             add_line(path, asdict(replace(piece.before, **finding)))
         else:
             left.append(piece)
     return left
 
 
-def share(work: Sequence[Work], path: Path, way: Way, sandboxed: SandboxSettings, settings: VerifySettings) -> None:
-    """One process's part: each result is appended to the file when it is there, in one write."""
+def run_share(
+    work: Sequence[Work], path: Path, judge: Judge, sandboxed: SandboxSettings, settings: VerifySettings
+) -> None:
+    """The work of one process, which appends each result to the file in one write."""
     with Sandbox(sandboxed) as sandbox, ThreadPoolExecutor(sandboxed.workers) as threads:
-        futures = [threads.submit(piece.done, way, sandbox, settings) for piece in work]
+        futures = [threads.submit(piece.run, judge, sandbox, settings) for piece in work]
         try:
             for future in as_completed(futures):
                 add_line(path, asdict(future.result()))
@@ -168,13 +158,13 @@ def share(work: Sequence[Work], path: Path, way: Way, sandboxed: SandboxSettings
 def measure(
     work: Sequence[Work],
     path: Path,
-    way: Way,
+    judge: Judge,
     sandboxed: SandboxSettings,
     settings: VerifySettings,
     processes: int,
     seconds: float,
 ) -> None:
-    """All work, by several processes; ends with what is there after `seconds`.
+    """Do all work in several processes; stop them after `seconds`.
 
     Raises:
         SystemExit: a process failed.
@@ -183,35 +173,36 @@ def measure(
     part = replace(sandboxed, workers=max(1, sandboxed.workers // processes))
     context = multiprocessing.get_context("spawn")
     shares = [
-        context.Process(target=share, args=(work[number::processes], path, way, part, settings))
+        context.Process(target=run_share, args=(work[number::processes], path, judge, part, settings))
         for number in range(processes)
     ]
     for process in shares:
         process.start()
-    progress, end = Progress({piece.key for piece in work}, path), time.monotonic() + seconds
-    while any(process.is_alive() for process in shares) and time.monotonic() < end:
+    keys, started = {piece.key for piece in work}, time.monotonic()
+    before = count_outcomes(keys, path)
+    while any(process.is_alive() for process in shares) and time.monotonic() < started + seconds:
         multiprocessing.connection.wait([process.sentinel for process in shares if process.is_alive()], timeout=20)
-        progress.tell()
+        print_progress(count_outcomes(keys, path) - before, len(keys), time.monotonic() - started)
     late = [process for process in shares if process.is_alive()]
     for process in late:
         process.terminate()
     for process in shares:
         process.join()
     if failed := [process.exitcode for process in shares if process.exitcode and process not in late]:
-        raise SystemExit(f"a process ended with {failed[0]}, see above; what was done is in {path}")
+        raise SystemExit(f"a process exited with {failed[0]}, see above: finished results are in {path}")
 
 
 def class_table(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """A line for each class, and one for all."""
+    """A row for each class of faults, and one for all."""
     lines = []
     for name in (*Fault, "all"):
-        fates = Counter(result.fate for result in results if name in (result.fault, "all"))
-        killed, wrong = fates[Fate.KILLED], fates[Fate.KILLED] + fates[Fate.MISSED]
+        outcomes = Counter(result.outcome for result in results if name in (result.fault, "all"))
+        killed, wrong = outcomes[Outcome.KILLED], outcomes[Outcome.KILLED] + outcomes[Outcome.MISSED]
         low, high = wilson(killed, wrong)
         lines.append(
             {
                 "class": str(name),
-                **{str(fate): fates[fate] for fate in Fate},
+                **{str(outcome): outcomes[outcome] for outcome in Outcome},
                 "rate": 100 * killed / wrong if wrong else None,
                 "low": low,
                 "high": high,
@@ -221,21 +212,20 @@ def class_table(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def summarise(results: Sequence[Result]) -> dict[str, Any]:
-    survivors = [result for result in results if result.fate in (Fate.MISSED, Fate.EQUIVALENT)]
-    shown = ("pair", "operator", "line", "what", "diff", "witness")
+    columns = ("pair", "operator", "line", "what", "diff", "witness")
     return {
         "mutants": len(results),
         "rows": len({result.pair for result in results}),
-        "fates": dict(Counter(result.fate for result in results)),
+        "outcomes": dict(Counter(result.outcome for result in results)),
         "classes": class_table(results),
         "operators": {
-            name: dict(sorted(Counter(result.fate for result in results if result.operator == name).items()))
+            name: dict(sorted(Counter(result.outcome for result in results if result.operator == name).items()))
             for name in sorted({result.operator for result in results})
         },
-        "reasons": dict(Counter(result.reason for result in results if result.fate == Fate.KILLED).most_common()),
+        "reasons": dict(Counter(result.reason for result in results if result.outcome == Outcome.KILLED).most_common()),
         **{
-            str(fate): [{name: getattr(r, name) for name in shown} for r in survivors if r.fate == fate]
-            for fate in (Fate.MISSED, Fate.EQUIVALENT)
+            str(outcome): [{name: getattr(r, name) for name in columns} for r in results if r.outcome == outcome]
+            for outcome in SURVIVED
         },
     }
 
@@ -246,13 +236,13 @@ def show(summary: dict[str, Any]) -> None:
         table.add_column(name, justify="left" if name == "class" else "right")
     for line in summary["classes"]:
         rate = "-" if line["rate"] is None else f"{line['rate']:.1f} %"
-        counts = [str(line[fate]) for fate in Fate]
+        counts = [str(line[outcome]) for outcome in Outcome]
         table.add_row(line["class"], *counts, rate, f"{line['low']:.1f} to {line['high']:.1f}")
     console.print(table)
     console.print("killed by " + ", ".join(f"{reason} {count}" for reason, count in summary["reasons"].items()))
-    for fate in (Fate.MISSED, Fate.EQUIVALENT):
-        console.rule(f"{fate}: {len(summary[fate])}")
-        for survivor in summary[fate]:
+    for outcome in SURVIVED:
+        console.rule(f"{outcome}: {len(summary[outcome])}")
+        for survivor in summary[outcome]:
             console.print(f"{survivor['pair']} {survivor['operator']}", style="bold")
             console.print(survivor["diff"], markup=False, highlight=False)
             if survivor["witness"]:
@@ -262,13 +252,13 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def write_figures(summary: dict[str, Any], command: str, judged: Result, number: int) -> None:
-    """`judged`: any of the results, which says where they were judged.
+    """Write the figures, with the machine of any result, `judged`.
 
     Raises:
-        SystemExit: some passed, and no witness was sought.
+        SystemExit: a mutant passed, and its witness was not searched for.
     """
-    if passed := summary["fates"].get(Fate.PASSED, 0):
-        raise SystemExit(f"{passed} mutants passed and wait for a witness: run with --finish first")
+    if passed := summary["outcomes"].get(Outcome.PASSED, 0):
+        raise SystemExit(f"{passed} mutants passed without a search for a witness: run with --finish first")
     figure = "verdict.mutants_killed" + ("" if judged.machine.endswith("no GPU") else ".gpu")
     lines = {line["class"]: line for line in summary["classes"]}
     for name, suffix in (("all", ""), (Fault.PRECISION.value, ".precision")):
@@ -286,19 +276,19 @@ def write_figures(summary: dict[str, Any], command: str, judged: Result, number:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", type=Path, default=Path("out/tiny/dataset"))
-    parser.add_argument("--mutants", type=int, default=2000, help="how many, those not counted that run on no input")
-    parser.add_argument("--rows", type=int, help="the first rows of the dataset alone")
+    parser.add_argument("--mutants", type=int, default=2000, help="number, without stillborn mutants")
+    parser.add_argument("--rows", type=int, help="use only the first rows of the dataset")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--gpus", default="none", help="all, none, or numbers: mutants are executed on these")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="end after that, with what is there")
-    parser.add_argument("--compile", action="store_true", help="also compile each for the targets of its row")
+    parser.add_argument("--gpus", default="none", help="GPUs that execute mutants: all, none, or numbers")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
+    parser.add_argument("--compile", action="store_true", help="also compile for all targets")
     parser.add_argument("--record", action="store_true", help="write the figures")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.jsonl"))
-    parser.add_argument("--judge", action="store_true", help="leave the search for witnesses to --finish")
-    parser.add_argument("--finish", action="store_true", help="search witnesses against those in --out that passed")
-    parser.add_argument("--known", type=Path, help="with --finish: results of another run, with the same mutants")
-    parser.add_argument("--processes", type=int, default=1, help="that share the workers; one judges 2 a second")
+    parser.add_argument("--judge", action="store_true", help="only judge; search for witnesses later with --finish")
+    parser.add_argument("--finish", action="store_true", help="search for witnesses of mutants in --out that passed")
+    parser.add_argument("--known", type=Path, help="with --finish: results of an earlier run on the same mutants")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share the workers")
     arguments = parser.parse_args()
     if arguments.known and not arguments.finish:
         parser.error("--known is for --finish")
@@ -307,31 +297,31 @@ def main() -> None:
     targets = VerifySettings().targets if arguments.compile else ()
     settings = VerifySettings(targets=targets, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
     gpus = choose_gpus(arguments.gpus)
-    spare = arguments.mutants // 10  # for those that are stillborn
+    spare = arguments.mutants // 10  # replacements for stillborn mutants
     chosen = {mutant.id: mutant for mutant in choose(list(rows.values()), arguments.mutants + spare, arguments.seed)}
-    before = read_found(arguments.out)
+    before = read_results(arguments.out)
     if arguments.finish:
         keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
-        todo = [key for key in keys if before[key].fate == Fate.PASSED]
+        todo = [key for key in keys if before[key].outcome == Outcome.PASSED]
     else:
         code = Fingerprint.of(_CODE, bool(gpus)).key[:16]
         keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen.values()}
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]
-    console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(keys) - len(todo)} need nothing more")
+    console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(keys) - len(todo)} are done")
     if arguments.known:
-        work = take_over(work, arguments.known, arguments.out)
-        console.print(f"{len(todo) - len(work)} of the others were sought before, as {arguments.known} says")
+        work = reuse_witnesses(work, arguments.known, arguments.out)
+        console.print(f"{len(todo) - len(work)} searches of {arguments.known} are reused")
 
-    way = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
+    judge = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
     sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
-    measure(work, arguments.out, way, sandboxed, settings, arguments.processes, arguments.seconds)
-    found = read_found(arguments.out)
-    summary = summarise([found[key] for key in keys if key in found])
+    measure(work, arguments.out, judge, sandboxed, settings, arguments.processes, arguments.seconds)
+    results = read_results(arguments.out)
+    summary = summarise([results[key] for key in keys if key in results])
     show(summary)
     arguments.out.with_suffix(".summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     if arguments.record:
-        judged = next(iter(found.values()))
+        judged = next(iter(results.values()))
         on_gpu = not judged.machine.endswith("no GPU")
         command = f"python benchmarks/mutants.py --mutants {arguments.mutants} --seed {arguments.seed}"
         command += (" --compile" if targets else "") + (" --gpus all" if on_gpu else "") + " --record"

@@ -1,4 +1,4 @@
-"""Inputs that a verdict does not draw: other values, other weights, other sizes."""
+"""Inputs that verification does not draw: other values, weights and sizes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kernelquarry.transforms.workloads.resize import free_sizes, resized
 if TYPE_CHECKING:
     from torch import Tensor
 
-_LARGEST = 1 << 18  # elements of an input: more, and the interpreter takes minutes
-_FIRST_SEED = 1000  # far from those of a verdict
-_BATCH = 6  # trials of one guest
+_LARGEST = 1 << 18  # elements of an input; the interpreter takes minutes for more
+_FIRST_SEED = 1000  # above the seeds of a verdict
+_BATCH = 6  # trials per guest
 
 Change = Callable[["Tensor"], "Tensor"]
 
@@ -32,7 +32,7 @@ def _sparse(value: Tensor) -> Tensor:
 
 
 def _one_hot(value: Tensor) -> Tensor:
-    """Along the last axis, where the value is largest."""
+    """1 at the largest value of each row along the last axis, else 0."""
     return (value == value.amax(dim=-1, keepdim=True)).to(value.dtype) if value.ndim else value
 
 
@@ -41,7 +41,7 @@ def _ascending(value: Tensor) -> Tensor:
 
 
 def _special(number: float) -> Change:
-    """In the last element: where a mask that is one short would hide it."""
+    """Set the last element, which a mask that is one too short would miss."""
 
     def change(value: Tensor) -> Tensor:
         changed = value.clone()
@@ -80,30 +80,30 @@ _STATES: Mapping[str, Change] = {
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Trials for one guest, and what is special about each."""
+    """Trials for one guest, with changes of the drawn inputs and weights."""
 
     task: Task
     trials: tuple[PlannedTrial, ...]
-    changes: tuple[str, ...]  # of each trial's inputs, "" for none
-    state: str
+    changes: tuple[str, ...]  # of each trial's inputs; "" for none
+    state: str  # key of `_STATES`
 
     def tensors(self) -> Tensors:
-        """As `verify.task.draw` names them."""
-        found: Tensors = {}
+        """Tensors of all trials, with the names that `verify.task.draw` uses."""
+        tensors: Tensors = {}
         calls = self.task.calls
         for index, (trial, change) in enumerate(zip(self.trials, self.changes, strict=True)):
             workload = calls[trial.workload]
             for place, value in enumerate(draw_inputs(workload, trial.distribution, trial.seed)):
-                found[f"input.{index}.{place}"] = _changed(value, change, workload.tensors[place])
+                tensors[f"input.{index}.{place}"] = _changed(value, change, workload.tensors[place])
         kinds = {spec.name: spec.kind for spec in self.task.state}
         for key in range(STATE_SETS):
             for name, value in draw_state(self.task.state, self.trials[0].seed + key).items():
                 is_changed = kinds[name] == "parameter" or self.state != "negated"  # a buffer may be a variance
-                found[f"state.{key}.{name}"] = _STATES[self.state](value) if is_changed else value
-        return found
+                tensors[f"state.{key}.{name}"] = _STATES[self.state](value) if is_changed else value
+        return tensors
 
     def describe(self, index: int) -> str:
-        """A trial, for people."""
+        """Text that describes a trial."""
         trial = self.trials[index]
         shapes = ", ".join(str(list(spec.shape)) for spec in self.task.calls[trial.workload].tensors)
         return f"inputs {shapes}, {self.changes[index] or trial.distribution}; weights {self.state}; seed {trial.seed}"
@@ -113,7 +113,7 @@ class Batch:
 
 
 def _changed(value: Tensor, change: str, spec: TensorSpec) -> Tensor:
-    """Integers stay in their range: the change decides between its ends and its order."""
+    """Apply a change; integers stay in their range, so some changes set them to one end or sort them."""
     if not change:
         return value
     if value.is_floating_point():
@@ -127,7 +127,7 @@ def _changed(value: Tensor, change: str, spec: TensorSpec) -> Tensor:
 
 
 def batches(task: Task) -> Iterator[Batch]:
-    """What to try, the likeliest to tell two kernels apart first. A task of one shape keeps its shape."""
+    """Batches, those most likely to distinguish two kernels first. A task of one shape keeps its shape."""
     own = range(len(task.workloads) if task.shape_general else 1)
     seed = _FIRST_SEED
     for workload in own:
@@ -152,12 +152,11 @@ def _batch(task: Task, workload: int, seed: int, draws: list[tuple[str, str]]) -
 
 
 def other_workloads(task: Task) -> Iterator[Workload]:
-    """The free sizes of the task's workloads set anew: to 1, to powers of two, to more."""
+    """Workloads with other free sizes: larger ones, powers of two, and 1."""
     free = free_sizes(task.workloads)
-    settings = [{size: max(size) * 3 + 1 for size in free}, {size: 16 for size in free}, {size: 2 for size in free}]
+    settings = [{size: max(size) * 3 + 1 for size in free}, dict.fromkeys(free, 16), dict.fromkeys(free, 2)]
     settings += [{size: max(size) * 8 + 3} for size in free]
-    settings += [{size: 128} for size in free]
-    settings += [{size: 1} for size in free]
+    settings += [{size: n} for n in (128, 1) for size in free]
     seen = set(task.workloads)
     for setting in settings:
         workload = resized(task.workloads, setting)

@@ -1,4 +1,4 @@
-"""What became of a mutant, and the search for an input that shows it to be wrong."""
+"""Judge a mutant, and search for a witness: an input on which the mutant is wrong and the row's kernel is right."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import describe, plan
 from kernelquarry.transforms.verify.verify_candidate import judge_task
 
-_OURS = (Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES)  # say nothing about the mutant
+_NOT_THE_MUTANT = (Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES)  # reasons that concern the reference
 
 
-class Fate(StrEnum):
-    """What the verifier made of a mutant, and rightly or not."""
+class Outcome(StrEnum):
+    """Verdict on a mutant, and whether it is right."""
 
     KILLED = "killed"
-    MISSED = "missed"  # it passed, and a witness shows that it is wrong
-    EQUIVALENT = "equivalent"  # it passed, and no witness was found
-    STILLBORN = "stillborn"  # it runs on no input at all, which any test would notice
-    PASSED = "passed"  # no witness was sought yet
+    MISSED = "missed"  # passed, and has a witness
+    EQUIVALENT = "equivalent"  # passed, and the search found no witness
+    STILLBORN = "stillborn"  # runs on no input, which any test would notice
+    PASSED = "passed"  # passed, before the search for a witness
+
+
+SURVIVED = (Outcome.MISSED, Outcome.EQUIVALENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +46,43 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    fate: Fate
-    reason: str = ""  # code of the reason that it was rejected for
+    outcome: Outcome
+    reason: str = ""  # code, if it was rejected
     evidence: str = ""
     witness: Witness | None = None
 
 
 def try_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySettings) -> Finding:
-    """Verify the mutant as the row was verified; look for a witness if it passes.
+    """Verify the mutant; search for a witness if it passes.
 
     Raises:
-        Rejected: the row itself is not verified, so its mutants mean nothing.
+        Rejected: the reference fails, so the mutant has no outcome.
     """
     finding = judge_mutant(pair, mutant, sandbox, settings)
-    return search(pair, mutant, sandbox, settings) if finding.fate is Fate.PASSED else finding
+    return search(pair, mutant, sandbox, settings) if finding.outcome is Outcome.PASSED else finding
 
 
 def judge_mutant(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySettings) -> Finding:
-    """The first half of `try_mutant`: killed, stillborn or passed."""
+    """Verify the mutant: killed, stillborn or passed."""
     task = replace(Task.of_row(pair), triton_code=mutant.code)
     try:
         judge_task(task, plan(task), sandbox, settings)
     except Rejected as rejected:
-        if rejected.reason in _OURS:
+        if rejected.reason in _NOT_THE_MUTANT:
             raise
-        fate = Fate.STILLBORN if _is_stillborn(task, rejected, sandbox, settings) else Fate.KILLED
-        return Finding(fate, rejected.reason.value, rejected.evidence)
-    return Finding(Fate.PASSED)
+        outcome = Outcome.STILLBORN if _is_stillborn(task, rejected, sandbox, settings) else Outcome.KILLED
+        return Finding(outcome, rejected.reason.value, rejected.evidence)
+    return Finding(Outcome.PASSED)
 
 
 def search(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySettings) -> Finding:
-    """The second half, for one that passed: missed or equivalent. Kernels are interpreted, with a GPU or without."""
+    """Search in the interpreter for a witness of a mutant that passed: missed or equivalent."""
     witness = find_witness(Task.of_row(pair), mutant.code, sandbox, settings)
-    return Finding(Fate.EQUIVALENT if witness is None else Fate.MISSED, witness=witness)
+    return Finding(Outcome.EQUIVALENT if witness is None else Outcome.MISSED, witness=witness)
 
 
 def _is_stillborn(task: Task, rejected: Rejected, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """It does not load, or its first call raises for another reason than a wrong address."""
+    """True if it does not load, or its first call raises for another reason than a wrong address."""
     if rejected.reason is Reason.DOES_NOT_LOAD:
         return True
     if rejected.reason is not Reason.DOES_NOT_RUN or "OutOfBounds" in rejected.evidence:
@@ -94,55 +97,42 @@ def _is_stillborn(task: Task, rejected: Rejected, sandbox: Sandbox, settings: Ve
 def find_witness(
     task: Task, mutant: str, sandbox: Sandbox, settings: VerifySettings, tries: Iterable[Batch] | None = None
 ) -> Witness | None:
-    """The first input among `tries` (default: `batches`) on which `task`'s kernel passes and `mutant` does not.
+    """The first input among `tries` (default: `batches`) on which `task`'s kernel passes and `mutant` fails.
 
-    Where the row's own kernel does not pass, the input lies outside of what the row claims, and is left out.
+    Inputs on which the row's kernel fails do not count, as the row makes no claim on them.
     """
-    for batch in batches(task) if tries is None else tries:
-        found = _look(batch, mutant, sandbox, settings)
-        if found is not None:
-            return found
-    return None
+    return _first(batches(task) if tries is None else tries, mutant, sandbox, settings)
 
 
-def _look(batch: Batch, mutant: str, sandbox: Sandbox, settings: VerifySettings) -> Witness | None:
-    """All trials at once; one by one where the row's kernel fails in some of them, or to name the one that tells."""
-    several = [batch.alone(index) for index in range(len(batch.trials))] if len(batch.trials) > 1 else []
+def _try_batch(batch: Batch, mutant: str, sandbox: Sandbox, settings: VerifySettings) -> Witness | None:
+    """Run all trials at once, and one by one if the row's kernel fails in one or to find the failing trial."""
+    single = [batch.alone(index) for index in range(len(batch.trials))] if len(batch.trials) > 1 else []
     try:
-        judge = _Judge(batch, sandbox, settings)
-        original = judge.rejection(batch.task.triton_code)
-    except (Rejected, InputRejected):  # the reference itself
-        return _first(several, mutant, sandbox, settings)
-    if original is not None:
-        return _first(several, mutant, sandbox, settings)
-    rejected = judge.rejection(mutant)
+        reference = Reference(batch.task, batch.trials, batch.tensors(), sandbox, settings)
+        reference.check_finite()
+        if _rejection(reference, batch.task.triton_code, sandbox, settings):
+            return _first(single, mutant, sandbox, settings)
+    except (Rejected, InputRejected):  # of the reference
+        return _first(single, mutant, sandbox, settings)
+    rejected = _rejection(reference, mutant, sandbox, settings)
     if rejected is None:
         return None
-    alone = _first(several, mutant, sandbox, settings)
     where = "; then ".join(batch.describe(index) for index in range(len(batch.trials)))
-    return alone or Witness(where, rejected.reason.value, rejected.evidence)
+    witness = Witness(where, rejected.reason.value, rejected.evidence)
+    return _first(single, mutant, sandbox, settings) or witness
 
 
-def _first(several: list[Batch], mutant: str, sandbox: Sandbox, settings: VerifySettings) -> Witness | None:
-    return next((found for batch in several if (found := _look(batch, mutant, sandbox, settings))), None)
+def _first(tries: Iterable[Batch], mutant: str, sandbox: Sandbox, settings: VerifySettings) -> Witness | None:
+    return next((witness for batch in tries if (witness := _try_batch(batch, mutant, sandbox, settings))), None)
 
 
-class _Judge:
-    """The reference's answers on a batch."""
-
-    def __init__(self, batch: Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
-        self._batch, self._sandbox, self._settings = batch, sandbox, settings
-        self._tensors = batch.tensors()
-        self._reference = Reference(batch.task, batch.trials, self._tensors, sandbox, settings)
-        self._reference.check_finite()
-
-    def rejection(self, code: str) -> Rejected | None:
-        """Why a kernel's answers are wrong; None if they are right."""
-        request = describe(self._batch.task, self._batch.trials)
-        request |= {"code": code, "entry_point": CANDIDATE_ENTRY_POINT}
-        report = self._sandbox.run(Job(INTERPRET, request, self._tensors, self._settings.limits))
-        try:
-            self._reference.compare(reply_of(report, Reason.DOES_NOT_RUN), report.tensors)
-        except Rejected as rejected:
-            return rejected
-        return None
+def _rejection(reference: Reference, code: str, sandbox: Sandbox, settings: VerifySettings) -> Rejected | None:
+    """Run a kernel on the reference's trials; None if its outputs are right."""
+    request = describe(reference.task, reference.trials)
+    request |= {"code": code, "entry_point": CANDIDATE_ENTRY_POINT}
+    report = sandbox.run(Job(INTERPRET, request, reference.tensors, settings.limits))
+    try:
+        reference.compare(reply_of(report, Reason.DOES_NOT_RUN), report.tensors)
+    except Rejected as rejected:
+        return rejected
+    return None

@@ -1,4 +1,4 @@
-"""Mutants that are killed, that a witness shows to be missed, that are equivalent, and that run on nothing."""
+"""Mutants that are killed, missed, equivalent or stillborn."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 import witness
 from factories import GENERATOR, TRITON_CODE, make_pair, make_workload
 from stress import CHANGES, batches, other_workloads
-from witness import Fate, Finding, find_witness, try_mutant
+from witness import Finding, Outcome, find_witness, try_mutant
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.schema.records import Pair, TensorSpec, Workload
 from kernelquarry.transforms.mutate import Fault, Mutant
-from kernelquarry.transforms.verify import Task, VerifySettings, interpreting
+from kernelquarry.transforms.verify import Task, VerifySettings, further_checks
 
 SETTINGS = VerifySettings(targets=(), limits=Limits(wall_s=120, cpu_s=20))
 
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    """As a model writes them: its kernel drops NaN and takes its input for contiguous."""
+    """A row by a model: the kernel drops NaN and assumes contiguous inputs."""
     workloads = (make_workload(5, 8), make_workload(3, 8), make_workload(9, 8))
     return make_pair(workloads=workloads, generator=replace(GENERATOR, kind="model"))
 
@@ -34,40 +34,40 @@ def attempt(pair: Pair, old: str, new: str, sandbox: Sandbox) -> Finding:
 
 
 def test_a_wrong_value_is_killed(pair: Pair, sandbox: Sandbox) -> None:
-    found = attempt(pair, "tl.maximum(", "tl.minimum(", sandbox)
-    assert (found.fate, found.reason, found.witness) == (Fate.KILLED, "wrong_values", None)
+    finding = attempt(pair, "tl.maximum(", "tl.minimum(", sandbox)
+    assert (finding.outcome, finding.reason, finding.witness) == (Outcome.KILLED, "wrong_values", None)
 
 
-def test_a_grid_that_is_enough_for_the_verdicts_workloads_is_missed(
+def test_a_grid_that_suffices_for_the_workloads_is_missed(
     pair: Pair, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreting, "_drawn_sizes", lambda task: [])  # only models are asked for those
-    found = attempt(pair, "(triton.cdiv(size, 256),)", "(1,)", sandbox)
-    assert found.fate is Fate.MISSED and found.witness is not None
-    assert found.witness.where.startswith("inputs [75, 8]") and found.witness.reason == "wrong_values"
+    monkeypatch.setattr(further_checks, "drawn_sizes", lambda task: [])  # only models' candidates get these
+    finding = attempt(pair, "(triton.cdiv(size, 256),)", "(1,)", sandbox)
+    assert finding.outcome is Outcome.MISSED and finding.witness is not None
+    assert finding.witness.where.startswith("inputs [75, 8]") and finding.witness.reason == "wrong_values"
 
 
 def test_a_mask_written_the_other_way_round_is_equivalent(
     pair: Pair, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(witness, "batches", lambda task: islice(batches(task), 4))  # all of them take a while
-    assert attempt(pair, "mask = index < size", "mask = size > index", sandbox) == Finding(Fate.EQUIVALENT)
+    assert attempt(pair, "mask = index < size", "mask = size > index", sandbox) == Finding(Outcome.EQUIVALENT)
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [("class ModelNew(torch.nn.Module)", "class ModelNew(torch.nn.Modul)"), ("tl.maximum(", "tl.no_such(")],
 )
-def test_what_runs_on_nothing_is_stillborn(old: str, new: str, pair: Pair, sandbox: Sandbox) -> None:
-    assert attempt(pair, old, new, sandbox).fate is Fate.STILLBORN
+def test_a_mutant_that_runs_on_no_input_is_stillborn(old: str, new: str, pair: Pair, sandbox: Sandbox) -> None:
+    assert attempt(pair, old, new, sandbox).outcome is Outcome.STILLBORN
 
 
 def test_an_address_out_of_bounds_is_killed(pair: Pair, sandbox: Sandbox) -> None:
-    found = attempt(pair, "tl.load(x + index, mask)", "tl.load(x + index + 1, mask)", sandbox)
-    assert (found.fate, found.reason) == (Fate.KILLED, "does_not_run")
+    finding = attempt(pair, "tl.load(x + index, mask)", "tl.load(x + index + 1, mask)", sandbox)
+    assert (finding.outcome, finding.reason) == (Outcome.KILLED, "does_not_run")
 
 
-def test_an_input_that_the_row_itself_fails_on_is_no_witness(pair: Pair, sandbox: Sandbox) -> None:
+def test_an_input_on_which_the_row_fails_is_no_witness(pair: Pair, sandbox: Sandbox) -> None:
     """The row's kernel loses a NaN that the reference keeps."""
     loses = TRITON_CODE.replace(", propagate_nan=tl.PropagateNan.ALL", "")
     assert loses != TRITON_CODE
@@ -99,7 +99,7 @@ def test_a_task_of_one_shape_keeps_it() -> None:
     assert {trial.workload for batch in batches(task) for trial in batch.trials} == {0}
 
 
-def test_every_change_is_tried_and_gives_other_values() -> None:
+def test_every_change_gives_other_values() -> None:
     task = Task.of_row(make_pair())
     found = {}
     for batch in batches(task):

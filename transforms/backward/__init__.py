@@ -1,4 +1,4 @@
-"""Backward: rows whose kernels give gradients too, by the stages that make pairs."""
+"""Rows whose kernels also compute gradients. `pipeline` imports this package."""
 
 from .make_backward import backward
 

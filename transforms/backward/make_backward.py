@@ -1,4 +1,4 @@
-"""A module to a row with gradients: lowered for training, then tidied, verified, screened and split as any other."""
+"""Make a row with gradients: the module is lowered for training, then treated like any other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.screen import screen
 from kernelquarry.transforms.split import split
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.variants.chain_stages import follow
+from kernelquarry.transforms.variants.chain_stages import chain
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 
 def backward(probed: Probed, sandbox: Sandbox, settings: VerifySettings | None = None) -> Outcome[TrainingPair]:
-    """The row, or why there is none, by whichever stage says so. Rejected candidates have no counter-example."""
+    """A row with gradients, or the outcome of the stage that drops it."""
     settings = settings or VerifySettings(find_counterexamples=False)
-    return follow(
+    return chain(
         probed,
         partial(lower, sandbox=sandbox, training=True),
         tidy,

@@ -1,4 +1,4 @@
-"""Time: a label that says how fast a pair's kernels are beside eager and `torch.compile`."""
+"""Time a pair's kernels, eager PyTorch and `torch.compile` on a GPU. `pipeline` imports this package."""
 
 from .time_pair import TimeSettings, time
 

@@ -1,4 +1,4 @@
-"""What a guest says of times, and whether it fits what the host knows: a claim below what a GPU can do is no time."""
+"""Read a guest's times, and compare them with the limits of the GPU and the host's own clock."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.records import Timed
 
 CONTENDERS = ("eager", "compile", "candidate")
-_TOO_FAST = 0.75  # of the slope: a call after a flush takes at least as long as one of many in a row
-_STEP_US = 25.0  # that starting a launch, a fill or a copy may take a busy host: calls in a row may be bound by it
-_WRONG = 0.01  # share of the candidate's elements that may be off at this size, where sums are long
+_TOO_FAST = 0.75  # of the slope: a call after a cache flush takes at least as long as one of many in a row
+_STEP_US = 25.0  # for a busy host to start a launch, fill or copy, which may bound calls in a row
+_MAX_WRONG = 0.01  # share of the candidate's elements; at large sizes, long sums are less precise
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A guest's reply, of the form that it must have (`guest/timing.py`)."""
+    """Validated reply of the guest `timing`."""
 
     times: Mapping[str, Sequence[float]]  # microseconds of each run, by contender
     left_out: Mapping[str, str]
     written: int  # bytes
     flops: int
-    wrong: float  # share of the candidate's elements
+    wrong: float  # share of wrong elements in the candidate's outputs
 
     @property
     def contenders(self) -> tuple[Timed, ...]:
@@ -34,7 +34,7 @@ class Measured:
 
 
 def read_measured(reply: Mapping[str, Any]) -> Measured:
-    """Raises: MalformedReply."""
+    """Validate a reply. Raises: MalformedReply."""
     times = {name: _times(runs) for name, runs in expect(reply.get("times"), dict).items()}
     left_out = {name: expect(why, str) for name, why in expect(reply.get("left_out"), dict).items()}
     if times.keys() & left_out.keys() or times.keys() | left_out.keys() != set(CONTENDERS):
@@ -56,11 +56,11 @@ def _timed(name: str, runs: Sequence[float]) -> Timed:
 
 
 def floor_us(measured: Measured, gpu: GpuDescription) -> float:
-    """Microseconds in which no kernel on this GPU can do it.
+    """Lower bound in microseconds for any kernel on this GPU.
 
-    What is written must reach the memory, but for as much as the cache may still hold at the end. What is read is left
-    out, as a module may look at a part of its inputs. The products are held against the fastest arithmetic that the GPU
-    has, as there are ways to make a product of others in few of them.
+    The bytes written must reach the memory, except those that fit in the cache. Bytes read do not count, as a module
+    may ignore parts of its inputs. Products count at the rate of the GPU's fastest arithmetic, since few products in
+    one precision can compute a product in another.
     """
     memory = max(0, measured.written - gpu.cache) / gpu.bandwidth if gpu.bandwidth else 0.0
     arithmetic = measured.flops / gpu.peak if gpu.peak else 0.0
@@ -68,25 +68,25 @@ def floor_us(measured: Measured, gpu: GpuDescription) -> float:
 
 
 def suspicion(contenders: Sequence[Timed], floor: float, slope: float, steps: int, wrong: float) -> str:
-    """Why the numbers do not fit together, "" if they do.
+    """The reason why the times are implausible; "" if they are plausible.
 
     Args:
         floor: see `floor_us`.
-        slope: microseconds a call of the candidate's program, by the host's own clock; 0 if there is none.
-        steps: of the program; each may take the host some time to start.
-        wrong: share of the candidate's elements that are off.
+        slope: microseconds per call of the candidate's program by the host's clock; 0 without a program.
+        steps: number of steps in the program, each of which the host must start.
+        wrong: share of wrong elements in the candidate's outputs.
     """
-    found = [
+    reasons = [
         f"{timed.name} takes {timed.median_us:.1f} us, where the GPU's limits allow no less than {floor:.1f}"
         for timed in contenders
         if timed.median_us < floor
     ]
     least = _TOO_FAST * (slope - _STEP_US * steps)
-    found += [
+    reasons += [
         f"the candidate takes {timed.median_us:.1f} us, but {slope:.1f} by the host's clock"
         for timed in contenders
         if timed.name == "candidate" and timed.median_us < least
     ]
-    if wrong > _WRONG:
-        found.append(f"{100 * wrong:.1f} % of the candidate's values are not the reference's at this size")
-    return "; ".join(found)
+    if wrong > _MAX_WRONG:
+        reasons.append(f"{100 * wrong:.1f} % of the candidate's values are not the reference's at this size")
+    return "; ".join(reasons)

@@ -1,4 +1,4 @@
-"""From a pair to the same pair with its timing, where there is a GPU. No pair is dropped for it."""
+"""Add a timing to a pair if there is a GPU. Timing drops no pair."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ from .check import floor_us, read_measured, suspicion
 from .workloads import calls_to_time
 
 _MESSAGE = 500  # characters
-_SLOPES = 5  # by the clock, of which the least counts
+_SLOPES = 5  # measurements, of which the minimum counts
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSettings:
-    elements: int = 1 << 25  # of a call's inputs, all together; in float32, two and a half times an H100's cache
-    buffers: int = 4 << 30  # bytes of the candidate's; the reference, compiled and not, has as much again each
+    elements: int = 1 << 25  # of all inputs of a call; in float32, 2.5 times the cache of an H100
+    buffers: int = 4 << 30  # bytes of the candidate; eager and compiled reference need as much each
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=180, memory_mb=16 << 10))  # of each guest
 
 
 class NotTimed(Exception):
-    """A call that cannot be timed, and why: a smaller one may be."""
+    """A call cannot be timed; a smaller one may be."""
 
 
 def time(pair: Pair, sandbox: Sandbox, settings: TimeSettings | None = None) -> Outcome[Pair]:
-    """Kept, with one timing if the sandbox has a GPU."""
+    """Keep the pair, with one timing if the sandbox has a GPU."""
     if sandbox.gpus is None:
         return Kept(pair)
     return Kept(replace(pair, timings=(_timing(pair, sandbox, sandbox.gpus, settings or TimeSettings()),)))
 
 
 def _timing(pair: Pair, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> Timing:
-    """Of the first call that can be timed; without contenders if none can."""
+    """Timing of the first call that can be timed; without contenders if none can."""
     own = pair.workloads[0]
-    why = ""
+    error = ""
     for workload in calls_to_time(pair.workloads, settings.elements) if pair.shape_general else [own]:
         try:
             timing = _time_call(pair, workload, sandbox, gpus, settings)
             return replace(timing, enlarged=workload != own)
         except NotTimed as reason:
-            why = str(reason)
-    return Timing(own, False, pair.verdict.engine, (), why[:_MESSAGE], 0.0, 0.0, "", environment(sandbox))
+            error = str(reason)
+    return Timing(own, False, pair.verdict.engine, (), error[:_MESSAGE], 0.0, 0.0, "", environment(sandbox))
 
 
 def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> Timing:
-    """Raises: NotTimed."""
+    """Time one call. Raises: NotTimed."""
     traced = None if pair.verdict.engine is Engine.GUEST else _traced(pair, workload, sandbox, gpus, settings)
     request = _request(pair, workload, traced)
-    # Guests in which no Python of a candidate's runs compile side by side, and take turns at the clock.
+    # Guests that run no Python code of a candidate share the GPU: they compile at once, and take turns to measure.
     with gpus.share() if traced else gpus.reserve() as ordinal:
         job = Job(TIMING, request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
@@ -88,16 +88,16 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
-    """A candidate's program for one call, as its guest wrote it, and as the host read it."""
+    """A candidate's trace of one call."""
 
-    claim: dict[str, Any]
+    claim: dict[str, Any]  # the program as the guest sent it
     kernels: list[Any]
     tensors: Tensors
     program: Program
 
 
 def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> _Traced | None:
-    """None if what the candidate does cannot be told as a program. Raises: NotTimed."""
+    """Trace one call; None if the candidate has no trace. Raises: NotTimed."""
     call = Call.of(Task.of_row(pair), workload, 0, "normal")
     report = trace(call.task, [call.trial], gpus.description.target, sandbox, settings.limits)
     if report.reply is None or "load_error" in report.reply:
@@ -117,7 +117,7 @@ def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settin
 
 
 def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> dict[str, Any]:
-    """Of the guest `timing`."""
+    """Request for the guest `timing`."""
     request: dict[str, Any] = {
         "reference": pair.python_code,
         "entry_points": {"reference": ENTRY_POINT, "candidate": CANDIDATE_ENTRY_POINT},
@@ -134,9 +134,9 @@ def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> dict[str
 def _slope(
     gpus: Gpus, request: Mapping[str, Any], traced: _Traced, state: Tensors, settings: TimeSettings
 ) -> tuple[float, str]:
-    """Microseconds a call by the executor's clock, or 0 and why there is no such number."""
-    asked = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
-    execution = gpus.run(asked, {**state, **traced.tensors}, settings.limits.wall_s)
+    """Microseconds per call by the executor's clock; or 0, and the reason."""
+    replay = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
+    execution = gpus.run(replay, {**state, **traced.tensors}, settings.limits.wall_s)
     if execution.status != ExecutionStatus.DONE:
         return 0.0, f"the executor could not replay it: {execution.error}"
     return 1e6 * execution.reply["slope_s"], ""

@@ -1,4 +1,4 @@
-"""Variants: rows whose kernels are in half precision, or autotuned, by the stages that make pairs."""
+"""Variants of rows: kernels in half precision, and autotuned kernels. `pipeline` imports this package."""
 
 from .make_variant import autotuned, bfloat16, float16
 

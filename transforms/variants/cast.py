@@ -1,4 +1,4 @@
-"""A module and its calls in another dtype."""
+"""Cast a module and its calls to another dtype."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Spec = TypeVar("Spec", StateSpec, TensorSpec)
 
 
 def cast(probed: Probed, dtype: str) -> Probed:
-    """The module with floating-point state and inputs in `dtype`, as `module.to(dtype)` leaves them.
+    """The module with floating-point state and inputs in `dtype`, as after `module.to(dtype)`.
 
-    `get_inputs()` draws them so; who makes a `Model` casts it. Integers and booleans stay.
+    `get_inputs()` draws inputs in `dtype`; the user of the row casts the `Model`. Integers and booleans stay.
     """
     workloads = tuple(_workload(workload, dtype) for workload in probed.workloads)
-    code = for_inference(positional(probed.module.code))  # as the probe rendered it
+    code = for_inference(positional(probed.module.code))  # as in the probe
     return replace(
         probed,
         workloads=workloads,

@@ -1,4 +1,4 @@
-"""Several stages as the steps of one."""
+"""Chain several stages into one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 
 
-def follow(record: Any, *steps: Callable[[Any], Outcome[Any]]) -> Outcome[Any]:
-    """What the last step makes of what the others kept, or why one of them did not."""
+def chain(record: Any, *steps: Callable[[Any], Outcome[Any]]) -> Outcome[Any]:
+    """Pass the record through the steps; the outcome of the last step, or of the first that drops the record."""
     outcome: Outcome[Any] = Kept(record)
     for step in steps:
         if not isinstance(outcome, Kept):

@@ -1,4 +1,4 @@
-"""A module to a row with another kernel: made, verified, screened and split as any other."""
+"""Make a variant of a row: another kernel, which is verified, screened and split like any other."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 from .cast import cast
-from .chain_stages import follow
+from .chain_stages import chain
 
-_SETTINGS = VerifySettings(find_counterexamples=False)  # rejected candidates have no counter-example
+_SETTINGS = VerifySettings(find_counterexamples=False)
 
 
 def float16(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
-    """The row of the module cast to float16, or why there is none, by whichever stage says so."""
+    """A row of the module cast to float16, or the outcome of the stage that drops it."""
     return _in_half(probed, "float16", sandbox, settings)
 
 
 def bfloat16(probed: Probed, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
-    """As `float16`, in bfloat16."""
+    """A row of the module cast to bfloat16, or the outcome of the stage that drops it."""
     return _in_half(probed, "bfloat16", sandbox, settings)
 
 
 def autotuned(lowered: Lowered, sandbox: Sandbox, settings: VerifySettings = _SETTINGS) -> Outcome[Variant]:
-    """The row of the module's kernels with `triton.autotune`, or why there is none."""
-    tuned = partial(tidy, autotuned=True)
-    return follow(lowered, tuned, partial(verify, sandbox=sandbox, settings=settings), screen, split)
+    """A row of the module with autotuned kernels, or the outcome of the stage that drops it."""
+    return chain(
+        lowered, partial(tidy, autotuned=True), partial(verify, sandbox=sandbox, settings=settings), screen, split
+    )
 
 
 def _in_half(probed: Probed, dtype: str, sandbox: Sandbox, settings: VerifySettings) -> Outcome[Variant]:
-    return follow(
+    return chain(
         cast(probed, dtype),
         partial(lower, sandbox=sandbox, dtype=dtype),
         tidy,

@@ -1,4 +1,4 @@
-"""Modules with their gradients, from the source to the verdict; and backward passes that are wrong."""
+"""Modules with gradients, from the source to the verdict, and wrong backward passes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUICK = VerifySettings(targets=(), find_counterexamples=False, mutants=0)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_outputs_and_gradients_are_those_of_the_module(name: str, sandbox: Sandbox) -> None:
+def test_outputs_and_gradients_are_right(name: str, sandbox: Sandbox) -> None:
     candidate = candidate_of(*MODULES[name], sandbox)
     assert candidate.training and candidate.purity is Purity.PURE and candidate.shape_general
     verified = verify(candidate, sandbox, QUICK)
@@ -40,7 +40,7 @@ def test_a_row_is_made_by_the_stage_and_can_be_replayed(sandbox: Sandbox) -> Non
     assert replayed.agrees and replayed.identical, replayed.render()
 
 
-def test_what_has_no_gradient_is_dropped_by_the_step_that_says_so(sandbox: Sandbox) -> None:
+def test_a_module_without_gradients_is_dropped(sandbox: Sandbox) -> None:
     made = backward(probed(source("(x > 0).float() * 2"), *X), sandbox, QUICK)
     assert isinstance(made, Dropped) and made.reason is Reason.NO_GRADIENT
 
@@ -90,7 +90,7 @@ def test_a_wrong_backward_is_rejected(mistake: str, scales: Candidate, sandbox: 
     assert outcome.reason is reason, outcome
 
 
-def test_mutants_of_the_backward_are_told_from_it(scales: Candidate, sandbox: Sandbox) -> None:
+def test_mutants_of_the_backward_are_detected(scales: Candidate, sandbox: Sandbox) -> None:
     verified = verify(scales, sandbox, replace(QUICK, mutants=8))
     assert isinstance(verified, Kept), verified
     assert verified.record.verdict.mutants >= 4

@@ -1,4 +1,4 @@
-"""Rows to mutate: kernels of our own, none of them to be run unless a test says so."""
+"""Rows to mutate."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def _workload(batch: int, width: int) -> Workload:
 
 
 def rich() -> Pair:
-    """Has a place for every operator."""
+    """A row with a place for every operator."""
     return make_pair(triton_code=RICH, state=_STATE, workloads=(_workload(70, 40), _workload(33, 17)))
 
 
 def copy() -> Pair:
-    """Has no arithmetic, no mask, no reduction, no state, no size."""
+    """A row without arithmetic, masks, reductions, state and sizes."""
     return make_pair(triton_code=COPY, state=(), workloads=(Workload((TensorSpec("x", (16,), "float32"),), "[]"),))

@@ -1,4 +1,4 @@
-"""A fair choice: over classes, rows and operators, the same each time, a smaller one the start of a larger one."""
+"""The choice of mutants is even over classes, rows and operators, deterministic, and a prefix of larger choices."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def test_classes_rows_and_operators_take_turns(chosen: list[Mutant], rows: list[
     assert len(set(operators)) == len(operators)
 
 
-def test_all_differ_and_are_mutants_of_their_row(chosen: list[Mutant], rows: list[Pair]) -> None:
+def test_all_are_distinct_mutants_of_their_row(chosen: list[Mutant], rows: list[Pair]) -> None:
     assert len({mutant.id for mutant in chosen}) == 60
     for row in rows:
         codes = {mutant.code for mutant in find_mutants(row)}
         assert all(mutant.code in codes for mutant in chosen if mutant.pair == row.id)
 
 
-def test_the_seed_decides(chosen: list[Mutant], rows: list[Pair]) -> None:
+def test_the_seed_determines_the_choice(chosen: list[Mutant], rows: list[Pair]) -> None:
     assert choose(rows, 60, seed=3) == chosen
     assert choose(rows, 60, seed=4) != chosen
     assert choose(rows, 25, seed=3) == chosen[:25]
 
 
-def test_all_are_taken_if_there_are_too_few() -> None:
+def test_all_mutants_are_chosen_if_there_are_too_few() -> None:
     assert {mutant.code for mutant in choose([copy()], 1000, seed=0)} == {m.code for m in find_mutants(copy())}

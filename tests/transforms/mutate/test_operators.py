@@ -1,4 +1,4 @@
-"""Each operator makes its mistake, in one place, where there is a place for it."""
+"""Each operator makes its mistake in one place of a source."""
 
 from __future__ import annotations
 
@@ -102,19 +102,19 @@ def test_each_operator_makes_its_mistake(operator: Operator) -> None:
     assert EXPECTED[operator.name] in new + moved
 
 
-def test_every_operator_is_among_those_expected() -> None:
+def test_every_operator_has_an_expected_edit() -> None:
     assert {operator.name for operator in OPERATORS} == set(EXPECTED)
     assert {operator.fault for operator in OPERATORS} == set(Fault)
 
 
-def test_mutants_are_valid_differ_and_are_the_same_each_time(mutants: list[Mutant]) -> None:
+def test_mutants_are_valid_distinct_and_deterministic(mutants: list[Mutant]) -> None:
     codes = [mutant.code for mutant in mutants]
     assert all(ast.dump(ast.parse(code)) != ast.dump(ast.parse(rich().triton_code)) for code in codes)
     assert len(set(codes)) == len(codes) > 200
     assert find_mutants(rich()) == mutants
 
 
-def test_a_mutant_changes_one_line_and_says_which(mutants: list[Mutant]) -> None:
+def test_a_mutant_changes_the_line_that_it_names(mutants: list[Mutant]) -> None:
     for mutant in mutants:
         if mutant.operator == "launch_late":
             continue
@@ -123,12 +123,12 @@ def test_a_mutant_changes_one_line_and_says_which(mutants: list[Mutant]) -> None
         assert header.startswith(f"@@ -{mutant.line} +{mutant.line} @@")
 
 
-def test_a_copy_offers_little_to_get_wrong() -> None:
+def test_a_copy_kernel_has_few_mutants() -> None:
     found = {mutant.operator for mutant in find_mutants(copy())}
     assert found == {"negated", "off_by_one", "stores", "truncated", "launch_missing"}
 
 
-def test_spans_are_bytes_and_not_characters() -> None:
+def test_spans_count_bytes() -> None:
     source = Source("é = 'ü'; x = 1 + 2\n")
     (operation,) = (node for node in ast.walk(source.tree) if isinstance(node, ast.BinOp))
     assert source.apply(source.operator(operation, "+", "-")) == "é = 'ü'; x = 1 - 2\n"

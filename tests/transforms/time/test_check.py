@@ -1,4 +1,4 @@
-"""What is believed of a guest's times."""
+"""Validation of a guest's times."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ def test_medians_and_quartiles_in_one_order() -> None:
         {"wrong": None},
     ],
 )
-def test_another_form_is_refused(changed: dict[str, Any]) -> None:
+def test_malformed_times_are_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(MalformedReply):
         read_measured(REPLY | changed)
 
 
-def test_what_was_left_out_has_a_reason() -> None:
+def test_a_missing_contender_has_a_reason() -> None:
     times = {name: runs for name, runs in REPLY["times"].items() if name != "compile"}
     measured = read_measured(REPLY | {"times": times, "left_out": {"compile": "no compiler"}})
     assert [timed.name for timed in measured.contenders] == ["eager", "candidate"]
     assert measured.left_out == {"compile": "no compiler"}
 
 
-def test_the_floor_is_what_must_be_written_or_computed() -> None:
+def test_the_floor_is_the_time_to_write_or_compute() -> None:
     assert floor_us(read_measured(REPLY), GPU) == pytest.approx(100.0)  # 300 MB at 3 TB/s
     assert floor_us(read_measured(REPLY | {"flops": 10**12}), GPU) == pytest.approx(1000.0)
     assert floor_us(read_measured(REPLY | {"written": 4_000}), GPU) == 0.0
@@ -81,16 +81,16 @@ def test_the_floor_is_what_must_be_written_or_computed() -> None:
         (100.0, 0.0, 1),  # no program
     ],
 )
-def test_honest_numbers_are_not_suspect(candidate: float, slope: float, steps: int) -> None:
+def test_honest_times_are_not_suspect(candidate: float, slope: float, steps: int) -> None:
     assert suspicion(of(candidate), 0.0, slope, steps, 0.0) == ""
 
 
-def test_numbers_that_are_too_small_are_suspect() -> None:
+def test_times_that_are_too_small_are_suspect() -> None:
     assert "by the host's clock" in suspicion(of(50.0), 0.0, 95.0, 1, 0.0)
     assert "candidate takes 50.0 us" in suspicion(of(50.0), 60.0, 0.0, 0, 0.0)
     assert "eager takes 50.0 us" in suspicion(of(100.0, eager=50.0), 60.0, 95.0, 1, 0.0)
 
 
-def test_values_of_a_large_call_are_held_against_the_reference_s() -> None:
+def test_wrong_values_of_a_large_call_are_suspect() -> None:
     assert "2.0 % of the candidate's values" in suspicion(of(100.0), 0.0, 95.0, 1, 0.02)
     assert suspicion(of(100.0), 0.0, 95.0, 1, 0.001) == ""

@@ -1,4 +1,4 @@
-"""The stage, with guests that say what they are told to and a GPU that is none."""
+"""The stage `time`, with doubles of the guests and the GPU."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def report(reply: dict[str, Any] | None, error: str = "", **tensors: torch.Tenso
 
 
 class Gpu:
-    """The only one there is, and its executor."""
+    """Double of a GPU and its executor."""
 
     description = GpuDescription("a double", "sm_90", "1", bandwidth=3e12, peak=1e15, cache=50_000_000)
 
     def __init__(self, slope_s: float, status: ExecutionStatus) -> None:
         self._slope_s, self._status = slope_s, status
-        self.asked: list[tuple[Any, Any]] = []
+        self.requests: list[tuple[Any, Any]] = []
         self.lent = ""
 
     @contextlib.contextmanager
@@ -63,13 +63,13 @@ class Gpu:
 
     def run(self, request: Any, tensors: Any, wall_s: float) -> Execution:
         assert not self.lent  # who holds a GPU asks for no other
-        self.asked.append((request, tensors))
+        self.requests.append((request, tensors))
         reply = {"slope_s": self._slope_s} if self._status is ExecutionStatus.DONE else {}
         return Execution(self._status, reply, {}, "" if reply else "out of luck", 1.0)
 
 
 class Guests:
-    """A sandbox whose guests give these reports in turn; the last of a kind again and again."""
+    """A sandbox whose guests return these reports in turn, and the last of each kind repeatedly."""
 
     layers = {"network": "none"}
 
@@ -98,14 +98,14 @@ def timing(guests: Guests, pair: Pair = PAIR) -> Timing:
     return found
 
 
-def test_a_pair_stays_as_it_is_without_a_gpu() -> None:
+def test_without_a_gpu_a_pair_is_unchanged() -> None:
     class NoGpu:
         gpus = None
 
     assert time(PAIR, NoGpu()) == Kept(PAIR)  # type: ignore[arg-type]
 
 
-def test_a_program_is_timed_on_the_large_call() -> None:
+def test_a_trace_is_timed_on_a_large_call() -> None:
     guests = Guests()
     found = timing(guests)
     assert (found.suspect, found.left_out, found.enlarged, found.engine) == ("", "", True, Engine.TRACE)
@@ -120,25 +120,25 @@ def test_a_program_is_timed_on_the_large_call() -> None:
     assert job.tensors.keys() == {"binary.hash of add", "binary.hash of scale"}
 
 
-def test_the_executor_plays_the_same_program_with_the_reference_s_state() -> None:
+def test_the_executor_replays_the_trace_with_the_reference_s_state() -> None:
     guests = Guests()
     timing(guests)
-    ((request, tensors),) = guests.gpus.asked
+    ((request, tensors),) = guests.gpus.requests
     assert request["programs"] == [doubled_sum()] and request["kernels"] == TRACED["kernels"]
     assert tensors.keys() == {"state.weight", "binary.hash of add", "binary.hash of scale"}
 
 
-def test_times_below_the_host_s_own_are_suspect() -> None:
+def test_times_below_the_host_s_are_suspect() -> None:
     assert "by the host's clock" in timing(Guests(slope_s=150e-6)).suspect
     assert "no less than" in timing(Guests(timing=[report(MEASURED | {"written": 500_000_000})])).suspect
 
 
-def test_an_executor_that_cannot_play_it_is_a_reason_to_doubt() -> None:
+def test_a_failed_replay_is_suspect() -> None:
     found = timing(Guests(status=ExecutionStatus.FAULT))
     assert found.suspect == "the executor could not replay it: out of luck" and len(found.contenders) == 3
 
 
-def test_what_fails_is_tried_with_a_smaller_call() -> None:
+def test_a_smaller_call_follows_a_failure() -> None:
     failed, timed = report(None, "OutOfMemoryError: CUDA out of memory"), report(MEASURED)
     found = timing(Guests(timing=[failed, timed]))
     assert [spec.shape for spec in found.workload.tensors] == [(2048, 8)]
@@ -148,7 +148,7 @@ def test_what_fails_is_tried_with_a_smaller_call() -> None:
     assert timing(Guests(trace=[report(None, "MemoryError"), report(TRACED)])).workload == found.workload
 
 
-def test_what_cannot_be_timed_at_all_keeps_its_row() -> None:
+def test_a_pair_that_cannot_be_timed_is_kept() -> None:
     for guests in (
         Guests(timing=[report(None, "RuntimeError: no such operator")]),
         Guests(timing=[report({"times": {}})]),
@@ -160,7 +160,7 @@ def test_what_cannot_be_timed_at_all_keeps_its_row() -> None:
         assert found.left_out and not found.suspect and found.over_eager == 0.0
 
 
-def test_without_a_compiler_there_are_two_contenders() -> None:
+def test_without_torch_compile_there_are_two_contenders() -> None:
     times = {name: runs for name, runs in TIMES.items() if name != "compile"}
     found = timing(Guests(timing=[report(MEASURED | {"times": times, "left_out": {"compile": "no compiler"}})]))
     assert [timed.name for timed in found.contenders] == ["eager", "candidate"]
@@ -168,14 +168,14 @@ def test_without_a_compiler_there_are_two_contenders() -> None:
 
 
 @pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
-def test_what_no_trace_tells_is_timed_from_its_source(engine: Engine) -> None:
+def test_a_candidate_without_a_trace_is_timed_from_its_source(engine: Engine) -> None:
     guests = Guests(trace=[report({"untraceable": "reads values with python.item"})])
     found = timing(guests, replace(PAIR, verdict=make_verdict(engine=engine)))
     assert (found.engine, found.slope_us, found.suspect) == (Engine.GUEST, 0.0, "")
-    assert guests.jobs[-1].request["candidate"] == PAIR.triton_code and not guests.gpus.asked
+    assert guests.jobs[-1].request["candidate"] == PAIR.triton_code and not guests.gpus.requests
     assert len(guests.jobs) == (2 if engine is Engine.TRACE else 1)
 
 
-def test_kernels_for_one_size_are_timed_on_that() -> None:
+def test_kernels_for_one_size_are_timed_on_that_size() -> None:
     found = timing(Guests(), replace(PAIR, shape_general=False))
     assert (found.workload, found.enlarged) == (WORKLOADS[0], False) and len(found.contenders) == 3

@@ -32,7 +32,7 @@ def test_other_sizes_grow_evenly_when_the_batch_is_large() -> None:
     assert {height // 16, width // 20} == {2, 4} and (height % 16, width % 20) == (0, 0)
 
 
-def test_the_batch_grows_on_when_the_others_are_long() -> None:
+def test_the_batch_grows_further_when_the_other_sizes_are_long() -> None:
     ((batch, length),) = shapes(first(make_workload(2, 100), make_workload(3, 90)))
     assert length == 6400 and batch == 128
     calls = calls_to_time([make_workload(2, 100), make_workload(3, 90)], 1 << 24)
@@ -40,14 +40,14 @@ def test_the_batch_grows_on_when_the_others_are_long() -> None:
 
 
 @pytest.mark.parametrize("elements", [1 << 10, 1 << 20, 1 << 25])
-def test_no_call_has_more_elements_than_are_asked_for_and_the_first_has_over_half(elements: int) -> None:
+def test_the_first_call_has_over_half_of_the_allowed_elements(elements: int) -> None:
     calls = calls_to_time([make_workload(2, 3, 16, 20), make_workload(3, 3, 18, 22)], elements)
     sizes = [math.prod(shapes(call)[0]) for call in calls]
     assert max(sizes[:-1], default=0) <= max(elements, sizes[-1])
     assert sizes[0] > elements / 2 or elements < 2 * sizes[-1]
 
 
-def test_sizes_that_are_alike_stay_alike() -> None:
+def test_equal_sizes_stay_equal() -> None:
     def call(batch: int, length: int) -> Workload:
         specs = (TensorSpec("x", (batch, length, 8), "float32"), TensorSpec("mask", (batch, length), "bool"))
         return Workload(specs, '[{"tensor":0},{"tensor":1}]')
@@ -56,7 +56,7 @@ def test_sizes_that_are_alike_stay_alike() -> None:
     assert x[:2] == mask and math.prod(x) > ELEMENTS / 4
 
 
-def test_smaller_calls_follow_and_the_row_s_own_is_the_last() -> None:
+def test_smaller_calls_follow_and_the_row_s_call_is_last() -> None:
     workloads = (make_workload(2, 16), make_workload(3, 12))
     calls = calls_to_time(workloads, ELEMENTS)
     assert calls[-1] == workloads[0] and len(set(calls)) == len(calls)
@@ -74,5 +74,5 @@ def test_smaller_calls_follow_and_the_row_s_own_is_the_last() -> None:
         (make_workload(0, 8), make_workload(0, 9)),
     ],
 )
-def test_a_row_whose_elements_cannot_grow_keeps_its_own_call(workloads: tuple[Workload, ...]) -> None:
+def test_a_row_without_free_sizes_keeps_its_call(workloads: tuple[Workload, ...]) -> None:
     assert calls_to_time(workloads, ELEMENTS) == [workloads[0]]

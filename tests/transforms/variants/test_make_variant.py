@@ -1,4 +1,4 @@
-"""Kernels in half precision, and autotuned ones: right ones are kept, less precise or partly wrong ones are not."""
+"""Kernels in half precision and autotuned kernels: right ones are kept, others are rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK = VerifySettings(targets=(), find_counterexamples=False, mutants=0)
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_in_half_precision(name: str, dtype: str, sandbox: Sandbox) -> None:
+def test_modules_in_half_precision_are_kept(name: str, dtype: str, sandbox: Sandbox) -> None:
     code, calls = MODULES[name]
     candidate = candidate_of(probed(code, *calls), dtype, sandbox)
     assert candidate.dtype == dtype and candidate.purity is Purity.PURE
@@ -36,7 +36,7 @@ def test_a_module_in_half_precision(name: str, dtype: str, sandbox: Sandbox) -> 
     assert verified.record.verdict.worst_ratio < 0.5
 
 
-def test_half_precision_goes_into_a_row_that_can_be_replayed(sandbox: Sandbox) -> None:
+def test_a_row_in_half_precision_can_be_replayed(sandbox: Sandbox) -> None:
     code, calls = MODULES["softmax"]
     for make, dtype in ((float16, "float16"), (bfloat16, "bfloat16")):
         made = make(complete(probed(code, *calls)), sandbox, QUICK)
@@ -49,7 +49,7 @@ def test_half_precision_goes_into_a_row_that_can_be_replayed(sandbox: Sandbox) -
         assert replayed.agrees and replayed.identical, replayed.render()
 
 
-def test_a_dtype_is_no_matter_of_integers() -> None:
+def test_integers_keep_their_dtype() -> None:
     code, calls = MODULES["indices"]
     assert [spec.dtype for spec in cast(probed(code, *calls), "float16").workloads[0].tensors] == ["int64"]
 
@@ -82,9 +82,7 @@ LESS_PRECISE = {
 
 
 @pytest.mark.parametrize("mistake", LESS_PRECISE)
-def test_less_precision_than_was_asked_is_rejected(
-    mistake: str, sandbox: Sandbox, request: pytest.FixtureRequest
-) -> None:
+def test_lower_precision_is_rejected(mistake: str, sandbox: Sandbox, request: pytest.FixtureRequest) -> None:
     fixture, *edits = LESS_PRECISE[mistake]
     right = request.getfixturevalue(fixture)
     code = right.triton_code
@@ -95,7 +93,7 @@ def test_less_precision_than_was_asked_is_rejected(
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.WRONG_VALUES, outcome
 
 
-def test_another_dtype_than_was_asked_is_rejected(long_sum: Candidate, sandbox: Sandbox) -> None:
+def test_another_dtype_is_rejected(long_sum: Candidate, sandbox: Sandbox) -> None:
     wider = long_sum.triton_code.replace("dtype=torch.float16", "dtype=torch.float32")
     outcome = verify(replace(long_sum, triton_code=wider), sandbox, QUICK)
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.WRONG_CONTRACT, outcome
@@ -122,7 +120,7 @@ def test_an_autotuned_row_can_be_replayed(sandbox: Sandbox) -> None:
     assert replayed.agrees and replayed.identical, replayed.render()
 
 
-def test_one_wrong_configuration_is_one_too_many(sandbox: Sandbox) -> None:
+def test_one_wrong_configuration_is_rejected(sandbox: Sandbox) -> None:
     outcome = tidy(lowered_of("a long sum", sandbox), autotuned=True)
     assert isinstance(outcome, Kept), outcome
     code = outcome.record.triton_code
@@ -133,7 +131,7 @@ def test_one_wrong_configuration_is_one_too_many(sandbox: Sandbox) -> None:
     assert "with configuration " in rejected.evidence
 
 
-def test_what_reads_its_own_results_is_not_tuned(sandbox: Sandbox) -> None:
+def test_a_kernel_that_reads_its_own_results_is_not_tuned(sandbox: Sandbox) -> None:
     in_place = probed(source("x.mul_(2.0)\nreturn x.exp()"), *X)
     lowered = lower(in_place, sandbox)
     assert isinstance(lowered, Kept), lowered
