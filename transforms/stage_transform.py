@@ -1,4 +1,4 @@
-"""The base classes of `transforms/<stage>/transform.py`: what a stage's Beam transform is, and what it is made from."""
+"""Base classes of the stages' Beam transforms (`transforms/<stage>/transform.py`), and the context they are made from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Counted = tuple[str, Outcome[Any]]  # line of the funnel, and an outcome that it
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """What a run offers to the transforms of its stages."""
+    """The parts of a run that its stages' transforms are made from."""
 
     fingerprint: Fingerprint  # code and versions that decide the stage's results
     store: Path  # results of expensive work, by content

@@ -1,4 +1,4 @@
-"""Where Beam runs a stage. A file of Beam's own pipeline options says so; without one it is this process.
+"""The Beam runner of a stage: this process, or the one that a file of Beam's pipeline options names.
 
     --runner=FnApiRunner
     --direct_running_mode=multi_processing
@@ -30,10 +30,10 @@ from kernelquarry.pipeline.schema.errors import UserError
 
 DEFAULT = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
 _LOCAL = "FnApiRunner"
-# A runner's threads take turns, so that arenas of their own only keep what they have freed.
-_FRUGAL = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1000000 ARROW_DEFAULT_MEMORY_POOL=system"
-_FRUGAL_HERE = {-8: 2, -3: 1_000_000}  # the same by the numbers of glibc's malloc.h, for a process that has begun
-_SPEAKERS = ("run_worker", "beam_control_read", "read_grpc_client_inputs")  # its threads
+# A runner's threads take turns: with an arena each, malloc keeps the memory that they freed.
+_MALLOC_ENV = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1000000 ARROW_DEFAULT_MEMORY_POOL=system"
+_MALLOC_OPTIONS = {-8: 2, -3: 1_000_000}  # the same for this process, by the numbers of glibc's malloc.h
+_CHANNEL_THREADS = ("run_worker", "beam_control_read", "read_grpc_client_inputs")  # that talk with workers
 _REFUSED = {
     "DaskRunner": "it loses records without an error: of two sinks only the last gets any, tags are mixed up, and what "
     "a bundle gives at its end is dropped",
@@ -42,7 +42,7 @@ _REFUSED = {
 }
 
 
-# As Beam starts its own, but for the pages of messages that those write when nothing is wrong.
+# The command by which Beam starts a worker, with its log of harmless messages switched off.
 _WORKER = """
 import logging
 logging.disable(logging.WARNING)
@@ -51,8 +51,8 @@ sdk_worker_main.main(None)
 """
 
 
-class OurOptions(PipelineOptions):
-    """What a file may say beside Beam's own options."""
+class ExtraOptions(PipelineOptions):
+    """Options of this project, in the same file as Beam's."""
 
     @classmethod
     def _add_argparse_args(cls, parser: ArgumentParser) -> None:
@@ -68,7 +68,7 @@ class WorkerDied(Exception):
 
 
 def read_options(path: Path | None) -> tuple[str, ...]:
-    """One option a line; empty lines and those that begin with `#` are left out. None is the default.
+    """Read a file of options: one a line; empty lines and lines that begin with `#` are skipped. None: the default.
 
     Raises: UserError: it cannot be read, or names a runner that is refused.
     """
@@ -77,10 +77,10 @@ def read_options(path: Path | None) -> tuple[str, ...]:
     try:
         lines = [line.strip() for line in path.read_text().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no file of pipeline options ({error})") from None
+        raise UserError(f"{path}: not a file of pipeline options ({error})") from None
     options = tuple(line for line in lines if line and not line.startswith("#"))
     if odd := [option for option in options if not option.startswith("--")]:
-        raise UserError(f"{path}: {odd[0]!r} is no option: give lines such as --runner=FlinkRunner")
+        raise UserError(f"{path}: {odd[0]!r} is not an option: write lines such as --runner=FlinkRunner")
     runner = runner_name(options)
     if runner in _REFUSED:
         raise UserError(f"{path}: {runner} is refused: {_REFUSED[runner]}")
@@ -88,17 +88,17 @@ def read_options(path: Path | None) -> tuple[str, ...]:
 
 
 def runner_name(options: tuple[str, ...]) -> str:
-    """Without the package that it may be named with."""
+    """The runner's class name, without its package."""
     return str(PipelineOptions(list(options)).view_as(StandardOptions).runner or _LOCAL).rpartition(".")[2]
 
 
 def accelerator(options: tuple[str, ...]) -> str:
-    """The resource hint for stages that execute kernels; "" if those find the GPUs of this machine."""
-    return str(PipelineOptions(list(options)).view_as(OurOptions).accelerator)
+    """The resource hint for stages that execute kernels; "": they use the GPUs of this machine."""
+    return str(PipelineOptions(list(options)).view_as(ExtraOptions).accelerator)
 
 
-def is_here(options: tuple[str, ...]) -> bool:
-    """Whether the work is done in this process, where its progress can be seen."""
+def is_local(options: tuple[str, ...]) -> bool:
+    """True if the work is done in this process, where its progress can be shown."""
     parsed = PipelineOptions(list(options))
     return (
         runner_name(options) == _LOCAL
@@ -111,28 +111,28 @@ def open_pipeline(options: tuple[str, ...]) -> beam.Pipeline:
     """An empty pipeline on the runner that the options name."""
     parsed = PipelineOptions(list(options))
     portable, direct = parsed.view_as(PortableOptions), parsed.view_as(DirectOptions)
-    if is_here(options):
-        _be_frugal()
+    if is_local(options):
+        _limit_malloc()
         return beam.Pipeline(options=parsed)
     if runner_name(options) != _LOCAL:
         return beam.Pipeline(options=parsed)
     if portable.environment_type == "EXTERNAL":
         environment = ExternalEnvironment.from_options(portable)
     else:
-        command = f"{_FRUGAL} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
+        command = f"{_MALLOC_ENV} exec {shlex.quote(sys.executable)} -c {shlex.quote(_WORKER)}"
         environment = SubprocessSDKEnvironment.from_command_string(command)
     direct.direct_running_mode = ""  # is the environment now
     return beam.Pipeline(FnApiRunner(default_environment=environment), parsed)
 
 
-def _be_frugal() -> None:
+def _limit_malloc() -> None:
     if set_option := getattr(ctypes.CDLL(None), "mallopt", None):
-        for option, value in _FRUGAL_HERE.items():
+        for option, value in _MALLOC_OPTIONS.items():
             set_option(option, value)
 
 
 def run_pipeline(pipeline: beam.Pipeline) -> Any:
-    """Run to the end. Raises: WorkerDied, and what the runner raises."""
+    """Run to the end. Raises: WorkerDied, and the runner's own exceptions."""
     with _watching_workers():
         result = pipeline.run()
         result.wait_until_finish()
@@ -141,18 +141,20 @@ def run_pipeline(pipeline: beam.Pipeline) -> Any:
 
 @contextmanager
 def _watching_workers() -> Iterator[None]:
-    """Beam's local runner would wait for ever for a worker process that was killed: its threads that spoke with it
-    raise, and nobody listens. Does nothing outside of the main thread, which alone can be woken up."""
+    """Raise `WorkerDied` in the main thread when a worker process was killed; without effect in other threads.
+
+    Beam's local runner would wait forever: the threads that talk with the worker raise, and their exceptions are lost.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    main, hook, told = threading.get_ident(), threading.excepthook, threading.Event()
+    main, hook, signalled = threading.get_ident(), threading.excepthook, threading.Event()
 
     def raised(error: threading.ExceptHookArgs) -> None:
-        if error.thread is None or error.thread.name not in _SPEAKERS:
+        if error.thread is None or error.thread.name not in _CHANNEL_THREADS:
             hook(error)
-        elif not told.is_set():
-            told.set()
+        elif not signalled.is_set():
+            signalled.set()
             signal.pthread_kill(main, signal.SIGUSR1)
 
     def died(*_: Any) -> None:

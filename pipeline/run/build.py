@@ -79,7 +79,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch, part: Part | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What a stage is to do: its results follow from it."""
+    """All that decides a stage's results: context, input digests, shards."""
 
     stage: Stage
     context: StageContext
@@ -106,7 +106,7 @@ class StagePlan:
 
 
 def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
-    """Raises: UserError: the stage before has not run, or its shards are not as it wrote them."""
+    """Plan a stage. Raises: UserError: the stage before has not run, or its shards changed since it wrote them."""
     context = run.context(stage, part)
     extra_digests = stage.load().extra_digests(context)
     if stage.input_type is None:

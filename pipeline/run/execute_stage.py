@@ -1,4 +1,4 @@
-"""Runs one stage: shards in, shards and a manifest out."""
+"""Run one stage: shards in, shards and a manifest out."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 NAMESPACE = "kernelquarry"
 LOST = "lost.parquet"
 MANIFEST = "stage.json"
-_SLICE = 50  # records that a worker is told to read at once, at most
-_SLICES = 64  # of a stage's input, at least where it has as many records: cores of all workers share them
-_ATTEMPTS = 5  # at a stage whose workers die; each goes on from what is stored
+_SLICE = 50  # most records that a worker reads at once
+_SLICES = 64  # least slices of a stage's input, where it has as many records: all cores of all workers share them
+_ATTEMPTS = 5  # to run a stage whose workers die; each starts from the stored results
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +49,29 @@ class StageDirectory:
         return self.path / LOST
 
     def empty(self) -> None:
-        """Make it, with nothing in it."""
+        """Create the directory, or remove its contents."""
         remove_tree(self.path)
         self.path.mkdir(parents=True)
 
     def digests(self) -> dict[str, str]:
-        """Of its shards, by name."""
+        """SHA-256 of each shard, by name."""
         return {path.name: digest(path) for path in sorted(self.path.glob("*.parquet"))}
 
     def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
-        """The manifest, if the same was asked of the same inputs, nothing errored, and every shard is as written."""
+        """The manifest, if key and inputs are equal, no record errored, and every shard is as it was written."""
         manifest = StageManifest.read(self.path / MANIFEST)
         if manifest is None or manifest.key != key or manifest.inputs != inputs:
             return None
         if any(count.errored for count in manifest.counts):
-            return None  # what has a result is in the store; what is our fault is tried again
+            return None  # records that errored are tried again; the others have results in the store
         changed = self.changed(manifest)
         if changed is not None:
-            log.warning("%s: missing or changed since it was written, running the stage again", changed)
+            log.warning("%s: missing or changed since it was written: running the stage again", changed)
             return None
         return manifest
 
     def changed(self, manifest: StageManifest) -> Path | None:
-        """The first shard that is not what the manifest says."""
+        """The first shard whose digest differs from the manifest's; None if all agree."""
         for name, expected in manifest.outputs.items():
             path = self.path / name
             if not path.is_file() or digest(path) != expected:
@@ -80,10 +80,10 @@ class StageDirectory:
 
 
 class WriteOutcomes(beam.PTransform):
-    """PCollection of (counted stage, outcome) -> shards of what `stage` kept, and one of what was lost.
+    """PCollection of (line of the funnel, outcome) -> shards of kept records, and one of dropped and errored ones.
 
-    A record's shard is decided by its id, and a shard is sorted by id: neither depends on the runner.
-    *Counters*: `<counted stage>/kept`, `<counted stage>/dropped/<reason>`, `<counted stage>/errored/<error>`.
+    A record's id decides its shard and its place in it, so neither depends on the runner.
+    Beam counters: `<line>/kept`, `<line>/dropped/<reason>`, `<line>/errored/<exception>`.
     """
 
     def __init__(self, stage: str, kind: type, directory: Path, shards: int) -> None:
@@ -99,7 +99,7 @@ class WriteOutcomes(beam.PTransform):
         )
 
     def _place(self, counted: str, outcome: Outcome[Any]) -> Iterator[tuple[str, bytes]]:
-        Metrics.counter(NAMESPACE, "/".join((counted, *_end(outcome)))).inc()
+        Metrics.counter(NAMESPACE, "/".join((counted, *_counter_suffix(outcome)))).inc()
         if not isinstance(outcome, Kept):
             yield LOST, pack(DropRecord.of(counted, outcome))
         elif counted == self._stage:
@@ -112,12 +112,12 @@ class WriteOutcomes(beam.PTransform):
 
 
 def number_of(id: str) -> int:
-    """Evenly spread, and the same everywhere: decides a record's shard."""
+    """A hash of the id, evenly spread and equal on every machine, that decides a record's shard."""
     return int(sha256(id)[:8], 16)
 
 
 def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
-    """A shard of a stage: what it kept, or what it lost."""
+    """Write a shard of kept records, or the shard of lost ones, sorted."""
     if path.name == LOST:
         losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
         write_shard(path, losses, DropRecord)
@@ -125,7 +125,7 @@ def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
         write_shard(path, sorted(records, key=lambda record: record.id), kind)
 
 
-def _end(outcome: Outcome[Any]) -> tuple[str, ...]:
+def _counter_suffix(outcome: Outcome[Any]) -> tuple[str, ...]:
     match outcome:
         case Kept():
             return ("kept",)
@@ -156,11 +156,14 @@ def execute(
     shards: int,
     options: tuple[str, ...] = DEFAULT,
 ) -> StageManifest:
-    """Run one stage and write its shards and manifest. `outcomes` makes a transform, of (counted stage, outcome) pairs.
+    """Run one stage and write its shards and manifest.
 
-    `options` are Beam's, and name the runner (`runners`). A stage whose worker processes die is run again.
+    `outcomes` returns a fresh transform that makes (line of the funnel, outcome) pairs. `options` are Beam's and name the
+    runner (`beam_runner`). If worker processes die, the stage runs again, up to five times.
 
-    Raises: ConservationError if in = kept + dropped + errored does not hold, or the shards hold another number.
+    Raises:
+        ConservationError: entered = kept + dropped + errored does not hold, or the shards hold another number.
+        UserError: workers died each time.
     """
     started, used = time.monotonic(), core_seconds()
     for attempt in range(1, _ATTEMPTS + 1):
@@ -172,7 +175,9 @@ def execute(
             break
         except WorkerDied:
             if attempt == _ATTEMPTS:
-                raise UserError(f"{stage}: worker processes died {attempt} times: look for what kills them") from None
+                raise UserError(
+                    f"{stage}: worker processes died {attempt} times: find out what kills them, such as a lack of memory"
+                ) from None
             log.warning("%s: a worker process died; the stage goes on from what is stored", stage)
     manifest = StageManifest(
         stage=stage,
@@ -191,13 +196,13 @@ def execute(
 
 
 def core_seconds() -> float:
-    """CPU time of this process and of those of its descendants that have ended."""
+    """CPU seconds of this process and of its descendants that have ended."""
     spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in spent)
 
 
 def _run(pipeline: beam.Pipeline) -> Any:
-    """Run to the end. What is wrong outside of the program is raised as it was: Beam makes a RuntimeError of it."""
+    """Run to the end. An error that the user can mend is raised as it was: Beam wraps it in a RuntimeError."""
     try:
         return run_pipeline(pipeline)
     except Exception as error:
@@ -209,7 +214,7 @@ def _run(pipeline: beam.Pipeline) -> Any:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and those that it was raised for, the first cause last."""
+    """An exception and its causes, the first cause last."""
     while error is not None:
         yield error
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -252,7 +257,7 @@ def check(kind: type, directory: StageDirectory, manifest: StageManifest) -> Non
 
 
 def tag_as(stage: str) -> beam.PTransform:
-    """Outcomes, each with the line of the funnel that counts it."""
+    """Pair each outcome with the line of the funnel that counts it."""
     return "Tag" >> beam.Map(lambda outcome: (stage, outcome))
 
 

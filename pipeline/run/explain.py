@@ -1,4 +1,4 @@
-"""Why a stage would run again, and how much of its work the store still has."""
+"""Explain why a stage would run again, and how much of its work is in the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .run import Run
 
 
 def explain_cache(run: Run) -> Iterator[str]:
-    """A line a stage that has run, and lines that say what changed since: code, versions, settings, input."""
+    """One line for each stage that has run, then lines that say what changed: code, versions, settings, input."""
     for stage in ALL:
         manifest = run.manifest(stage)
         if manifest is None:
@@ -44,7 +44,7 @@ def _changes(run: Run, stage: Stage, manifest: StageManifest, plan: StagePlan | 
         now = replace(now, teachers=manifest.made_by.teachers)  # the command did not name the teachers
     if manifest.key != now.key:
         if manifest.made_by is None:
-            yield "code, a version or a setting changed; it was made before their digests were written down"
+            yield "code, a version or a setting changed; its manifest does not say which"
         else:
             yield from manifest.made_by.differences(now)
     if isinstance(plan, UserError):
@@ -65,7 +65,7 @@ def _changes(run: Run, stage: Stage, manifest: StageManifest, plan: StagePlan | 
 
 
 def _stored(run: Run, stage: Stage, plan: StagePlan) -> str:
-    """How many of its inputs have a result under their present key."""
+    """The share of the stage's inputs that have a stored result under the present key, as text."""
     name = stage.load().store_name
     if not name or stage.input_type is None:
         return ", all of it"

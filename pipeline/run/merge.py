@@ -1,10 +1,10 @@
-"""Brings together what several machines made of one run: finished stages, and parts of stages.
+"""Merge the work of several machines on one run: finished stages, and parts of stages.
 
-A part's shards are cut as the whole stage's are, so each shard of the whole is made of its namesakes, and has the same
-bytes as if one machine had made it.
+A part's shards are divided as those of the whole stage, so merging the shards of equal names gives the same bytes as one
+machine would have written.
 
-The machines have the same code. Their Python and packages may differ, and one may execute kernels where another
-interprets them: a row says where it was verified, and the manifest what made the stage. Here it counts as done.
+All machines must have the same code. Their Python and packages may differ, and one may execute kernels where another
+interprets them: a row says where it was verified, and the manifest what made the stage.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ _MOST = 10_000  # parts of a stage
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A directory of shards and what it says of itself."""
+    """A directory of shards with its manifest."""
 
     directory: StageDirectory
     manifest: StageManifest
 
 
 def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
-    """Take over what other run directories, and the parts of this one, have of stages that are not done here.
+    """Take over unfinished stages from other run directories, and merge the parts of stages.
 
-    Stage after stage, where the input of one is here. Returns those that were taken over or merged.
+    Goes through the stages in order; a stage needs its input in this directory. Returns the manifests of stages that
+    were taken over or merged.
 
     Raises:
         UserError: parts of a stage are missing or damaged, or nothing fits.
@@ -53,7 +54,7 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
     for stage in ALL:
         try:
             plan = plan_stage(run, stage)
-        except UserError as why:  # a machine that does one stage may have the input of that one alone
+        except UserError as why:  # a machine that runs one stage may have only that stage's input
             unplanned.append(why)
             continue
         if run.directory(stage).finished(plan.context.fingerprint.key, plan.inputs) is None:
@@ -78,7 +79,7 @@ def _bring(run: Run, stage: Stage, plan: StagePlan, others: Sequence[Run]) -> St
 
 
 def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
-    """All parts of the stage, in order; none if there is none. Raises: UserError if some are missing."""
+    """All parts of the stage, in order; empty if there is no part. Raises: UserError: some parts are missing."""
     found: dict[tuple[int, str], dict[int, _Made]] = {}  # by their number, and what made them
     for run in runs:
         for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
@@ -100,7 +101,7 @@ def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
 
 
 def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
-    """What the directory holds, if it is finished and the same code made it of the same input."""
+    """The directory's contents, if they are finished and made by the same code from the same input."""
     manifest = StageManifest.read(directory.path / MANIFEST)
     if manifest is None or manifest.made_by is None or not manifest.made_by.agrees(plan.context.fingerprint):
         return None
@@ -121,16 +122,16 @@ def _write(into: StageDirectory, manifest: StageManifest, paths: Iterable[Path])
 
 
 def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: list[_Made]) -> StageManifest:
-    """Shard by shard. Raises: ConservationError if the parts are not the whole."""
+    """Merge shard by shard. Raises: ConservationError: the parts do not add up to the whole."""
     into.empty()
-    again: list[DropRecord] = []
+    duplicates: list[DropRecord] = []
     shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
     for name in shards:
         records = chain.from_iterable(_records(part, name, stage.output_type) for part in parts)
         kept, copies = _distinct(stage, records)
-        again += copies
+        duplicates += copies
         write_sorted(into.path / name, kept, stage.output_type)
-    losses = [*chain.from_iterable(_records(part, LOST, DropRecord) for part in parts), *again]
+    losses = [*chain.from_iterable(_records(part, LOST, DropRecord) for part in parts), *duplicates]
     if losses:
         write_sorted(into.path / LOST, losses, DropRecord)
     manifests = [part.manifest for part in parts]
@@ -139,7 +140,7 @@ def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: li
         key=plan.context.fingerprint.key,
         inputs=plan.inputs,
         outputs=into.digests(),
-        counts=tuple(_sum(lines, stage, again) for lines in zip(*(m.counts for m in manifests), strict=True)),
+        counts=tuple(_sum(lines, stage, duplicates) for lines in zip(*(m.counts for m in manifests), strict=True)),
         seconds=round(sum(m.seconds for m in manifests), 2),
         core_s=round(sum(m.core_s for m in manifests), 2),
         gpu_s=round(sum(m.gpu_s for m in manifests), 2),
@@ -157,8 +158,10 @@ def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
 
 
 def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[DropRecord]]:
-    """Records as they are, but for modules that several parts mined: one stays, as it would if all were mined at once.
-    Copies have one id, and so one shard."""
+    """The records, where of a module that several parts mined one copy stays, as if all had been mined at once.
+
+    Copies have equal ids, and so are in the same shard.
+    """
     if stage.name != "mine":
         return list(records), []
     by_id: dict[str, list[Any]] = {}
@@ -169,13 +172,13 @@ def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[Dro
     return kept, [DropRecord.of(stage.name, outcome) for outcome in outcomes if isinstance(outcome, Dropped)]
 
 
-def _sum(lines: Sequence[StageCounts], stage: Stage, again: Sequence[DropRecord]) -> StageCounts:
-    """One line of the funnel, of all parts; `again` are records that each kept, and all together do not."""
+def _sum(lines: Sequence[StageCounts], stage: Stage, duplicates: Sequence[DropRecord]) -> StageCounts:
+    """Add up one line of the funnel; `duplicates` were kept by several parts, and are kept once in the whole."""
     dropped = sum((Counter(line.dropped) for line in lines), Counter[str]())
     errored = sum((Counter(line.errored) for line in lines), Counter[str]())
     entered, kept = sum(line.entered for line in lines), sum(line.kept for line in lines)
     if lines[0].stage == stage.name:
-        kept -= len(again)
-        dropped.update(loss.reason for loss in again)
+        kept -= len(duplicates)
+        dropped.update(loss.reason for loss in duplicates)
     lost, failed = (dict(sorted(codes.items())) for codes in (dropped, errored))
     return replace(lines[0], entered=entered, kept=kept, dropped=lost, errored=failed)

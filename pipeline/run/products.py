@@ -27,7 +27,7 @@ from .run import Run
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Where the products lie, and what is in them."""
+    """Paths of the products, and their counts."""
 
     dataset: Path
     report: Path
@@ -108,7 +108,7 @@ def unscreened(run: Run) -> Iterator[Pair]:
 
 
 def teacher_stats(run: Run) -> Acceptance | None:
-    """What asking models came to; None if none was asked."""
+    """Answers, verified answers and costs of each teacher; None if no model was asked."""
     directory = run.directory(named("distill"))
     kept = (verified for shard in directory.kept for verified in read_records(shard, Verified))
     lost = read_records(directory.lost, DropRecord) if directory.lost.exists() else iter(())

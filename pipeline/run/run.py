@@ -100,7 +100,7 @@ class Run:
         return replace(found, teachers=self.distill.digest if self.distill else "")
 
     def context(self, stage: Stage, part: Part | None = None) -> StageContext:
-        """What the run offers to the stage's transform. Raises: UserError."""
+        """The context of the stage's transform. Raises: UserError: settings, corpus or opt-out list are damaged."""
         first, settings = stage.input_type is None, self.settings
         return StageContext(
             fingerprint=self.fingerprint(stage),

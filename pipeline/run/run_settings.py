@@ -1,4 +1,4 @@
-"""What a run may be told to do otherwise: the thresholds of decontamination and the caps on what rows share.
+"""Settings of a run: thresholds of decontamination, and caps on rows that share something.
 
     [decontaminate]
     ngrams_13 = 0.5
@@ -6,7 +6,7 @@
     [caps]
     cluster = 20
 
-`docs/settings.md` has all of them. A run remembers what it was given, and its dataset says so.
+`docs/settings.md` lists all of them. The run directory keeps them, and the dataset's manifest names them.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class Settings:
 
 
 def read_settings(path: Path) -> Settings:
-    """Of a TOML file. Raises: UserError: it is none, or names what there is not."""
+    """Read a TOML file. Raises: UserError: it is not TOML, or names an unknown setting."""
     try:
         return from_plain(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: give the settings as a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no TOML ({error})") from None
+        raise UserError(f"{path}: not valid TOML ({error})") from None
 
 
 def from_plain(given: Mapping[str, Any], place: str) -> Settings:
-    """Raises: UserError: a name is not known, or a value is not a number of its kind."""
+    """Build settings from parsed TOML or JSON. Raises: UserError: unknown name, or a value of the wrong type."""
     if unknown := given.keys() - Settings.__slots__:
-        raise UserError(f"{place}: no section is called {min(unknown)}: there are {', '.join(Settings.__slots__)}")
+        raise UserError(f"{place}: unknown section {min(unknown)}: the sections are {', '.join(Settings.__slots__)}")
     return Settings(
         _section(Thresholds, given, "decontaminate", place),
         _section(Caps, given, "caps", place),
@@ -54,13 +54,13 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
 
 
 def remember(root: Path, settings: Settings) -> None:
-    """Keep them in the run directory."""
+    """Keep the settings in the run directory."""
     with replace_file(root / NAME) as stream:
         stream.write(json.dumps(asdict(settings), indent=1).encode())
 
 
 def remembered(root: Path) -> Settings:
-    """Those that the run was given, else the defaults. Raises: UserError: the file is damaged."""
+    """The settings that the run was started with, else the defaults. Raises: UserError: the file is damaged."""
     path = root / NAME
     if not path.exists():
         return Settings()
@@ -73,7 +73,7 @@ def remembered(root: Path) -> Settings:
 def _section(kind: type[S], given: Mapping[str, Any], name: str, place: str) -> S:
     values = given.get(name, {})
     if not isinstance(values, Mapping):
-        raise UserError(f"{place}: {name} is no section: write [{name}] above its values")
+        raise UserError(f"{place}: {name} is not a section: write [{name}] above its values")
     defaults = kind()
     for key, value in values.items():
         if key not in {field.name for field in fields(kind)}:

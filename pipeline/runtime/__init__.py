@@ -1,3 +1,4 @@
-"""What the transforms of all stages use: concurrency, the result store, fingerprints, counts. Imported by `transforms`
-and above.
+"""Shared machinery of the transforms: concurrency, the result store, fingerprints, counts.
+
+Imported by `transforms` and the rooms above.
 """

@@ -1,4 +1,4 @@
-"""The boundary at which our own failures become countable."""
+"""The boundary at which an exception in a stage's work becomes an `Errored` outcome."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Record(Protocol):
 
 
 def run_guarded(work: Callable[..., Outcome[Any]], record: Record, *services: Any) -> Outcome[Any]:
-    """`work(record, *services)`, or `Errored`, of our own failures with the place where it raised.
+    """Call `work(record, *services)`; an exception becomes `Errored`, with the line that raised it.
 
     Raises: UserError, or OSError of a full disk, which no other record would escape: the machine lacks what the
     stage needs.

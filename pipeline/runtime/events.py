@@ -1,7 +1,7 @@
-"""Who is told about each outcome as it happens: log lines, and whoever watches (the CLI's progress bar).
+"""Events of a running stage: each outcome becomes a log line and a call of every watcher (the CLI's progress bar).
 
-Beam's own metrics can be read only once a local run has ended, so the watcher is called in the process
-that did the work. On a remote runner there is no watcher, and the counts stand in the stage's manifest.
+Beam's metrics can be read only after a local run has ended, so the process that did the work calls the watchers.
+A remote runner has none: its counts are in the stage's manifest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 @contextmanager
 def showing(gauge: Callable[[], str]) -> Iterator[None]:
-    """Show what `gauge` says beside the counts until the block ends: how busy something is."""
+    """Show the text that `gauge` returns next to the counts until the block ends, such as the load of a GPU."""
     _gauges.append(gauge)
     try:
         yield
@@ -48,14 +48,16 @@ def gauges() -> str:
 
 
 def interrupt(*_: Any) -> NoReturn:
-    """Handles SIGINT as Python does, and remembers it: an exception that meets compiled code, or an object that is
-    being deleted, is lost, and the work would go on."""
+    """Handle SIGINT as Python does, and remember it.
+
+    A KeyboardInterrupt that is raised inside compiled code or a `__del__` is lost, and the work would go on.
+    """
     interrupted.set()
     raise KeyboardInterrupt
 
 
 def advance(stage: str, record_id: str, outcome: Outcome[Any]) -> None:
-    """Tell of an outcome. Raises: KeyboardInterrupt if one was lost."""
+    """Log an outcome and call the watchers. Raises: KeyboardInterrupt: an earlier one was lost."""
     if interrupted.is_set():
         raise KeyboardInterrupt
     match outcome:

@@ -1,4 +1,4 @@
-"""What a finished stage leaves beside its shards, so that the next run knows that nothing is left to do."""
+"""Fingerprints and manifests of stages: with them, the next run knows which stages are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came in, what was kept, and what was lost where and why."""
+"""The funnel: how many records entered each stage, and how many left it kept, dropped or errored, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kernelquarry.pipeline.schema.reasons import Reason
 
-_WHY = {reason.value: reason.why for reason in Reason} | {  # and what has no result yet
+_WHY = {reason.value: reason.why for reason in Reason} | {  # outcomes that have no result yet
     "BudgetSpent": "the limits in the table of teachers are used up: raise them, and the next run goes on",
     "Postponed": "its questions wait for a batch: import the answers, and run the same again",
     "Unanswered": "an endpoint did not answer: the next run asks again, and pays for no answer twice",
@@ -42,7 +42,7 @@ class StageCounts:
         return sum(self.errored.values())
 
     def check(self) -> None:
-        """Raises: ConservationError unless entered = kept + dropped + errored."""
+        """Raise ConservationError unless entered = kept + dropped + errored."""
         out = self.kept + self.total_dropped + self.total_errored
         if self.entered != out:
             raise ConservationError(
@@ -64,12 +64,12 @@ class StageCounts:
 
 
 def explain(code: str) -> str:
-    """The sentence of a reason's code; for an exception's type, what to do, or that the failure is ours."""
-    return _WHY.get(code, "our failure, not the record's: tried again by the next run")
+    """The sentence that explains a reason's code or the type of an exception."""
+    return _WHY.get(code, "a failure of the pipeline, not of the record: the next run tries again")
 
 
 def render_text(funnel: Sequence[StageCounts]) -> Group:
-    """The funnel as a table for the terminal, each stage followed by its reasons of loss; then what they mean."""
+    """The funnel as a table for the terminal: each stage with its reasons of loss, then the meaning of each reason."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("stage", no_wrap=True)
     table.add_column("unit", style="dim")

@@ -1,4 +1,4 @@
-"""A Beam step whose work is our own Python, done by as many processes as there are cores."""
+"""A Beam DoFn that spreads pure-Python work over one process a core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _AHEAD = 2  # batches for each process
 
 
 class OnAllCores(beam.DoFn):
-    """Batches of records -> what `function` makes of them, one by one. The first is done here: often it is all."""
+    """Batches of records -> the items of `function(batch)`, one by one.
+
+    The first batch runs in this process, since small inputs have no second one.
+    """
 
     def __init__(self, function: Callable[[list[Any]], list[Any]]) -> None:
         self._function = function

@@ -1,4 +1,4 @@
-"""Processes of our own, for Python that needs every core. They end with the one that started them, however it ends."""
+"""Worker processes for pure-Python work. They end with the process that started them, however it ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def start_processes(number: int) -> ProcessPoolExecutor:
 
 
 def _end_with_parent() -> None:
-    """The pool's own processes would wait for work for ever, since each of them holds its queue open."""
+    """Watch the parent: the pool's processes hold its queue open, so they would wait for work forever."""
     threading.Thread(target=_await_parent, daemon=True).start()
 
 

@@ -1,9 +1,8 @@
-"""Results of expensive work, by content: what was paid for once is never paid for again.
+"""The result store: outcomes of expensive work, keyed by content, so that no work is done twice.
 
-A result's key is made of the stage's name, a fingerprint of the code and versions that decide it, and
-the whole record that it was made from. Entries are written whole or not at all, so a killed run leaves
-no half result, and several runs may share one store, on this disk or in an object store, at the same time: who
-writes a key writes the same result. A stage's `Errored` is not kept: it is our fault and is tried again.
+A key covers the stage's name, the fingerprint of code and versions, and the whole input record. Entries are written
+whole or not at all, so a killed run leaves no partial result. Several runs may share one store at the same time, on disk
+or in an object store, since equal keys have equal results. `Errored` outcomes are not stored: they are tried again.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Store:
     directory: Path
 
     def get(self, stage: str, key: str, kind: type[Any]) -> Outcome[Any] | None:
-        """The outcome stored under `key`, or None. A damaged entry is a miss: its stage makes it anew."""
+        """The outcome stored under `key`; None if there is none. A damaged entry is a cache miss."""
         for suffix, cls in ((".kept.parquet", kind), (".lost.parquet", DropRecord)):
             path = self._path(stage, key, suffix)
             try:
@@ -38,13 +37,13 @@ class Store:
             except FileNotFoundError:
                 continue
             except (SchemaError, ValueError) as error:
-                log.warning("%s: damaged store entry, doing its work again (%s)", path, error)
+                log.warning("%s: damaged store entry: doing its work again (%s)", path, error)
                 continue
             return record.outcome if cls is DropRecord else Kept(record)
         return None
 
     def holds(self, stage: str, key: str) -> bool:
-        """Whether there is an entry, whole or not."""
+        """True if there is an entry, damaged or not."""
         return any(self._path(stage, key, end).exists() for end in (".kept.parquet", ".lost.parquet"))
 
     def put(self, stage: str, key: str, outcome: Outcome[Any]) -> None:
@@ -61,5 +60,5 @@ class Store:
 
 
 def result_key(fingerprint: str, record: Any) -> str:
-    """Covers all of the record: a module with other workloads is another piece of work."""
+    """The key of a record's result. It covers the whole record: a module with other workloads is other work."""
     return sha256(canonical([fingerprint, type(record).__name__, to_plain(record)]))

@@ -1,7 +1,7 @@
-"""What a worker process opens once, however many threads of it do a stage's work.
+"""Resources that the threads of one worker process share.
 
-Flink, Spark and Dataflow run a DoFn in several threads of one process. A sandbox for each would ask for as many warm
-processes, and for the GPUs of the host, again.
+Flink, Spark and Dataflow run a DoFn in several threads of one process. A sandbox for each thread would start its own
+warm processes and claim the GPUs of the host once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _open: dict[Hashable, list[Any]] = {}  # key -> how many use it, what was opened
 
 @contextmanager
 def share(key: Hashable, make: Callable[[], AbstractContextManager[T]]) -> Iterator[T]:
-    """What the first of those who ask for `key` made, closed when the last of them leaves."""
+    """The resource of `key`, made for the first user and closed when the last one leaves."""
     with _lock:
         if key not in _open:
             manager = make()

@@ -21,7 +21,7 @@ import pytest
 from kernelquarry.pipeline.run.beam_runner import (
     DEFAULT,
     accelerator,
-    is_here,
+    is_local,
     open_pipeline,
     read_options,
     run_pipeline,
@@ -95,10 +95,10 @@ def test_every_shape(runner: tuple[tuple[str, ...], Path]) -> None:
 
 def test_a_stage_gives_the_same_bytes(runner: tuple[tuple[str, ...], Path]) -> None:
     options, folder = runner
-    (folder / "elsewhere").mkdir(parents=True)
-    here, elsewhere = run(folder, DEFAULT), run(folder / "elsewhere", options)
-    assert here.outputs == elsewhere.outputs
-    assert here.counts == elsewhere.counts
+    (folder / "remote").mkdir(parents=True)
+    here, remote = run(folder, DEFAULT), run(folder / "remote", options)
+    assert here.outputs == remote.outputs
+    assert here.counts == remote.counts
 
 
 def test_a_stage_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
@@ -149,8 +149,8 @@ def test_options_are_read(tmp_path: Path) -> None:
     options = read_options(file)
     assert options == ("--runner=FlinkRunner", "--flink_master=localhost:8081", "--accelerator=type:nvidia-l4")
     assert accelerator(options) == "type:nvidia-l4"
-    assert not is_here(options) and not is_here(PROCESSES)
-    assert read_options(None) == DEFAULT and is_here(DEFAULT) and not accelerator(DEFAULT)
+    assert not is_local(options) and not is_local(PROCESSES)
+    assert read_options(None) == DEFAULT and is_local(DEFAULT) and not accelerator(DEFAULT)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Models in a whole run: off unless asked for, resumed after a kill, by batches, and told of in the report."""
+"""Models in a whole run: off unless requests for, resumed after a kill, by batches, and told of in the report."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def rows(folder: Path, config: str, kind: type) -> list[Any]:
     return [row for shard in shards for row in read_records(shard, kind)]
 
 
-TAUGHT = ("--distill", "teachers.toml")
+DISTILLED = ("--distill", "teachers.toml")
 
 
 def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: ScriptedEndpoint, build: Invoke) -> None:
-    ended = build(*TAUGHT)
+    ended = build(*DISTILLED)
     assert ended.status == 0, ended.err
     assert ended.out.startswith("4 verified pairs")
     pairs = [pair for pair in rows(folder, "pairs", Pair) if pair.distillation]
@@ -80,41 +80,41 @@ def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: Scripted
     assert {row.triton_code for row in rows(folder, "rejected", Rejection) if row.distillation} == {"import os\n"}
     report = (folder / "out/layers/report.html").read_text()
     assert "2 of their answers were verified" in report and "scripted · refine · 2" in report
-    asked = len(endpoint.requests)
-    again = build(*TAUGHT)
+    requests = len(endpoint.requests)
+    again = build(*DISTILLED)
     assert "nothing to do" in again.out
-    assert len(endpoint.requests) == asked == 4
+    assert len(endpoint.requests) == requests == 4
 
 
-def test_without_a_table_nobody_is_asked(endpoint: ScriptedEndpoint, build: Invoke) -> None:
-    assert build(*TAUGHT).status == 0
-    asked = len(endpoint.requests)
+def test_without_a_table_no_model_is_called(endpoint: ScriptedEndpoint, build: Invoke) -> None:
+    assert build(*DISTILLED).status == 0
+    requests = len(endpoint.requests)
     off = build()
-    assert off.out.startswith("2 verified pairs") and len(endpoint.requests) == asked
+    assert off.out.startswith("2 verified pairs") and len(endpoint.requests) == requests
 
 
-def test_what_was_answered_before_a_kill_is_not_asked_again(
+def test_answers_from_before_a_kill_are_not_requested_again(
     folder: Path, endpoint: ScriptedEndpoint, build: Invoke
 ) -> None:
-    killed = run("distill", "out/layers", *TAUGHT, cwd=folder, fault="SIGKILL", after=1)
+    killed = run("distill", "out/layers", *DISTILLED, cwd=folder, fault="SIGKILL", after=1)
     assert killed.status == -9
     before = dict(endpoint.sent)
-    assert build(*TAUGHT).status == 0
+    assert build(*DISTILLED).status == 0
     assert before and set(endpoint.sent.values()) == {1}
 
 
 def test_an_endpoint_that_fails_loses_no_kernel(endpoint: ScriptedEndpoint, build: Invoke, invoke: Invoke) -> None:
     endpoint.script = lambda request, number: Said(status=500)
-    ended = build(*TAUGHT)
+    ended = build(*DISTILLED)
     assert ended.status == 0 and ended.out.startswith("2 verified pairs")
     assert "Unanswered" in invoke("funnel", "out/layers").out
     endpoint.script = teach
-    assert build(*TAUGHT).out.startswith("4 verified pairs")
+    assert build(*DISTILLED).out.startswith("4 verified pairs")
 
 
 def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint, build: Invoke, invoke: Invoke) -> None:
     for _ in range(2):  # the answers, and their repairs
-        invoke("distill", "out/layers", *TAUGHT, "--batch", "batches")
+        invoke("distill", "out/layers", *DISTILLED, "--batch", "batches")
         lines = [json.loads(line) for line in (folder / "batches/scripted.jsonl").read_text().splitlines()]
         assert [line["url"] for line in lines] == ["/v1/chat/completions"] * 2
         answers = [
@@ -125,9 +125,9 @@ def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint, 
             for line in lines
         ]
         (folder / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
-        done = invoke("import-batch", "answers.jsonl", *TAUGHT)
-        assert done.out == "2 answers, 0 refused, 0 to be asked again\n"
-    assert build(*TAUGHT).out.startswith("4 verified pairs")
+        done = invoke("import-batch", "answers.jsonl", *DISTILLED)
+        assert done.out == "2 answers, 0 refused, 0 to be requests again\n"
+    assert build(*DISTILLED).out.startswith("4 verified pairs")
     assert endpoint.requests == []
     cache = Cache(folder / "out/cache/answers.sqlite")
     assert cache.spent().usd == pytest.approx(4 * 120e-6 / 2)

@@ -71,9 +71,9 @@ def test_every_record_ends_in_exactly_one_way(tmp_path: Path) -> None:
     assert {loss.id for loss in losses if loss.status is Status.ERRORED} == {MODULES[13].id, MODULES[26].id}
 
 
-def test_what_gpus_were_busy_is_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = iter([{0: 1.25, 1: 0.25}, {0: 0.5, 1: 0.0}])
-    monkeypatch.setattr(Gpus, "spent", lambda gpus: next(told, {}))
+def test_busy_seconds_of_gpus_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent_s = iter([{0: 1.25, 1: 0.25}, {0: 0.5, 1: 0.0}])
+    monkeypatch.setattr(Gpus, "spent", lambda gpus: next(spent_s, {}))
     settings = SandboxSettings(workers=2, gpus=(0, 1))
     manifests = [run(tmp_path / name, settings=settings) for name in ("first", "second")]
     assert sum(manifest.gpu_s for manifest in manifests) == 2.0
@@ -128,13 +128,11 @@ def test_shards_can_be_read_back_in_beam(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [3, 130, 6000])
-def test_workers_are_told_where_to_read_a_few_records(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_read_a_few_records_at_a_time(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modules = [replace(make_module(), id=module_id(str(n)), code=str(n)) for n in range(number)]
     noted = tmp_path / "read"
 
-    def told(path: Path, kind: type, start: int, stop: int) -> list[Module]:
+    def counted(path: Path, kind: type, start: int, stop: int) -> list[Module]:
         found = list(read_records(path, kind, start, stop))
         with noted.open("a") as stream:
             stream.write(f"{len(found)}\n")
@@ -143,7 +141,7 @@ def test_workers_are_told_where_to_read_a_few_records(
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     write_shard(paths[0], modules[: number // 3], Module)
     write_shard(paths[1], modules[number // 3 :], Module)
-    monkeypatch.setattr("kernelquarry.pipeline.run.execute_stage.read_records", told)
+    monkeypatch.setattr("kernelquarry.pipeline.run.execute_stage.read_records", counted)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         found = pipeline | read_shards(paths, Module) | beam.Map(lambda module: module.id)
         assert_that(found, equal_to([module.id for module in modules]))

@@ -1,4 +1,4 @@
-"""What several machines made of one run comes together with the bytes that one machine would have made."""
+"""Merged work of several machines has the bytes that one machine would have written."""
 
 from __future__ import annotations
 
@@ -132,3 +132,9 @@ def test_it_is_explained_why_a_stage_would_run_again(
     assert f"  output {shard.name} is missing or changed since it was written" in lines
     assert "  code transforms.probe changed" in lines[first + 2 :]  # decontaminate plants controls by it
     assert "lower: up to date" in lines
+
+
+def test_a_run_of_an_earlier_release_is_refused_with_its_release(tmp_path: Path, invoke: Invoke) -> None:
+    (tmp_path / "run.json").write_text('{"corpus": "tiny"}')
+    line = said(invoke("funnel", tmp_path))
+    assert f"{tmp_path} was made by release 0.1" in line and "start anew with another --out" in line
