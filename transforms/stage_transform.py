@@ -1,4 +1,4 @@
-"""Base classes of the stages' Beam transforms (`transforms/<stage>/transform.py`), and the context they are made from."""
+"""Base classes of the stages' transforms (`transforms/<stage>/transform.py`), and the context they are made from."""
 
 from __future__ import annotations
 

@@ -158,8 +158,8 @@ def execute(
 ) -> StageManifest:
     """Run one stage and write its shards and manifest.
 
-    `outcomes` returns a fresh transform that makes (line of the funnel, outcome) pairs. `options` are Beam's and name the
-    runner (`beam_runner`). If worker processes die, the stage runs again, up to five times.
+    `outcomes` returns a fresh transform that makes (line of the funnel, outcome) pairs. `options` are Beam's and name
+    the runner (`beam_runner`). If worker processes die, the stage runs again, up to five times.
 
     Raises:
         ConservationError: entered = kept + dropped + errored does not hold, or the shards hold another number.
@@ -176,7 +176,7 @@ def execute(
         except WorkerDied:
             if attempt == _ATTEMPTS:
                 raise UserError(
-                    f"{stage}: worker processes died {attempt} times: find out what kills them, such as a lack of memory"
+                    f"{stage}: worker processes died {attempt} times: find out what kills them (memory?)"
                 ) from None
             log.warning("%s: a worker process died; the stage goes on from what is stored", stage)
     manifest = StageManifest(

@@ -1,6 +1,6 @@
 """Merge the work of several machines on one run: finished stages, and parts of stages.
 
-A part's shards are divided as those of the whole stage, so merging the shards of equal names gives the same bytes as one
+A part's shards are divided as those of the whole stage, so merging the shards of equal names gives the bytes that one
 machine would have written.
 
 All machines must have the same code. Their Python and packages may differ, and one may execute kernels where another

@@ -1,8 +1,8 @@
 """The result store: outcomes of expensive work, keyed by content, so that no work is done twice.
 
 A key covers the stage's name, the fingerprint of code and versions, and the whole input record. Entries are written
-whole or not at all, so a killed run leaves no partial result. Several runs may share one store at the same time, on disk
-or in an object store, since equal keys have equal results. `Errored` outcomes are not stored: they are tried again.
+whole or not at all, so a killed run leaves no partial result. Several runs may share one store at the same time, on
+disk or in an object store, since equal keys have equal results. `Errored` outcomes are not stored: they are tried again.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def test_options_are_read(tmp_path: Path) -> None:
         ("--runner=DaskRunner\n", "DaskRunner is refused: it loses records without an error"),
         ("--runner=apache_beam.runners.dask.dask_runner.DaskRunner\n", "DaskRunner is refused"),
         ("--runner=DirectRunner\n", "DirectRunner is refused: it downloads another runner"),
-        ("runner: FlinkRunner\n", "is no option"),
+        ("runner: FlinkRunner\n", "is not an option"),
     ],
 )
 def test_a_wrong_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
@@ -167,5 +167,5 @@ def test_a_wrong_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
     file.write_text(text)
     with pytest.raises(UserError, match=said):
         read_options(file)
-    with pytest.raises(UserError, match="no file of pipeline options"):
+    with pytest.raises(UserError, match="not a file of pipeline options"):
         read_options(tmp_path / "none")
