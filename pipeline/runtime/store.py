@@ -2,7 +2,7 @@
 
 A key covers the stage's name, the fingerprint of code and versions, and the whole input record. Entries are written
 whole or not at all, so a killed run leaves no partial result. Several runs may share one store at the same time, on
-disk or in an object store, since equal keys have equal results. `Errored` outcomes are not stored: they are tried again.
+disk or in an object store: equal keys have equal results. `Errored` outcomes are not stored; they are tried again.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_every_record_ends_in_exactly_one_way(tmp_path: Path) -> None:
 
 def test_busy_seconds_of_gpus_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spent_s = iter([{0: 1.25, 1: 0.25}, {0: 0.5, 1: 0.0}])
-    monkeypatch.setattr(Gpus, "spent", lambda gpus: next(spent_s, {}))
+    monkeypatch.setattr(Gpus, "busy_seconds", lambda gpus: next(spent_s, {}))
     settings = SandboxSettings(workers=2, gpus=(0, 1))
     manifests = [run(tmp_path / name, settings=settings) for name in ("first", "second")]
     assert sum(manifest.gpu_s for manifest in manifests) == 2.0
