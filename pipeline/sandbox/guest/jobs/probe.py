@@ -1,4 +1,4 @@
-"""Guest side of the probe stage: a module's source in, constructor arguments and workloads out."""
+"""Guest side of the probe stage: find constructor arguments and workloads for the source of a module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,42 +17,43 @@ from torch import Tensor, nn
 
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
-from ..probing.behaviour import EVEN, LARGE, digest, told, told_evened
 from ..probing.call_search import Caller, search, smaller, variations
-from ..probing.call_sites_of_module import Sight, examples, sights
 from ..probing.constructor_search import Construction, Constructor
-from ..probing.forward import starts
+from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
 from ..probing.guess import Guess, draw
-from ..probing.operator_graph import Recorder, graph
-from ..probing.operator_graph import warm as warm_graph
+from ..probing.observed_calls import ObservedCall, calls_in_docstrings, calls_in_user
 from ..probing.parameter_values import (
     FILLED_STYLES,
     INSTANCE_STYLES,
     LAYERS_STYLES,
-    LEAN_STYLES,
     PAIR_STYLES,
     PART_STYLES,
+    SMALL_STYLES,
     STYLES,
 )
 from ..probing.parameters import forward_inputs
 from ..probing.source_hints import Source
+from ..similarity import operator_graph
+from ..similarity.behaviour_digest import EVEN, LARGE, digest, evened_output_texts, output_texts
 
 _NAME = "probed"
 _LONG_S = 2.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
-# What forward raises where the constructor was not given something, and where it was given a class for a layer.
-_LEFT_OUT = r"NoneType|'Model' object has no attribute|(should|must) be (defined|given|set|specified|provided)"
-_CLASS = r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter"
-# Where it calls the items of a list that it was given, and where it calls what it was given as another layer than the
-# one that it was given.
-_LAYERS = r"'(int|str|list)' object is not callable"
 _PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object is not (iterable|subscriptable)"
+# (failure of forward, styles of constructor arguments that may avoid it)
+_STYLES_BY_FAILURE = (
+    # An optional argument of the constructor is needed.
+    (
+        r"NoneType|'Model' object has no attribute|(should|must) be (defined|given|set|specified|provided)",
+        FILLED_STYLES,
+    ),
+    (r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter", INSTANCE_STYLES),  # a class is called like a layer
+    (r"'(int|str|list)' object is not callable", LAYERS_STYLES),  # the items of a list are called
+)
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
-_Constructions: TypeAlias = Iterator[Construction | Failure]
 
-
-# Needs a size repaired, another constructor and a check read: what the first module does for all that come after it.
-_FIRST = '''
+# `warm` probes this module: it needs a size repaired, a second construction, and a check explained.
+_WARM_UP = '''
 import torch
 from torch import nn
 
@@ -85,23 +86,23 @@ class Model(nn.Module):
 
 
 def warm() -> None:
-    """Runs the kernels whose first run is slow, and probes a module, which compiles what is looked for in all."""
+    """Run the kernels whose first run is slow, and probe one module, so that all patterns are compiled."""
     torch.set_num_threads(1)
     with torch.no_grad(), module_facts.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
-    warm_graph()
+    operator_graph.warm()
     limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8}
-    run({"code": _FIRST, "entry_point": "Model", "limits": limits, "user": "", "name": "Model"}, {})
+    run({"code": _WARM_UP, "entry_point": "Model", "limits": limits, "user": "", "name": "Model"}, {})
     Path(str(sys.modules.pop(_NAME).__file__)).unlink()
 
 
 def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Probes the class `request["entry_point"]` of `request["code"]` within `request["limits"]`.
+    """Probe the class `request["entry_point"]` of `request["code"]` within `request["limits"]`.
 
-    `request["user"]` is the code of a module that makes one, where it is called `request["name"]`; "" if none is known.
+    `request["user"]` is the code of a module that constructs the class under the name `request["name"]`, or "".
 
-    Replies with `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph`, `behaviour` and `behaviours`,
-    or with `reason` (a code of `Reason`) and `evidence`.
+    The reply has `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph`, `behaviour` and `behaviours`, or
+    `reason` (a code of `Reason`) and `evidence`.
     """
     warnings.simplefilter("ignore")
     file = str(Path.cwd() / f"{_NAME}.py")
@@ -113,7 +114,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         return {"reason": "too_big", "evidence": str(error)}, {}
     except BaseException as error:
         failure = failure_of(error, file)
-        if not failure.line:  # ours
+        if not failure.line:  # raised by our code
             raise
         return {"reason": "no_workload", "evidence": f"code that is called beside forward: {failure}"}, {}
 
@@ -135,37 +136,36 @@ def _probe(request: dict[str, Any]) -> dict[str, Any]:
     try:
         construction, caller, guess = finder.find()
     except Unfit as unfit:
-        used = None
+        found = None
         if unfit.reason in ("no_workload", "no_constructor_arguments"):
-            told = request["name"], entry_point, limits["parameters"], vars(loaded)
-            used = finder.like_a_user(examples(code, *told))
-            if used is None and request["user"]:
-                used = finder.like_a_user(sights(request["user"], *told))
-        if used is None:
+            names = request["name"], entry_point, limits["parameters"], vars(loaded)
+            found = finder.find_observed(calls_in_docstrings(code, *names))
+            if found is None and request["user"]:
+                found = finder.find_observed(calls_in_user(request["user"], *names))
+        if found is None:
             raise
-        construction, caller, guess = used
-    others = list(_others(caller, guess, finder.limits))
-    for other in others:
+        construction, caller, guess = found
+    guesses = [guess, *_other_sizes(caller, guess, finder.limits)]
+    for other in guesses[1:]:
         task_checks.check_variation(caller, other)
-    found = {"init_args": construction.arguments, **_described(caller, [guess, *others])}
-    return {**found, **_behaviours(constructor, construction, guess)}  # last: it changes the module
+    reply = {"init_args": construction.arguments, **_describe(caller, guesses)}
+    return {**reply, **_behaviours(constructor, construction, guess)}  # last: it changes the module's state
 
 
 class _Finder:
-    """Finds a construction and a call of it."""
+    """Finds a construction of the module and a call of it."""
 
     def __init__(self, constructor: Constructor, source: Source, entry_point: str, limits: dict[str, int]) -> None:
         self._constructor, self._source, self._entry_point = constructor, source, entry_point
         self.limits = limits
         self._end = time.process_time() + _LONG_S
-        self._shallowest: tuple[int, _Found] | None = None  # of the too deep ones, and how deep it is
+        self._shallowest: tuple[int, _Found] | None = None  # (contractions, found) of those with too many
 
     def find(self) -> _Found:
-        """The first construction for which a call is found: if need be one with fewer and narrower layers, or with all
-        that may be left out.
+        """The first construction for which a call is found.
 
         Raises:
-            Unfit: there is none; the evidence is how the first one failed.
+            Unfit: there is none. The evidence is the first failure.
         """
         try:
             return self._first(self._constructor.constructions(STYLES))
@@ -173,21 +173,33 @@ class _Finder:
             unfit = Unfit("too_big", str(error))
         except Unfit as error:
             unfit = error
-        for others in self._others(unfit):
+        for constructions in self._fallbacks(unfit):
             try:
-                return self._first(others)
+                return self._first(constructions)
             except (TooBig, Unfit):
                 if time.process_time() > self._end:
                     break
-        if (repeating := self._repeating()) is not None:
-            return repeating
+        if (found := self._repeating()) is not None:
+            return found
         raise unfit
 
+    def _fallbacks(self, unfit: Unfit) -> Iterator[Iterator[Construction | Failure]]:
+        """Further constructions, chosen by the failure."""
+        if unfit.reason == "too_big":
+            yield self._constructor.constructions(SMALL_STYLES)
+            yield self._constructor.shrunk()
+        elif unfit.reason == "no_workload":
+            unpacks = self._source.unpacks_part(self._entry_point)
+            parts = PAIR_STYLES + PART_STYLES if unpacks else PART_STYLES + PAIR_STYLES
+            for pattern, styles in (*_STYLES_BY_FAILURE, (_PART, parts)):
+                if re.search(pattern, unfit.evidence):
+                    yield self._constructor.constructions(styles)
+
     def _repeating(self) -> _Found | None:
-        """The shallowest of those that are too deep, if it launches few kernels, again and again."""
+        """The shallowest of the too deep constructions, if it repeats a small number of distinct kernels."""
         if self._shallowest is None:
             return None
-        _, (found, caller, guess) = self._shallowest
+        _, (construction, caller, guess) = self._shallowest
         deeper = self.limits | {"contractions": self.limits["layers"]}
         try:
             guess = _accept(caller, deeper, guess)
@@ -196,83 +208,76 @@ class _Finder:
         if _costs(caller, guess).kernels > self.limits["kernels"]:
             return None
         self.limits = deeper
-        return found, caller, guess
+        return construction, caller, guess
 
-    def _others(self, unfit: Unfit) -> Iterator[_Constructions]:
-        """The constructions to try after those that failed so."""
-        if unfit.reason == "too_big":
-            yield self._constructor.constructions(LEAN_STYLES)
-            yield self._constructor.lean()
-        elif unfit.reason == "no_workload":
-            pairs = self._source.unpacks_a_part(self._entry_point)
-            parts = PAIR_STYLES + PART_STYLES if pairs else PART_STYLES + PAIR_STYLES
-            told = {_LEFT_OUT: FILLED_STYLES, _CLASS: INSTANCE_STYLES, _LAYERS: LAYERS_STYLES, _PART: parts}
-            yield from (self._constructor.constructions(told[p]) for p in told if re.search(p, unfit.evidence))
+    def _first(self, constructions: Iterable[Construction | Failure]) -> _Found:
+        """The first construction with a call.
 
-    def _first(self, constructions: _Constructions) -> _Found:
-        """Raises: TooBig: other inputs would change nothing about that; Unfit: for any other reason."""
-        not_constructed: Failure | None = None
-        too_big = ""
-        not_run: tuple[str, Failure] | None = None
-        refused: Unfit | None = None
-        for found in constructions:
-            if isinstance(found, Failure):
-                too_big = too_big or (found.message if found.kind == "TooBig" else "")
-                not_constructed = not_constructed or found
+        Raises:
+            TooBig: a construction is too deep on any input, or none is small enough.
+            Unfit: there is none for another reason.
+        """
+        failures: dict[str, Unfit | TooBig] = {}  # kind -> the first failure of the kind
+        for construction in constructions:
+            if isinstance(construction, Failure):
+                if construction.kind == TooBig.__name__:
+                    failures.setdefault("too_big", TooBig(construction.message))
+                failures.setdefault("not_constructed", Unfit("no_constructor_arguments", str(construction)))
                 continue
             try:
-                _check_repeats(self._constructor, found)
-                caller, guess = self._call(found)
+                _check_repeats(self._constructor, construction)
+                caller, guess = self._call(construction)
             except TooBig as error:
                 if error.call is not None and (not self._shallowest or error.depth < self._shallowest[0]):
-                    self._shallowest = error.depth, (found, *error.call)
+                    self._shallowest = error.depth, (construction, *error.call)
                 raise
             except Unfit as unfit:
-                if refused is not None:
+                if "rejected" in failures:
                     break
-                refused = unfit
+                failures["rejected"] = unfit
                 continue
             if isinstance(guess, Guess):
-                return found, caller, guess
-            not_run = not_run or (found.arguments, guess)
+                return construction, caller, guess
+            evidence = f"constructed with {construction.arguments}: {guess}"
+            failures.setdefault("not_run", Unfit("no_workload", evidence))
             if time.process_time() > self._end:
                 break
-        if refused is not None:
-            raise refused
-        if too_big:
-            raise TooBig(too_big)
-        if not_run is not None:
-            raise Unfit("no_workload", f"constructed with {not_run[0]}: {not_run[1]}")
-        raise Unfit("no_constructor_arguments", str(not_constructed))
+        kinds = [kind for kind in ("rejected", "too_big", "not_run", "not_constructed") if kind in failures]
+        raise failures[kinds[0]] if kinds else Unfit("no_constructor_arguments", "None")
 
-    def _call(self, found: Construction, sight: Sight | None = None) -> tuple[Caller, Guess | Failure]:
-        """Raises: Unfit: calls run, and are no task; TooBig."""
+    def _call(self, construction: Construction, observed: ObservedCall | None = None) -> tuple[Caller, Guess | Failure]:
+        """Search for a call of the module, first with the observed arguments.
+
+        Raises:
+            Unfit: calls run, but none is a task.
+            TooBig: all calls are too large.
+        """
         usage = partial(self._source.usage, self._entry_point, "forward")
-        inputs = forward_inputs(found.module, usage, self._source.prose(self._entry_point))
+        inputs = forward_inputs(construction.module, usage, self._source.prose(self._entry_point))
         optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
-        caller = Caller(found.module, self._constructor.file)
-        begin = [guess for guess in (sight.guess(inputs) if sight else None,) if guess]
-        begin += starts(found.module, inputs, found.values)
-        return caller, search(caller, begin, optional, partial(_accept, caller, self.limits))
+        caller = Caller(construction.module, self._constructor.file)
+        starts = [guess for guess in (observed.guess(inputs) if observed else None,) if guess]
+        starts += first_guesses(construction.module, inputs, construction.values)
+        return caller, search(caller, starts, optional, partial(_accept, caller, self.limits))
 
-    def like_a_user(self, made: Sequence[Sight]) -> _Found | None:
-        """The first that can be constructed and called as others do; None if there is none."""
-        for sight in made if time.process_time() < self._end else ():
-            found = self._constructor.construct(sight.made)
-            if isinstance(found, Failure):
+    def find_observed(self, observed_calls: Sequence[ObservedCall]) -> _Found | None:
+        """The first construction and call with observed arguments; None if none works."""
+        for observed in observed_calls if time.process_time() < self._end else ():
+            construction = self._constructor.construct(observed.init_args)
+            if isinstance(construction, Failure):
                 continue
             try:
-                _check_repeats(self._constructor, found)
-                caller, guess = self._call(found, sight)
+                _check_repeats(self._constructor, construction)
+                caller, guess = self._call(construction, observed)
             except (TooBig, Unfit):
                 continue
             if isinstance(guess, Guess):
-                return found, caller, guess
+                return construction, caller, guess
         return None
 
 
 def _check_repeats(constructor: Constructor, construction: Construction) -> None:
-    """Raises `Unfit` if the same construction from the same seed gives another state, or nothing."""
+    """Raise `Unfit` if the same construction from the same seed fails or gives another state."""
     with _filled_memory():
         again, failure = attempt(lambda: constructor.build(construction.arguments), constructor.file)
     if again is None:
@@ -282,7 +287,7 @@ def _check_repeats(constructor: Constructor, construction: Construction) -> None
 
 @contextmanager
 def _filled_memory() -> Iterator[None]:
-    """Memory that torch hands out uninitialised is filled with NaN inside."""
+    """Fill memory that torch allocates without values with NaN within the context."""
     torch._C._set_deterministic_algorithms(True, warn_only=True)  # the public function imports Inductor, 1 s
     try:
         yield
@@ -291,13 +296,13 @@ def _filled_memory() -> Iterator[None]:
 
 
 def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
-    """The guess, or a smaller one that is within the limits and runs.
+    """The guess, or a smaller one that runs within the limits.
 
     Raises:
-        Unfit: none is within the limits, or it is no task.
-        TooBig: there are too many contractions, also on less, so that it takes another construction.
+        Unfit: none is within the limits, or the call is no task.
+        TooBig: there are too many contractions on any input, so another construction is needed.
     """
-    # The other workloads may be larger.
+    # The other workloads may be larger than the first one.
     limits = limits | {name: limits[name] // 2 for name in ("elements", "flops")}
     costs = _costs(caller, guess)
     costly = _excess(costs, limits)
@@ -315,8 +320,8 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
     return guess
 
 
-def _others(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterator[Guess]:
-    """The same call at other sizes, made smaller where it would be over the limits."""
+def _other_sizes(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterator[Guess]:
+    """The same call at other sizes, reduced where it would exceed the limits."""
     seen = [guess.specs()]
     for other in variations(caller, guess):
         for candidate in (other, *smaller(other)):
@@ -336,7 +341,7 @@ def _costs(caller: Caller, guess: Guess) -> module_facts.Census:
 
 
 def _excess(census: module_facts.Census, limits: dict[str, int]) -> str:
-    """What is over the limits in one call; "" if nothing is."""
+    """Describe the limit that a call exceeds; "" if it exceeds none."""
     if census.contractions > limits["contractions"]:
         return f"one forward has {census.contractions} convolutions and matrix products"
     if census.elements <= limits["elements"] and census.flops <= limits["flops"]:
@@ -344,8 +349,8 @@ def _excess(census: module_facts.Census, limits: dict[str, int]) -> str:
     return f"one forward writes {census.elements} elements and takes {census.flops} flops"
 
 
-def _described(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
-    """The parts of the reply that come from the module and its workloads."""
+def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
+    """The parts of the reply about the module and its workloads."""
     inputs = draw(guesses[0].specs(), 0)
     with module_facts.Census() as census:
         tree, found = task_checks.results(caller, guesses[0], inputs)
@@ -359,23 +364,25 @@ def _described(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
 
 
 def _behaviours(constructor: Constructor, construction: Construction, guess: Guess) -> dict[str, Any]:
-    """Digests of what the module computes: of all that it does as it is, and of each thing it does in either size."""
+    """Digests of the module's behaviour: one of all its outputs, and one for each number of axes at both sizes."""
     start = time.process_time()
-    as_it_is = told(construction.module, guess, constructor.file)
-    quick = time.process_time() - start < _LONG_S
-    even = constructor.evened(construction, EVEN, LARGE) if quick else None
-    others = told_evened(even, EVEN, guess, constructor.file) if even is not None else []
-    single = {digest([text]) for text in (*as_it_is, *others)} - {""}
-    return {"behaviour": digest(as_it_is), "behaviours": sorted(single)}
+    texts = output_texts(construction.module, guess, constructor.file)
+    is_fast = time.process_time() - start < _LONG_S
+    even = constructor.evened(construction, EVEN, LARGE) if is_fast else None
+    even_texts = evened_output_texts(even, EVEN, guess, constructor.file) if even is not None else []
+    single = {digest([text]) for text in (*texts, *even_texts)} - {""}
+    return {"behaviour": digest(texts), "behaviours": sorted(single)}
 
 
 def _graph(caller: Caller, guess: Guess) -> list[Any]:
-    """Of one call; empty if it has no graph to speak of."""
+    """The operator graph of one call; empty if the call fails."""
     inputs = draw(guess.specs(), 0)
     module = caller.module
-    with Recorder(input=inputs, parameter=[*module.parameters()], buffer=[*module.buffers()]) as recorder:
+    with operator_graph.Recorder(
+        input=inputs, parameter=[*module.parameters()], buffer=[*module.buffers()]
+    ) as recorder:
         found, failure = attempt(lambda: task_checks.results(caller, guess, inputs)[1], caller.file)
-    return graph(recorder, found) if found is not None and failure is None else []
+    return operator_graph.graph(recorder, found) if found is not None and failure is None else []
 
 
 def _workload(guess: Guess) -> dict[str, Any]:

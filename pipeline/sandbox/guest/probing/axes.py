@@ -1,6 +1,6 @@
-"""The axes of forward's arguments as the source names them: where a shape is unpacked, and in docstrings and comments.
+"""Axis names of the arguments of `forward`, from unpacked shapes, docstrings and comments.
 
-Names are written `("b", "t", "c")`; what one function calls by one name is one symbol in a guess.
+The axes of a tensor are written `("b", "t", "c")`. Axes of one function that share a name share a symbol in a guess.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CROSSED = re.compile(r"\b([A-Z](?: ?x ?[A-Z0-9]){1,5})\b")
 _MARKUP = re.compile(r":math:|\\text|\\times|[`{}$]")
 _ENTRY = re.compile(r"^\s*(?:[-*] ?)?\**(\w+)\**(?: ?\([^)]*\))? ?[:=-]")  # "x (Tensor): ...", "- Input: ..."
 _NO_AXIS = re.compile(r"tensor|optional|float|int$|bool|str$|list|tuple|dict|default|torch|none|true|false", re.I)
-_FOLLOWING = 3  # lines after the one that an entry begins on
+_MORE_LINES = 3  # that an entry may continue on
 _INPUT = frozenset({"input", "inputs", "x"})
 _INTEGERS = re.compile(r"\b(Long|Int)Tensor|\bint(64|egers?)?\b|\btorch\.long\b|\bindices\b|token ids|class ind|labels")
 _BOOLEANS = re.compile(r"\b(Bool|Byte)Tensor|\bbool(ean)?\b")
@@ -38,24 +38,24 @@ _PLANE = {"h": "H", "height": "H", "w": "W", "width": "W"}
 
 
 def entry_of(text: str, parameter: str, is_input: bool) -> str:
-    """What the docstrings and comments in `text` say of a parameter of forward, on one line; "" if nothing.
+    """The entry for a parameter of forward in docstrings and comments, on one line; "" if there is none.
 
     Args:
-        is_input: of the first parameter, which entries for an "input" are about too.
+        is_input: True for the first parameter, to which an entry for "input" belongs too.
     """
     lines = _MARKUP.sub("", text).splitlines()
     for wanted in ({parameter.lower()}, _INPUT if is_input else frozenset[str]()):
         for index, line in enumerate(lines):
             match = _ENTRY.match(line)
             if match and match[1].lower() in wanted:
-                more = lines[index + 1 : index + 1 + _FOLLOWING]
+                more = lines[index + 1 : index + 1 + _MORE_LINES]
                 stop = next((i for i, other in enumerate(more) if not other.strip() or _ENTRY.match(other)), len(more))
                 return " ".join(part.strip() for part in (line[match.end(1) :], *more[:stop]))
     return ""
 
 
-def named(entry: str) -> Names:
-    """The axes that an entry lists, `("b", "t", "c")` of "(Tensor): frames, (B, T, C)"; none if it lists none."""
+def listed_axes(entry: str) -> Names:
+    """The axes that an entry lists: `("b", "t", "c")` for "(Tensor): frames, (B, T, C)"; empty if there are none."""
     for match in (*_LISTED.finditer(entry), *_CROSSED.finditer(entry)):
         names = tuple(item.replace(" ", "").lower() for item in re.split(r",| x |(?<=[A-Z])x(?=[A-Z0-9])", match[1]))
         if len(names) <= 6 and not any(_NO_AXIS.search(name) for name in names) and not all(map(str.isdigit, names)):
@@ -64,23 +64,29 @@ def named(entry: str) -> Names:
 
 
 def dtype_of(entry: str) -> str:
-    """Of the tensor, as an entry says it; "" if it does not."""
+    """The dtype that an entry states; "" if it states none."""
     if _INTEGERS.search(entry):
         return "int64"
     return "bool" if _BOOLEANS.search(entry) else ""
 
 
-class Naming:
-    """Gives names symbols and sizes, each name the same throughout one call."""
+class AxisSymbols:
+    """Assigns symbols and sizes to axis names, the same throughout one call."""
 
     def __init__(self, known: Mapping[str, int], features: int) -> None:
-        """Args: `known`: sizes of names, as the constructor was given them; `features`: the size of the channels."""
-        self._known, self._features = {name.lower(): size for name, size in known.items()}, features
+        """Initialise.
+
+        Args:
+            known: name -> integer argument of the constructor.
+            features: size of the channels.
+        """
+        self._known = {name.lower(): size for name, size in known.items()}
+        self._features = features
         self._symbols: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
 
     def dims(self, names: Names) -> tuple[str, ...]:
-        """The symbols of the axes of one tensor."""
+        """The dimensions of one tensor; `"h*w"` becomes a product of symbols."""
         parts = [name.split("*") for name in names]
         return tuple("*".join(self._symbol(part, i, names) for part in inside) for i, inside in enumerate(parts))
 
@@ -94,16 +100,16 @@ class Naming:
             self._symbols[name], self.sizes[symbol] = symbol, self._size(name, letter, len(used))
         return self._symbols[name]
 
-    def _size(self, name: str, letter: str, others: int) -> int:
+    def _size(self, name: str, letter: str, used: int) -> int:
         if "@" in name:
             return int(name.partition("@")[0])
         if 1 < self._known.get(name, 0) <= 256:
             return self._known[name]
-        return (self._features if letter == "C" else SIZES[0][letter]) + 4 * others
+        return (self._features if letter == "C" else SIZES[0][letter]) + 4 * used
 
 
 def _letter(name: str, place: int, names: Names) -> str:
-    """The symbol's letter, which tells what sizes it may take."""
+    """The first letter of the symbol, by which its size is chosen."""
     if name in _BATCH or (name == "n" and place == 0):
         return "B"
     if name in _PLANE:

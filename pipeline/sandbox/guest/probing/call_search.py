@@ -1,4 +1,4 @@
-"""Finds calls of `forward` that run, and other sizes at which the same call runs."""
+"""Find calls of `forward` that run, and other sizes at which the same call runs."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from .guarded_call import Failure, Unfit, attempt
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
 from .repairs import NOT_ABOUT_SIZES, repairs
 
-_WORK = 90.0  # calls for one construction
-_WORK_ELEMENTS = 20_000
-_REPAIRS = 24  # of one failure
-_REFUSALS = 3  # guesses that run and are no task
-_ALIKE = 6  # failures with one message, not about sizes, that are repaired
+_MAX_CALLS = 90.0  # for one construction
+_CALL_ELEMENTS = 20_000  # input elements that cost as much as one call
+_MAX_REPAIRS = 24  # of one failure
+_MAX_REJECTED = 3  # guesses that run but are no task
+_MAX_REPEATED = 6  # repaired failures with the same message, if it is not about sizes
 _SLOW_S = 2.0  # of CPU time, for one call
-_LONG_S = 1.5  # of CPU time, after which a search ends; most take a fiftieth
-# Costs in the search: of a start after the one before, of a repair, of each repair that was thought better,
-# of each like failure before; what a failure that got further than any before is worth.
-_START, _REPAIR, _WORSE, _AGAIN, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3
-_MORE = (5, 2)  # the second and third workload have, of what no table has a size for
+_LONG_S = 1.5  # of CPU time, after which a search ends; most searches take a fiftieth
+# Costs in the best-first search: of each start after the first, of a repair, of each better-ranked repair of the same
+# failure, and of each earlier failure with the same message; bonus for a failure that got further than all before.
+_START, _REPAIR, _RANK, _REPEAT, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3
+_MORE = (5, 2)  # added to sizes outside the tables for the second and third workload
 _SMALLER = (
     {"H": 6, "W": 10, "T": 4, "L": 12},
     {"H": 4, "W": 6, "T": 3, "L": 8},
-    {"H": 3, "W": 5, "T": 2, "L": 4},  # for those with a contraction for each step
+    {"H": 3, "W": 5, "T": 2, "L": 4},  # for modules with one contraction for each step
 )
 
 
 class Caller:
-    """Calls one module under `no_grad`, with tensors drawn from specs."""
+    """Calls one module under `no_grad` with tensors drawn from specs."""
 
     def __init__(self, module: nn.Module, file: str) -> None:
         self.module, self.file = module, file
@@ -47,10 +47,10 @@ class Caller:
         return self.call_with(guess, draw(guess.specs(), 0))
 
     def call_with(self, guess: Guess, tensors: Sequence[Tensor]) -> tuple[Any, Failure | None]:
-        """(result, why there is none).
+        """(result, failure); one of them is None.
 
         Raises:
-            Unfit: it took too long.
+            Unfit: the call took too long.
         """
         args = pytree.fill(guess.tree(), tensors)
         start = time.process_time()
@@ -70,60 +70,60 @@ def search(
     starts: Iterable[Guess],
     optional: Mapping[str, int],
     accept: Callable[[Guess], Guess],
-    work: float = _WORK,
+    max_calls: float = _MAX_CALLS,
 ) -> Guess | Failure:
-    """Best-first: cheap guesses before long chains of repairs.
+    """Best-first search: cheap guesses come before long chains of repairs.
 
     Args:
-        starts: guesses to begin with, best first.
+        starts: first guesses, best first.
         optional: name -> index of the parameters that default to None.
-        accept: gives the guess to use in place of one that runs; raises `Unfit` if that is no task.
-        work: how many calls; one with large inputs counts as several.
+        accept: called with each guess that runs; returns the guess to use in its place, or raises `Unfit`.
+        max_calls: a call with large inputs counts as several.
 
     Returns:
-        The first guess that is accepted, or the failure that got furthest.
+        The first accepted guess, or the failure that got furthest.
 
     Raises:
-        Unfit: some guesses run, and none is accepted.
+        Unfit: some guesses run, but none is accepted.
     """
     heap = [(_START * i, i, guess) for i, guess in enumerate(starts)]
     count = len(heap)
     seen: set[Any] = set()
-    refused: list[Unfit] = []
+    rejected: list[Unfit] = []
     furthest: Failure | None = None
-    alike: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
     end = time.process_time() + _LONG_S
-    while heap and work > 0 and len(refused) < _REFUSALS and time.process_time() < end:
+    while heap and max_calls > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
         cost, _, guess = heapq.heappop(heap)
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:
             continue
         seen.add(guess.key())
-        work -= 1 + guess.elements / _WORK_ELEMENTS
+        max_calls -= 1 + guess.elements / _CALL_ELEMENTS
         _, failure = caller.call(guess)
         if failure is None:
             try:
                 return accept(guess)
             except Unfit as unfit:
-                refused.append(unfit)
+                rejected.append(unfit)
                 continue
         kind = re.sub(r"\d+", "#", f"{failure.line} {failure}")
         advanced = furthest is None or failure.line > furthest.line
         furthest = failure if advanced else furthest
-        alike[kind] += 1
-        if alike[kind] > _ALIKE and failure.kind in NOT_ABOUT_SIZES:
+        repeated[kind] += 1
+        if repeated[kind] > _MAX_REPEATED and failure.kind in NOT_ABOUT_SIZES:
             continue
-        cost += _REPAIR + _AGAIN * alike[kind] - (_PROGRESS if advanced else 0)
-        for rank, repaired in enumerate(islice(repairs(guess, failure, optional), _REPAIRS)):
+        cost += _REPAIR + _REPEAT * repeated[kind] - (_PROGRESS if advanced else 0)
+        for rank, repaired in enumerate(islice(repairs(guess, failure, optional), _MAX_REPAIRS)):
             count += 1
-            heapq.heappush(heap, (cost + _WORSE * rank, count, repaired))
-    if refused:
-        raise refused[0]
+            heapq.heappush(heap, (cost + _RANK * rank, count, repaired))
+    if rejected:
+        raise rejected[0]
     return furthest or Failure("ValueError", "no guess at the inputs", 0, (), ())
 
 
 def smaller(guess: Guess) -> Iterator[Guess]:
-    """The same call on less and less, as far as its sizes go."""
+    """The same call with smaller and smaller sizes, each of at most the size it has now."""
     sizes = dict(guess.sizes)
     for table in _SMALLER:
         changes = {s: size for s, size in table.items() if s in guess.symbols() and sizes[s] > size}
@@ -132,7 +132,7 @@ def smaller(guess: Guess) -> Iterator[Guess]:
 
 
 def variations(caller: Caller, guess: Guess) -> list[Guess]:
-    """The same call at other sizes: each symbol takes the next table's size, or one near it, if that runs."""
+    """The same call at other sizes: each symbol takes its size from the next table, or a similar one, if that runs."""
     varied: list[Guess] = []
     fixed: set[str] = set()
     for number, table in enumerate(SIZES[1:]):
@@ -149,7 +149,10 @@ def variations(caller: Caller, guess: Guess) -> list[Guess]:
 def _one_by_one(
     caller: Caller, guess: Guess, wanted: Mapping[str, int], fixed: set[str], before: Sequence[Mapping[str, int]]
 ) -> Guess:
-    """Each symbol at the first size near the one wanted at which the call runs; `fixed` gains those with none."""
+    """Resize each symbol to the first size near the wanted one at which the call runs.
+
+    Symbols without such a size are added to `fixed`.
+    """
     current = guess
     for symbol, size in wanted.items():
         now = dict(guess.sizes)[symbol]
@@ -168,7 +171,7 @@ def _one_by_one(
 
 
 def _squares(size: int) -> list[int]:
-    """Those after the square that a size is, or is one more than: the tokens of a square, with one for the class."""
+    """The next two squares if the size is a square: tokens of an image. Plus one if it is one more: a class token."""
     root = isqrt(size)
     more = size - root * root
     return [(root + step) ** 2 + more for step in (1, 2)] if more < 2 else []

@@ -1,4 +1,4 @@
-"""One guarded call of untrusted code, and what its failure tells about the names and sizes involved."""
+"""Call untrusted code, and describe its failure by the names and sizes involved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torch.nn.modules.module import (
 )
 from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
 
-from .claims import claims
+from .failed_check import explain_check
 
 T = TypeVar("T")
 _MESSAGE = 600
@@ -28,16 +28,21 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class TooBig(BaseException):
-    """Raised through the module's code, past its `except Exception`."""
+    """The module exceeds a limit. Derives from `BaseException` to pass an `except Exception` of the module."""
 
     def __init__(self, message: str, depth: int = 0, call: Any = None) -> None:
-        """Args: `depth`: contractions, where these are too many; `call`: what calls the module, and the guess."""
+        """Initialise.
+
+        Args:
+            depth: number of contractions, where these are too many.
+            call: the (`Caller`, `Guess`) that exceeded the limit.
+        """
         super().__init__(message)
         self.depth, self.call = depth, call
 
 
 class Unfit(Exception):
-    """The module is dropped: a reason code and what shows it."""
+    """The module must be dropped, with a reason code and evidence."""
 
     def __init__(self, reason: str, evidence: str) -> None:
         super().__init__(reason, evidence)
@@ -46,12 +51,12 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a call raised."""
+    """An exception of untrusted code, reduced to data."""
 
     kind: str  # exception type
-    message: str  # with what a check of the module's own wanted
-    line: int  # of the outermost frame in the module's file: how far it got
-    names: tuple[str, ...]  # identifiers in the expression that failed there, in order
+    message: str  # with the explanation of a failed check of the module's own
+    line: int  # of the outermost frame in the module's file: a measure of progress
+    names: tuple[str, ...]  # identifiers in the expression that failed there, in source order
     inner_names: tuple[str, ...]  # the same for the innermost frame in the module's file
 
     def __str__(self) -> str:
@@ -59,31 +64,31 @@ class Failure:
 
 
 def attempt(call: Callable[[], T], file: str) -> tuple[T | None, Failure | None]:
-    """The result of `call()`, or what went wrong in it. `file`: where the module's source lies."""
+    """(result of `call()`, None), or (None, its failure). `file` is the path of the module's source."""
     try:
         return call(), None
     except TooBig:
         raise
-    except BaseException as error:  # noqa: BLE001  untrusted code raises what it likes, SystemExit included
+    except BaseException as error:  # noqa: BLE001  untrusted code raises anything, SystemExit included
         return None, failure_of(error, file)
 
 
 def failure_of(error: BaseException, file: str) -> Failure:
-    """What the exception tells; its line is 0 if none of the code in `file` was running."""
+    """Describe the exception. The line is 0 if no frame of it belongs to `file`."""
     frames = [tb for tb in _frames(error.__traceback__) if tb.tb_frame.f_code.co_filename == file]
     line = frames[0].tb_lineno if frames else 0
     outer = _names(frames[0]) if frames else ()
     inner = _names(frames[-1]) if frames else ()
     text = _text(error)
-    if frames and (wanted := claims(frames[-1].tb_frame, frames[-1].tb_lineno)):
-        text = f"{text}; {wanted}" if text else wanted
+    if frames and (explanation := explain_check(frames[-1].tb_frame, frames[-1].tb_lineno)):
+        text = f"{text}; {explanation}" if text else explanation
     return Failure(type(error).__name__, text, line, outer, inner)
 
 
 def _text(error: BaseException) -> str:
     try:
         return str(error)[: 4 * _MESSAGE]
-    except Exception as broken:  # noqa: BLE001  __str__ is the module's own
+    except Exception as broken:  # noqa: BLE001  `__str__` may be untrusted code
         return type(broken).__name__
 
 
@@ -94,7 +99,7 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _names(frame: TracebackType) -> tuple[str, ...]:
-    """Identifiers of the expression that was being evaluated."""
+    """Identifiers in the expression that raised, in source order."""
     code = frame.tb_frame.f_code
     first, last, start, end = next(islice(code.co_positions(), frame.tb_lasti // 2, None))
     if first is None or last is None or start is None or end is None:
@@ -107,15 +112,15 @@ def _names(frame: TracebackType) -> tuple[str, ...]:
 
 
 def seed(value: int) -> None:
-    """Seeds every generator that a module may draw from."""
-    torch.default_generator.manual_seed(value)  # the public function takes a traceback for each kind of device
+    """Seed every random generator that a module may use."""
+    torch.default_generator.manual_seed(value)  # `torch.manual_seed` is slow
     random.seed(value)
     np.random.seed(value)
 
 
 @contextmanager
 def parameter_cap(limit: int) -> Iterator[None]:
-    """Raises `TooBig` as soon as modules constructed inside hold more than `limit` elements in total."""
+    """Raise `TooBig` once modules constructed in this context register more than `limit` elements in total."""
     total = 0
 
     def count(module: torch.nn.Module, name: str, tensor: torch.Tensor | None) -> None:

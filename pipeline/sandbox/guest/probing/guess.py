@@ -1,8 +1,11 @@
-"""A guess at the arguments of `forward`, with symbols for sizes: what is one dimension stays one in every workload."""
+"""A guess at the arguments of `forward`, with a symbol for each size.
+
+Dimensions that share a symbol have the same size in every workload.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
@@ -10,8 +13,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-# Sizes of batch, channels, height, width, time and sequence length; of a graph, edges; of what comes in pairs, as ends.
-# The first workload is ordinary, the second odd, the third another; inside each, sizes are pairwise distinct.
+# Symbols: batch, channels, height, width, time, sequence length, edges of a graph, and pairs (such as the ends of an
+# edge). The first workload has ordinary sizes, the second odd ones. Within a workload, sizes are pairwise distinct.
 SIZES: tuple[Mapping[str, int], ...] = (
     {"B": 2, "C": 16, "H": 12, "W": 20, "T": 6, "L": 24, "E": 40, "P": 2},
     {"B": 3, "C": 21, "H": 11, "W": 23, "T": 5, "L": 29, "E": 51, "P": 2},
@@ -25,13 +28,13 @@ LAYOUTS: Mapping[int, tuple[tuple[str, ...], ...]] = {
     5: (("B", "C", "T", "H", "W"), ("B", "T", "C", "H", "W"), ("B", "T", "H", "W", "C")),
     6: (("B", "C", "T", "L", "H", "W"), ("B", "T", "L", "H", "W", "C")),
 }
-ANY_KEYS = ("a", "b")  # of a dict of which no key is known
+ANY_KEYS = ("a", "b")  # keys of a dict whose real keys are unknown
 MAX_ELEMENTS = 1 << 18  # of all inputs of a call
 
 
 @dataclass(frozen=True, slots=True)
 class TensorArg:
-    """A tensor; each of its `dims` is a symbol, or a product of symbols: `"H*W"`."""
+    """A tensor. Each of its `dims` is a symbol, or a product of symbols such as `"H*W"`."""
 
     name: str
     dims: tuple[str, ...]
@@ -45,25 +48,27 @@ class ListArg:
     """A list of tensors, or a dict of them."""
 
     items: tuple[TensorArg, ...]
-    keys: tuple[str, ...] = ()  # one for each item of a dict; none of a list
+    keys: tuple[str, ...] = ()  # one for each item of a dict; empty for a list
 
 
 @dataclass(frozen=True, slots=True)
 class SizeArg:
-    """An integer that is a size: `forward(x, height, width)`."""
+    """An integer that is a size, as in `forward(x, height, width)`."""
 
     dim: str
 
 
 @dataclass(frozen=True, slots=True)
 class SizesArg:
-    """A list of integers that are sizes: `forward(x, x_size)`."""
+    """A list of integers that are sizes, as in `forward(x, x_size)`."""
 
     dims: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PlainArg:
+    """A constant."""
+
     value: bool | int | float | str | None
 
 
@@ -72,7 +77,7 @@ Arg: TypeAlias = TensorArg | ListArg | SizeArg | SizesArg | PlainArg
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One tensor of a workload, in numbers."""
+    """One tensor of a workload, with a number for each size."""
 
     name: str
     shape: tuple[int, ...]
@@ -91,8 +96,10 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
+    """Arguments of `forward`, and the size of each symbol."""
+
     args: tuple[Arg, ...]
-    sizes: tuple[tuple[str, int], ...]  # symbol -> size, sorted
+    sizes: tuple[tuple[str, int], ...]  # (symbol, size), sorted
 
     def tensors(self) -> Iterator[tuple[int, int, TensorArg]]:
         """(index of the argument, index in its list, tensor)"""
@@ -103,13 +110,14 @@ class Guess:
 
     @property
     def elements(self) -> int:
-        """Of all its tensors."""
+        """Number of elements of all tensors together."""
         return sum(prod(spec.shape) for spec in self.specs())
 
     def symbols(self) -> tuple[str, ...]:
-        """The symbols that its arguments use, in order of appearance."""
+        """The symbols that the tensors use, then those of the other arguments, in order of appearance."""
         dims = [dim for _, _, tensor in self.tensors() for dim in tensor.dims]
-        dims += [dim for arg in self.args if isinstance(arg, SizeArg | SizesArg) for dim in _sizes(arg)]
+        for arg in self.args:
+            dims += [arg.dim] if isinstance(arg, SizeArg) else arg.dims if isinstance(arg, SizesArg) else ()
         return tuple(dict.fromkeys(symbol for dim in dims for symbol in dim.split("*")))
 
     def size(self, dim: str) -> int:
@@ -123,7 +131,7 @@ class Guess:
         return tuple(Spec(t.name, self.shape(t), t.dtype, t.low, t.high) for _, _, t in self.tensors())
 
     def tree(self) -> list[Any]:
-        """Positional arguments, `{"tensor": i}` for the i-th spec."""
+        """Positional arguments, with `{"tensor": i}` for the i-th spec."""
         count = 0
         tree: list[Any] = []
         for arg in self.args:
@@ -144,7 +152,7 @@ class Guess:
         return tree
 
     def key(self) -> tuple[Any, ...]:
-        """Equal for guesses that make the same call."""
+        """A key that is equal for guesses that make the same call."""
         return self.specs(), str(self.tree())
 
     def resized(self, changes: Mapping[str, int]) -> Guess:
@@ -153,21 +161,29 @@ class Guess:
     def with_arg(self, index: int, arg: Arg) -> Guess:
         return replace(self, args=(*self.args[:index], arg, *self.args[index + 1 :]))
 
-    def with_tensor(self, index: int, item: int, tensor: TensorArg) -> Guess:
+    def with_tensor(self, index: int, item: int, **changes: Any) -> Guess:
+        """The guess with other fields of one tensor."""
         arg = self.args[index]
         if isinstance(arg, ListArg):
-            return self.with_arg(index, replace(arg, items=(*arg.items[:item], tensor, *arg.items[item + 1 :])))
-        return self.with_arg(index, tensor)
+            items = (*arg.items[:item], replace(arg.items[item], **changes), *arg.items[item + 1 :])
+            return self.with_arg(index, replace(arg, items=items))
+        assert isinstance(arg, TensorArg)
+        return self.with_arg(index, replace(arg, **changes))
+
+    def with_dims(self, change: Callable[[str], str]) -> Guess:
+        """The guess with `change` applied to every dimension of its tensors."""
+        guess = self
+        for index, item, tensor in self.tensors():
+            guess = guess.with_tensor(index, item, dims=tuple(map(change, tensor.dims)))
+        return guess
 
     def merged(self, symbol: str, into: str) -> Guess:
-        """Both symbols become one."""
+        """The guess with one symbol in place of two."""
 
         def renamed(dim: str) -> str:
             return "*".join(into if s == symbol else s for s in dim.split("*"))
 
-        guess = self
-        for index, item, tensor in self.tensors():
-            guess = guess.with_tensor(index, item, replace(tensor, dims=tuple(map(renamed, tensor.dims))))
+        guess = self.with_dims(renamed)
         for index, arg in enumerate(guess.args):
             if isinstance(arg, SizeArg):
                 guess = guess.with_arg(index, SizeArg(renamed(arg.dim)))
@@ -176,27 +192,19 @@ class Guess:
         return guess
 
     def split(self, index: int, item: int, axis: int, size: int) -> Guess:
-        """One axis of one tensor gets a symbol of its own."""
-        arg = self.args[index]
-        tensor = arg.items[item] if isinstance(arg, ListArg) else arg
-        assert isinstance(tensor, TensorArg)
+        """The guess with a new symbol for one axis of one tensor."""
+        tensor = next(tensor for i, k, tensor in self.tensors() if (i, k) == (index, item))
         symbol = f"{tensor.dims[axis][0]}{index}{item}{axis}"
         dims = (*tensor.dims[:axis], symbol, *tensor.dims[axis + 1 :])
-        return self.with_tensor(index, item, replace(tensor, dims=dims)).resized({symbol: size})
+        return self.with_tensor(index, item, dims=dims).resized({symbol: size})
 
 
 def planar(guess: Guess) -> Guess:
-    """Sequences become flattened planes: (batch, height*width, channels)."""
-    for index, item, tensor in guess.tensors():
-        dims = tuple("H*W" if dim == "L" else dim for dim in tensor.dims)
-        guess = guess.with_tensor(index, item, replace(tensor, dims=dims))
-    return guess
-
-
-def _sizes(arg: SizeArg | SizesArg) -> tuple[str, ...]:
-    return (arg.dim,) if isinstance(arg, SizeArg) else arg.dims
+    """The guess with flattened planes in place of sequences: (batch, height*width, channels)."""
+    return guess.with_dims(lambda dim: "H*W" if dim == "L" else dim)
 
 
 def draw(specs: tuple[Spec, ...], seed: int) -> list[Tensor]:
+    """One tensor for each spec."""
     generator = torch.Generator().manual_seed(seed)
     return [spec.draw(generator) for spec in specs]

@@ -1,6 +1,6 @@
-"""What a parameter's name says about it: its kind, and values that parameters of this kind accept.
+"""Kinds of constructor parameters, recognised by name, and values that parameters of a kind accept.
 
-Sizes are small, so that kernels are quick to interpret, and multiples of 16, so that heads and groups divide them.
+Sizes are small, so that kernels are fast to interpret, and multiples of 16, so that heads and groups divide them.
 `<inner>`, `<outer>`, `<dim>`, `<hidden>` and `<depth>` stand for the sizes of a `Style`.
 """
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Kind:
+    """A kind of parameter."""
+
     name: str
     pattern: re.Pattern[str]  # searched for in the snake-case name
     values: tuple[str, ...]  # Python source, best first
@@ -21,8 +23,8 @@ def _kind(name: str, values: tuple[str, ...], *patterns: str) -> Kind:
     return Kind(name, re.compile("|".join(patterns)), values)
 
 
-_SIZE = _kind("size", ("<dim>", "16", "64", "48"), "")  # whatever else a name may be
-# The first kind whose pattern is found in the name is the name's.
+_SIZE = _kind("size", ("<dim>", "16", "64", "48"), "")  # the kind of every other name
+# The first kind whose pattern matches decides.
 _KINDS = (
     _kind(
         "flag",

@@ -1,4 +1,4 @@
-"""What the layers of a constructed module say about its input."""
+"""Hints at the input of a constructed module, from the types of its layers."""
 
 from __future__ import annotations
 
@@ -12,56 +12,55 @@ from .source_hints import pattern_rank
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What one layer expects. `layouts` as in `guess.LAYOUTS`, best first."""
+class LayerHint:
+    """The input that one layer expects. `layouts` are as in `guess.LAYOUTS`, best first."""
 
     layouts: tuple[tuple[str, ...], ...]
-    features: int = 0  # size of C, 0 if the layer takes any
-    tokens: int = 0  # integers in [0, tokens), 0 if it takes floats
+    features: int = 0  # size of C; 0 if the layer takes any
+    tokens: int = 0  # the layer takes integers in [0, tokens); 0 if it takes floats
 
 
 _IMAGE, _VOLUME, _SERIES = ("B", "C", "H", "W"), ("B", "C", "T", "H", "W"), ("B", "C", "L")
 _SEQUENCE, _ROWS = ("B", "L", "C"), ("B", "C")
-# How a layer that reorders axes says what it takes, up to the arrow: "b c (h p) w -> b (h w) (c p)".
+# The docstring of a generated layer that reorders axes: "b c (h p) w -> b (h w) (c p)".
 _PATTERN = re.compile(r"([\w\s()]+)->[\w\s().]+")
 _BY_DIMENSIONS = {1: (_SERIES,), 2: (_IMAGE,), 3: (_VOLUME,)}
 
 
-def evidence(module: nn.Module) -> Iterator[Evidence]:
-    """Of each layer that says something, in the order of registration, which is mostly that of execution."""
+def layer_hints(module: nn.Module) -> Iterator[LayerHint]:
+    """The hints of all layers in the order of registration, which is mostly the order of execution."""
     for layer in module.modules():
-        found = _of(layer)
-        if found is not None:
-            yield found
+        if (hint := _hint(layer)) is not None:
+            yield hint
 
 
-def _of(layer: nn.Module) -> Evidence | None:
+def _hint(layer: nn.Module) -> LayerHint | None:
     kind = type(layer).__name__
     dimensions = next((n for n in (1, 2, 3) if f"{n}d" in kind), 0)
     channels = getattr(layer, "in_channels", None) or getattr(layer, "num_features", None)
     features = channels if isinstance(channels, int) else 0
     match layer:
         case nn.modules.conv._ConvNd() | nn.modules.batchnorm._NormBase() if dimensions:
-            return Evidence(_BY_DIMENSIONS[dimensions], features)
+            return LayerHint(_BY_DIMENSIONS[dimensions], features)
         case nn.Linear():
-            return Evidence((_SEQUENCE, _ROWS), layer.in_features)
+            return LayerHint((_SEQUENCE, _ROWS), layer.in_features)
         case nn.LayerNorm() if layer.normalized_shape:
-            return Evidence((_SEQUENCE, _ROWS), layer.normalized_shape[-1])
+            return LayerHint((_SEQUENCE, _ROWS), layer.normalized_shape[-1])
         case nn.GroupNorm():
-            return Evidence((_IMAGE, _SERIES), layer.num_channels)
+            return LayerHint((_IMAGE, _SERIES), layer.num_channels)
         case nn.Embedding() | nn.EmbeddingBag():
-            return Evidence((("B", "L"),), tokens=layer.num_embeddings)
+            return LayerHint((("B", "L"),), tokens=layer.num_embeddings)
         case nn.RNNBase():
-            return Evidence((_SEQUENCE,), layer.input_size)
+            return LayerHint((_SEQUENCE,), layer.input_size)
         case nn.RNNCellBase():
-            return Evidence((_ROWS,), layer.input_size)
+            return LayerHint((_ROWS,), layer.input_size)
         case nn.MultiheadAttention():
-            return Evidence((_SEQUENCE,), layer.embed_dim)
+            return LayerHint((_SEQUENCE,), layer.embed_dim)
         case nn.PixelShuffle() | nn.PixelUnshuffle() | nn.UpsamplingBilinear2d() | nn.UpsamplingNearest2d():
-            return Evidence((_IMAGE,))
+            return LayerHint((_IMAGE,))
     if dimensions and type(layer).__module__.startswith("torch.nn"):  # pooling, padding, dropout
-        return Evidence(_BY_DIMENSIONS[dimensions])
+        return LayerHint(_BY_DIMENSIONS[dimensions])
     if pattern := _PATTERN.match(type(layer).__doc__ or ""):
         rank = pattern_rank(pattern[1])
-        return Evidence({3: (_SEQUENCE, _SERIES), 4: (_IMAGE,), 5: (_VOLUME,)}.get(rank, ()))
+        return LayerHint({3: (_SEQUENCE, _SERIES), 4: (_IMAGE,), 5: (_VOLUME,)}.get(rank, ()))
     return None

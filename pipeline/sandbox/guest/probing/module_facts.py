@@ -1,4 +1,4 @@
-"""What is kept of a module that runs: its state, its outputs, and the operators it runs."""
+"""Facts about a module that runs: its state, its outputs, and the operators of a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-# Operators that are kernels of their own, besides those that have a formula for their floating-point operations.
+# Operators that become a kernel of their own, besides those with a formula for their floating-point operations.
 _OWN_KERNELS = frozenset(
     """
     _adaptive_avg_pool2d _log_softmax _softmax all amax amin any argmax argmin avg_pool2d cat cumsum linalg_vector_norm
@@ -21,7 +21,7 @@ _OWN_KERNELS = frozenset(
 
 
 class Census(TorchDispatchMode):
-    """Counts what runs inside: operators, elements that they write, contractions, floating-point operations."""
+    """Counts operators, the elements that they write, and floating-point operations within the context."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,13 +46,15 @@ class Census(TorchDispatchMode):
 
     @property
     def kernels(self) -> int:
-        """About how many are made of it: what differs in operator, sizes or settings, where more than elements are
-        looked at; what is done to each element is done beside."""
+        """Estimate of the number of kernels: distinct (operator, sizes, settings), without elementwise operators.
+
+        Elementwise operators are fused into other kernels.
+        """
         return len(self._launches)
 
 
 def _described(args: Iterable[Any]) -> list[Any]:
-    """With shapes in place of tensors."""
+    """The arguments with shapes in place of tensors."""
     return [
         tuple(a.shape) if isinstance(a, Tensor) else _described(a) if isinstance(a, list | tuple) else a for a in args
     ]
@@ -81,7 +83,7 @@ def state_specs(module: nn.Module) -> list[dict[str, Any]]:
 
 
 def _statistics(value: Tensor) -> dict[str, float]:
-    """Of the finite elements; a mask may hold -inf."""
+    """Statistics of the finite elements; a mask may hold -inf."""
     flat = value.detach().flatten()
     flat = (flat.real if flat.is_complex() else flat).to(torch.float64)
     flat = flat[flat.isfinite()]
@@ -91,7 +93,7 @@ def _statistics(value: Tensor) -> dict[str, float]:
 
 
 def outputs(tree: Any, tensors: Sequence[Tensor]) -> Any:
-    """The tree of a result, with the shape and dtype of each tensor at its place."""
+    """The tree of a result, with the shape and dtype of each tensor at its leaf."""
     if isinstance(tree, list):
         return [outputs(item, tensors) for item in tree]
     if not isinstance(tree, dict):

@@ -1,4 +1,4 @@
-"""How a function uses one of its parameters, read from the syntax tree; nothing is executed."""
+"""Find out from the syntax tree how a function uses one of its parameters. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -13,56 +13,48 @@ if TYPE_CHECKING:
 _ITERATES = frozenset({"len", "zip", "enumerate", "list", "tuple", "sum", "reversed", "sorted", "max", "min", "map"})
 _JOINS = frozenset({"cat", "concat", "stack", "ModuleList"})
 _NUMBERS = frozenset({"range", "int", "float", "sqrt", "log", "log2"})
-_OF_AXES = frozenset({"size", "transpose", "flatten", "unflatten"})
+_AXIS_METHODS = frozenset({"size", "transpose", "flatten", "unflatten"})
 
 
 @dataclass(slots=True)
 class Usage:
-    """How a function, and the functions that it passes the parameter on to, use one parameter."""
+    """Uses of one parameter in a function, and in the functions that it is passed to."""
 
     sequence: bool = False  # iterated, counted, joined, or unpacked
-    indexed: bool = False  # by a variable: a sequence, or a tensor with an index
-    items: int = 0  # how many items it is unpacked into, or the largest index and one
+    indexed: bool = False  # subscripted by a variable: a sequence or a tensor
+    items: int = 0  # number of items that it is unpacked into, or its largest index plus one
     nested: bool = False  # its items are sequences too
     called: bool = False
-    applied: bool = False  # called by another method than the constructor, which keeps it
+    applied: bool = False  # kept by the constructor and called by another method
     number: bool = False
     attributes: set[str] = field(default_factory=set)
-    keys: list[str] = field(default_factory=list)  # strings that it is subscripted by: a dict
-    tables: set[str] = field(default_factory=set)  # names that are subscripted by it
+    keys: list[str] = field(default_factory=list)  # strings that subscript it: a dict
+    tables: set[str] = field(default_factory=set)  # names that it subscripts
     strings: list[str] = field(default_factory=list)  # string literals that it is compared with
-    bounds: list[int] = field(default_factory=list)  # numbers over 2 that it is compared with
-    ranks: list[int] = field(default_factory=list)  # of a tensor, in order of appearance
+    bounds: list[int] = field(default_factory=list)  # numbers above 2 that it is compared with
+    ranks: list[int] = field(default_factory=list)  # possible ranks of a tensor, in order of appearance
     axes: list[tuple[str, ...]] = field(default_factory=list)  # names that a tensor's shape is unpacked into
-    least: int = 0  # number of axes that a tensor has at least
-    parts: dict[str, Usage] = field(default_factory=dict)  # of its attributes and items, if any
+    least: int = 0  # lower bound of a tensor's rank
+    parts: dict[str, Usage] = field(default_factory=dict)  # uses of its attributes and items
 
     def absorb(self, other: Usage) -> None:
-        self.sequence |= other.sequence
-        self.indexed |= other.indexed
-        self.items = max(self.items, other.items)
-        self.nested |= other.nested
-        self.called |= other.called
-        self.applied |= other.applied
-        self.number |= other.number
-        self.attributes |= other.attributes
-        self.keys += [k for k in other.keys if k not in self.keys]
-        self.tables |= other.tables
-        self.strings += [s for s in other.strings if s not in self.strings]
-        self.bounds += [n for n in other.bounds if n not in self.bounds]
-        self.ranks += [r for r in other.ranks if r not in self.ranks]
-        self.axes += [a for a in other.axes if a not in self.axes]
-        self.least = max(self.least, other.least)
+        """Merge another usage into this one."""
+        for name in ("sequence", "indexed", "nested", "called", "applied", "number", "items", "least"):
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        for name in ("attributes", "tables"):
+            getattr(self, name).update(getattr(other, name))
+        for name in ("keys", "strings", "bounds", "ranks", "axes"):
+            setattr(self, name, list(dict.fromkeys([*getattr(self, name), *getattr(other, name)])))
         for name, part in other.parts.items():
             self.parts.setdefault(name, Usage()).absorb(part)
 
 
-class Finder(ast.NodeVisitor):
-    """Collects the uses of what has one path (`path_of`), in source order, until it is bound to something else."""
+class UsageVisitor(ast.NodeVisitor):
+    """Collects the uses of the expression with one path (`path_of`), in source order, until it is rebound."""
 
     def __init__(self, source: Source, class_name: str, parameter: str, depth: int, constructs: bool) -> None:
         self.source, self.class_name, self.parameter, self.depth = source, class_name, parameter, depth
-        self.constructs = constructs  # what it keeps as an attribute is followed
+        self.constructs = constructs  # follow attributes that the constructor assigns
         self.usage = Usage()
         self.rebound = False
 
@@ -84,14 +76,14 @@ class Finder(ast.NodeVisitor):
                     self.usage.sequence = True
                     self.usage.items = max(self.usage.items, len(target.elts))
                 else:
-                    self.add_rank(len(target.elts) - self.beside_shape(node.value))
-                    self.add_axes(target.elts[: len(target.elts) - self.beside_shape(node.value)])
+                    self.add_rank(len(target.elts) - self.items_after_shape(node.value))
+                    self.add_axes(target.elts[: len(target.elts) - self.items_after_shape(node.value)])
             if any(self.is_parameter(n) for n in ast.walk(target)):
-                # `x = default(x, 3)` and `x = x or 3` leave it what it is
+                # `x = default(x, 3)` and `x = x or 3` do not rebind it
                 self.rebound |= not isinstance(target, ast.Name | ast.Attribute) or self.changes(node.value)
 
     def keep(self, target: ast.expr, value: ast.expr) -> None:
-        """Follows `self.x = x`."""
+        """Follow `self.x = x`."""
         match target, value:
             case ast.Tuple(targets), ast.Tuple(values) if len(targets) == len(values):
                 for one, other in zip(targets, values, strict=True):
@@ -102,8 +94,8 @@ class Finder(ast.NodeVisitor):
                 if any(self.is_parameter(item) for item in inside):
                     self.usage.absorb(self.source.kept(self.class_name, name, self.depth - 1))
 
-    def beside_shape(self, value: ast.expr) -> int:
-        """How many items a tuple has besides those of the parameter's shape; very many if it has none of them."""
+    def items_after_shape(self, value: ast.expr) -> int:
+        """Number of items in the tuple `(*x.shape, …)` besides the parameter's shape; 99 if it holds no shape."""
         if self.is_shape(value):
             return 0
         items = value.elts if isinstance(value, ast.Tuple) else []
@@ -111,6 +103,7 @@ class Finder(ast.NodeVisitor):
         return len(items) - 1 if shapes == 1 else 99
 
     def changes(self, value: ast.expr) -> bool:
+        """False if an assignment of this value keeps the parameter, except for a default."""
         match value:
             case ast.Call(ast.Name("default" | "exists")) | ast.BoolOp():
                 return False
@@ -129,7 +122,7 @@ class Finder(ast.NodeVisitor):
             self.usage.ranks.append(rank)
 
     def add_axes(self, targets: Sequence[ast.expr]) -> None:
-        """Of `b, n, _ = x.shape`; a name that says nothing is one of its own."""
+        """Add the axes of `b, n, _ = x.shape`; `_` becomes a name of its own."""
         names = [target.id if isinstance(target, ast.Name) else "_" for target in targets]
         found = tuple(name.strip("_").lower() or f"_{place}" for place, name in enumerate(names))
         if found and found not in self.usage.axes:
@@ -144,8 +137,8 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def iterate(self, iterated: ast.expr, target: ast.expr) -> None:
-        """`for item in x`, also through enumerate and zip."""
-        inside = list(_through(iterated))
+        """Add the uses in `for item in x`, also through enumerate and zip."""
+        inside = list(_iterated(iterated))
         if any(self.is_parameter(node) for node in inside):
             self.usage.sequence = True
             names = target.elts if isinstance(target, ast.Tuple) else []
@@ -159,7 +152,7 @@ class Finder(ast.NodeVisitor):
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if self.is_parameter(node.value):
             match node.slice:
-                case ast.Constant(str() as key) if key != "tensor":  # a tree's leaves have that one
+                case ast.Constant(str() as key) if key != "tensor":  # the key in an argument tree's leaves
                     self.usage.keys += [key] if key not in self.usage.keys else []
                 case ast.Constant(int() as index):
                     self.usage.items = max(self.usage.items, index + 1)
@@ -187,7 +180,7 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        if not isinstance(node.op, ast.Add | ast.Mult):  # lists know these two
+        if not isinstance(node.op, ast.Add | ast.Mult):  # lists support these two
             self.usage.number |= self.is_parameter(node.left) or self.is_parameter(node.right)
         self.generic_visit(node)
 
@@ -233,7 +226,7 @@ class Finder(ast.NodeVisitor):
             self.usage.number |= any(self.is_parameter(arg) for arg in node.args)
         if name == "einsum":
             self.einsum(node)
-        if name in _OF_AXES and isinstance(node.func, ast.Attribute) and self.is_parameter(node.func.value):
+        if name in _AXIS_METHODS and isinstance(node.func, ast.Attribute) and self.is_parameter(node.func.value):
             axes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
             self.usage.least = max(self.usage.least, *(axis + 1 for axis in axes), 0)
         if isinstance(node.func, ast.Attribute) and name == "permute":
@@ -244,7 +237,7 @@ class Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def added(self, node: ast.expr) -> int | None:
-        """How many dimensions methods give the parameter, 1 of `x.unflatten(1, (2, 3))`; None of another expression."""
+        """Number of dimensions that methods add to the parameter: 1 for `x.unflatten(1, (2, 3))`; None for others."""
         if self.is_parameter(node):
             return 0
         match node:
@@ -271,13 +264,13 @@ class Finder(ast.NodeVisitor):
                     self.add_rank(len("".join(side.split())))
 
     def pass_on(self, node: ast.Call) -> None:
-        """Follows the parameter into a callee of the same file."""
+        """Follow the parameter into a callee of the same file."""
         if self.depth == 0 or not any(self.is_parameter(a) for a in (*node.args, *(k.value for k in node.keywords))):
             return
-        found = self.source.callee(self.class_name, node)
-        if found is None:
+        callee = self.source.callee(self.class_name, node)
+        if callee is None:
             return
-        class_name, function, bound = found
+        class_name, function, bound = callee
         names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)][1 if bound else 0 :]
         static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list)
         if static:
@@ -289,7 +282,7 @@ class Finder(ast.NodeVisitor):
 
 
 def path_of(node: ast.AST | None) -> str:
-    """`x`, `self.x`, `x.a` or `x['a']`; "" of another expression."""
+    """The path of `x`, `self.x`, `x.a` or `x['a']`; "" for other expressions."""
     match node:
         case ast.Name(name):
             return name
@@ -300,10 +293,10 @@ def path_of(node: ast.AST | None) -> str:
     return ""
 
 
-def _through(iterated: ast.expr) -> Iterator[ast.expr]:
-    """What is iterated: `x` of `enumerate(zip(x, y))`, but not of `range(x)`."""
+def _iterated(iterated: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that are iterated: `x` and `y` for `enumerate(zip(x, y))`, but not `x` for `range(x)`."""
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id in _ITERATES:
         for argument in iterated.args:
-            yield from _through(argument)
+            yield from _iterated(argument)
     else:
         yield iterated

@@ -1,4 +1,4 @@
-"""Values that a constructor parameter is likely to accept, as Python source."""
+"""Values that a constructor parameter probably accepts, as Python source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import nn
 from .kinds import SIZES, Kind, kind_of, snake
 from .parameter_usage import Usage
 
-_ITEMS = 2  # in lists whose length nothing tells, the same for all so that they agree
+_ITEMS = 2  # length of lists of unknown length; the same for all lists, so that they agree
 _LAST_RESORTS = (
     *("32", "16", "4", "2", "1", "None", "[16, 32]", "(4, 4)", "nn.ReLU()", "nn.ReLU", "'relu'"),
     *("[[16, 16], [32, 32]]", "True", "0.5", "nn.Linear(32, 32)", "nn.Identity()", "'max'", "[2, 2]"),
     *("[nn.Linear(32, 32), nn.ReLU()]", "nn.Linear", "torch.ones(32)", "{}"),
 )
-# By the name of their class, as an annotation has it. Which of them has the attributes that are read tells it, too.
+# Layers by class name, for annotations, and for parameters whose attributes only such a layer has.
 _CONVOLUTION, _NORM = "nn.Conv{0}d(<dim>, <dim>, 3, padding=1)", "nn.BatchNorm{0}d(<dim>)"
 _LAYERS = {
     **{f"Conv{rank}d": _CONVOLUTION.format(rank) for rank in (2, 1, 3)},
@@ -34,18 +34,18 @@ _LAYERS = {
     "ModuleList": "nn.ModuleList([nn.Linear(<dim>, <dim>), nn.Linear(<dim>, <dim>)])",
     "Sequential": "nn.Sequential(nn.Linear(<dim>, <dim>), nn.ReLU())",
 }
-_GUESSED = re.compile(r"nn\.(?:GELU\(\)|Linear\(32, 32\))")
-_OF_STRINGS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
-_OF_TENSORS = frozenset({"shape", "ndim", "unsqueeze", "view", "numel"})
-_OF_DICTS = frozenset({"get", "items", "keys", "values", "pop", "copy", "update"})
-_OF_MODULES = frozenset(
+_GUESSED_LAYER = re.compile(r"nn\.(?:GELU\(\)|Linear\(32, 32\))")
+_STRING_METHODS = frozenset({"lower", "upper", "startswith", "split", "endswith", "strip", "format"})
+_TENSOR_ATTRIBUTES = frozenset({"shape", "ndim", "unsqueeze", "view", "numel"})
+_DICT_METHODS = frozenset({"get", "items", "keys", "values", "pop", "copy", "update"})
+_MODULE_ATTRIBUTES = frozenset(
     {"weight", "parameters", "eval", "train", "named_parameters", "modules", "children", "state_dict"}
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One way to fill in sizes. Different sizes show a wrong axis; residual modules need equal ones."""
+    """One way to fill in sizes. Different sizes reveal a wrong axis; residual modules need equal ones."""
 
     inner: int = 16
     outer: int = 48
@@ -53,15 +53,15 @@ class Style:
     hidden: int = 64
     shrink: bool = True  # replace large defaults by small values
     depth: int = 2
-    large: int = 64  # defaults over this are replaced
+    large: int = 64  # defaults above this are replaced
     fill: bool = False  # replace defaults of None
     instances: bool = False  # replace classes of layers that are defaults by instances
-    part: str = ""  # stands for layers that are guesses
-    items: str = ""  # of all lists
+    part: str = ""  # replaces guessed layers
+    items: str = ""  # the items of every list
 
     def expand(self, text: str) -> str:
         if self.part:
-            text = _GUESSED.sub(self.part, text)
+            text = _GUESSED_LAYER.sub(self.part, text)
         for name in ("inner", "outer", "dim", "hidden", "depth"):
             text = text.replace(f"<{name}>", str(getattr(self, name)))
         return text
@@ -71,17 +71,17 @@ STYLES = (
     Style(),
     Style(32, 32, 32, 32),
     Style(shrink=False),
-    Style(64, 16),  # a bottleneck block, which widens its output four times
+    Style(64, 16),  # a bottleneck block widens its output four times
     Style(32, 32, 32, 32, shrink=False),
     Style(8, 16, 16, 32),
     Style(dim=1),  # `dim` may be an axis
 )
-# For modules whose forward needs what their constructor leaves out.
+# For modules whose forward needs an optional argument of the constructor.
 FILLED_STYLES = (Style(fill=True), Style(32, 32, 32, 32, fill=True))
-# For modules that apply as a layer what their constructor has a class for.
+# For modules that call a class, which is a default of the constructor, as if it were a layer.
 INSTANCE_STYLES = (Style(instances=True), Style(32, 32, 32, 32, instances=True))
-# For modules that call what they were given as one calls an attention or a decoder: with more than the input, by name
-# or for more than the output.
+# For modules that call a given layer like an attention or a decoder: with several inputs, with keywords, or for several
+# outputs.
 _PART = "type('Part', (nn.Module,), {'forward': lambda self, *args, **named: %s})()"
 _CHANGED = "nn.functional.gelu([*args, *named.values()][0])"
 PART_STYLES = (Style(part=_PART % _CHANGED), Style(32, 32, 32, 32, part=_PART % _CHANGED))
@@ -89,8 +89,8 @@ _PAIR = _PART % f"({_CHANGED}, None)"
 PAIR_STYLES = (Style(part=_PAIR), Style(32, 32, 32, 32, part=_PAIR))
 # For modules that call the items of a list as layers.
 LAYERS_STYLES = (Style(items="nn.Linear(<dim>, <dim>)"), Style(items="nn.GELU()"))
-# For modules that are too big in other styles: one layer of each, and narrow ones.
-LEAN_STYLES = (
+# For modules that are too big in other styles: one layer of each kind, and narrow layers.
+SMALL_STYLES = (
     Style(depth=1, large=16),
     Style(16, 16, 16, 16, depth=1, large=16),
     Style(32, 32, 32, 32, depth=1, large=32),
@@ -103,11 +103,11 @@ class Parameter:
 
     name: str
     required: bool = True
-    annotation: str = ""  # or what a docstring gives as its type
+    annotation: str = ""  # or its type in a docstring
     usage: Usage = field(default_factory=Usage)
     default: str = ""  # source text, "" if it has none
     value: Any = None  # the default itself
-    keys: tuple[str, ...] = ()  # strings that are keys of a table of the file that it indexes
+    keys: tuple[str, ...] = ()  # string keys of a table of the file that it subscripts
     examples: tuple[str, ...] = ()  # defaults of other parameters of this name in the file
 
     @property
@@ -122,10 +122,10 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
     if parameter.default and parameter.default != "None":
         ordered.append(parameter.default)
     if usage.keys:
-        ordered.append(_mapping({key: _of_part(key, usage) for key in usage.keys}))
+        ordered.append(_mapping({key: _part_value(key, usage) for key in usage.keys}))
     if _wants_config(usage):
-        ordered.append(_of_config(usage))
-        ordered.append(config({name: of_attribute(name) for name in sorted(usage.attributes)}))
+        ordered.append(_config_of(usage))
+        ordered.append(config({name: attribute_value(name) for name in sorted(usage.attributes)}))
     ordered += layers_with(usage.attributes)
     if usage.called or parameter.annotation.startswith(("Callable", "function")) or values[0].startswith(("nn.", "'")):
         ordered += [text for text in parameter.examples if text != "None" and not text.isdigit()]
@@ -148,7 +148,7 @@ def candidates(parameter: Parameter, style: Style, classes: tuple[str, ...] = ()
 
 
 def layers_with(attributes: Set[str]) -> list[str]:
-    """Layers that have these attributes, of which some must be none that all modules have."""
+    """Layers that have all these attributes; none if every module has them."""
     if attributes <= _attributes("nn.Identity()") | {"weight", "bias"}:
         return []
     return [text for text in _LAYERS.values() if attributes <= _attributes(text)]
@@ -159,23 +159,23 @@ def _attributes(text: str) -> frozenset[str]:
     return frozenset(dir(eval(Style().expand(text), {"nn": nn})))
 
 
-def of_attribute(name: str) -> str:
-    """The value of an attribute of a configuration, where activations are mostly given by name."""
+def attribute_value(name: str) -> str:
+    """A value for an attribute of a configuration. Configurations mostly hold activations by name."""
     kind = kind_of(name)
     return "'relu'" if kind.name == "activation" else kind.values[0]
 
 
-def _of_config(usage: Usage) -> str:
-    return config({name: _of_part(name, usage) for name in sorted(usage.attributes)})
+def _config_of(usage: Usage) -> str:
+    return config({name: _part_value(name, usage) for name in sorted(usage.attributes)})
 
 
-def _of_part(name: str, usage: Usage) -> str:
-    """The value of one entry of a configuration, by how that is used."""
+def _part_value(name: str, usage: Usage) -> str:
+    """A value for one entry of a configuration, by its use."""
     part = usage.parts.get(name, Usage())
     if part.keys:
-        return _mapping({key: _of_part(key, part) for key in part.keys})
+        return _mapping({key: _part_value(key, part) for key in part.keys})
     if _wants_config(part):
-        return _of_config(part)
+        return _config_of(part)
     if part.strings:
         return repr(part.strings[0])
     if part.called or part.applied:
@@ -183,13 +183,15 @@ def _of_part(name: str, usage: Usage) -> str:
         return (layers or ["nn.Linear(<dim>, <dim>)"])[0]
     if (part.sequence or part.nested or part.items) and not part.number:
         return lists(Parameter(name, usage=part), Style())[0]
-    return of_attribute(name)
+    return attribute_value(name)
 
 
 def _wants_config(usage: Usage) -> bool:
     if usage.number or usage.called or usage.applied:
         return False
-    return bool(usage.attributes) and not usage.attributes & (_OF_STRINGS | _OF_MODULES | _OF_TENSORS | _OF_DICTS)
+    return bool(usage.attributes) and not usage.attributes & (
+        _STRING_METHODS | _MODULE_ATTRIBUTES | _TENSOR_ATTRIBUTES | _DICT_METHODS
+    )
 
 
 def config(attributes: dict[str, str]) -> str:
@@ -202,32 +204,34 @@ def _mapping(items: dict[str, str]) -> str:
 
 
 def with_key(text: str, name: str) -> str | None:
-    """The dict with one item more; None if it is another expression."""
+    """The dict with one more item; None for another expression."""
     if not text.startswith("{") or f"{name!r}:" in text:
         return None
-    return f"{text[:-1]}{', ' if len(text) > 2 else ''}{name!r}: {of_attribute(name)}}}"
+    return f"{text[:-1]}{', ' if len(text) > 2 else ''}{name!r}: {attribute_value(name)}}}"
 
 
-def named_instead(text: str, message: str) -> Iterator[str]:
-    """`text` with another string for one that the message refuses: "no mode 'a', should be in ['b', 'c']"."""
-    said = re.findall(r"['\"]([A-Za-z][\w-]*)['\"]", message)
+def named_alternatives(text: str, message: str) -> Iterator[str]:
+    """`text` with other strings for one that the message rejects: "no mode 'a', should be in ['b', 'c']"."""
+    offered = re.findall(r"['\"]([A-Za-z][\w-]*)['\"]", message)
     for options in re.findall(r"\b(?:in|of|are|from):? [\[({]([\w, -]+)[\])}]", message):
-        said += options.replace(",", " ").split()
-    for refused in re.findall(r"'([A-Za-z][\w-]*)'(?!:)", text):
-        if re.search(rf"\b{refused}\b", message):
-            yield from (text.replace(f"'{refused}'", f"'{other}'") for other in dict.fromkeys(said) if other != refused)
+        offered += options.replace(",", " ").split()
+    for rejected in re.findall(r"'([A-Za-z][\w-]*)'(?!:)", text):
+        if re.search(rf"\b{rejected}\b", message):
+            yield from (
+                text.replace(f"'{rejected}'", f"'{other}'") for other in dict.fromkeys(offered) if other != rejected
+            )
 
 
 def with_attribute(text: str, name: str) -> str | None:
-    """The expression of `config` with one attribute more; None if it is another expression."""
+    """The expression of `config` with one more attribute; None for another expression."""
     if not text.startswith("type('Config', (), {"):
         return None
     joint = "" if text.endswith("{})()") else ", "
-    return f"{text.removesuffix('})()')}{joint}{name!r}: {of_attribute(name)}}})()"
+    return f"{text.removesuffix('})()')}{joint}{name!r}: {attribute_value(name)}}})()"
 
 
 def lists(parameter: Parameter, style: Style) -> list[str]:
-    """Lists whose items fit the name in the singular: a flat one and one of lists, the one that is used first."""
+    """A flat list and a list of lists whose items fit the parameter's kind; the one that fits its use comes first."""
     usage, kind = parameter.usage, parameter.kind
     count = usage.items if usage.items > 1 else _ITEMS
     if kind.name in SIZES and style.inner != style.outer:
@@ -243,7 +247,7 @@ def lists(parameter: Parameter, style: Style) -> list[str]:
 
 
 def _by_annotation(parameter: Parameter, style: Style) -> list[str]:
-    """Candidates that the annotation asks for. It may be wrong, so they only come first."""
+    """Candidates that fit the annotation. They come first, but are not the only ones: annotations may be wrong."""
     values = parameter.kind.values
     text = re.sub(r"\b(Optional|typing|Union|torch)\b|[\s.]", "", parameter.annotation.strip("'\""))
     head = text.lstrip("[").split("|")[0]
@@ -256,7 +260,7 @@ def _by_annotation(parameter: Parameter, style: Style) -> list[str]:
     if re.match(r"float\b", head):
         return [item for item in values if re.fullmatch(r"[\d.e-]+", item)] or ["0.5", "1.0"]
     if re.match(r"(list|List|Sequence|Iterable|tuple|Tuple)\[", head):
-        return _of_sequence(parameter, head, style)
+        return _sequence_values(parameter, head, style)
     if (layer := _LAYERS.get(head.removeprefix("nn"))) is not None:
         return [layer]
     if re.match(r"nnModule\b", head):
@@ -269,7 +273,7 @@ def _by_annotation(parameter: Parameter, style: Style) -> list[str]:
     return []
 
 
-def _of_sequence(parameter: Parameter, annotation: str, style: Style) -> list[str]:
+def _sequence_values(parameter: Parameter, annotation: str, style: Style) -> list[str]:
     inner = annotation.split("[", 1)[1]
     if re.match(r"(list|List|Sequence|tuple|Tuple)\[", inner):
         return lists(replace(parameter, usage=Usage(nested=True, items=parameter.usage.items)), style)[:1]
@@ -283,7 +287,7 @@ def _of_sequence(parameter: Parameter, annotation: str, style: Style) -> list[st
 
 
 def smaller(parameter: Parameter, style: Style) -> str | None:
-    """A replacement for a default that would make the module large, or change its input in place; else None."""
+    """A replacement for a default that makes the module large or lets it change its input in place; else None."""
     value, kind = parameter.value, parameter.kind
     if snake(parameter.name) == "inplace" and value is True:
         return "False"
@@ -306,7 +310,7 @@ def _smaller_number(kind: Kind, value: int, style: Style) -> str | None:
 
 
 def _smaller_sequence(name: str, kind: Kind, value: list[int] | tuple[int, ...], style: Style) -> str | None:
-    """Fewer multipliers, single layers, narrow channels that keep "larger than the one before"."""
+    """Fewer multipliers, single layers, or narrow channels that keep their order."""
     if "mult" in name and len(value) > 2:
         shorter = list(value[:2])
     elif kind.name == "depth" and max(value) > style.depth:

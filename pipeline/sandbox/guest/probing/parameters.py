@@ -1,4 +1,4 @@
-"""The parameters of a module's constructor and of its `forward`, with all that the source says about them."""
+"""The parameters of a module's constructor and of its `forward`, with hints from the source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EMPTY = inspect.Parameter.empty
 
 
 def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Those that a positional call can fill, of the first constructor in the MRO that names any."""
+    """The positional parameters of the first constructor in the MRO that names any."""
     for base in entry.__mro__:
         initialiser = base.__dict__.get("__init__")
         signature = _signature(initialiser) if base not in (nn.Module, object) else None
@@ -28,7 +28,7 @@ def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Ma
         parameters = list(signature.parameters.values())[1:]
         named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if not named and any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            continue  # what it gets goes to a base
+            continue  # it passes its arguments on to a base
         function = source.method(base.__name__, "__init__")
         defaults = source.defaults(function) if function else {}
         for p in named:
@@ -47,8 +47,8 @@ def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Ma
         return
 
 
-def takes_more(entry: type[nn.Module]) -> bool:
-    """Whether the constructor passes further positional arguments on."""
+def has_var_positional(entry: type[nn.Module]) -> bool:
+    """True if the constructor has a parameter such as `*args`."""
     signature = _signature(entry)
     return signature is not None and any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
@@ -84,14 +84,18 @@ class Input:
     usage: Usage
     annotation: str = ""
     default: Any = None
-    entry: str = ""  # what docstrings and comments say of it
+    entry: str = ""  # its entry in docstrings and comments
 
 
 def forward_inputs(module: nn.Module, usage: Callable[[str], Usage], prose: str = "") -> list[Input]:
-    """Those that a positional call can fill; the first one counts as required. `prose` as of `Source.prose`.
+    """The positional parameters of `forward`. The first one counts as required.
+
+    Args:
+        usage: name -> how forward uses the parameter.
+        prose: docstrings and comments, from `Source.prose`.
 
     Raises:
-        Unfit: there are none, or some are keyword-only and required.
+        Unfit: there are none, or a keyword-only parameter is required.
     """
     signature = _signature(module.forward)
     if signature is None:

@@ -1,55 +1,50 @@
-"""Better guesses from what a failed call said.
+"""Better guesses from the message of a failed call.
 
-Sizes are pairwise distinct, so a size that a message of torch names is the size of one symbol,
-and what it should have been is mostly named too. Few patterns are tied to one operator.
+The sizes of a guess are pairwise distinct, so a size in an error message belongs to one symbol. Most messages also
+contain the size that was expected. Few patterns are specific to one operator.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from .guarded_call import Failure
 from .guess import ANY_KEYS, LAYOUTS, SIZES, Guess, ListArg, PlainArg, SizeArg, SizesArg, TensorArg, planar
 
-_INT = r"(\d+)"
-# (pattern, index of the group with the size that was, index of the group with the size that was wanted)
-_PAIRS: tuple[tuple[str, int, int], ...] = (
-    (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", 1, 2),
-    (r"to have (\d+) channels, but got (\d+)", 2, 1),
-    (r"should contain (\d+) elements not (\d+)", 1, 2),
-    (r"normalized_shape=\[(?:[\d, ]+, )?(\d+)\].*size\[(?:[\d, ]+, )?(\d+)\]", 2, 1),
-    (r"Expected size (\d+) but got size (\d+)", 2, 1),
-    (r"Expected size (\d+) but got size (\d+)", 1, 2),
-    (r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", 1, 2),
-    (r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", 2, 1),
-    (r"[Ee]xpected (\d+),? (?:but )?got (\d+)", 2, 1),
-    (r"got (\d+),? (?:but )?expected (\d+)", 1, 2),
-    (r"dimension of (\d+),? but got (\d+)", 2, 1),
-    (r"to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", 2, 1),
-    (r"to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", 1, 2),
-    (r"to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]", 2, 1),
-    (r"to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]", 1, 2),
-    (r"num_features \((\d+)\), but got: (\d+)", 2, 1),
-    (r"parameter numbers = (\d+) and channel size = (\d+)", 2, 1),
-    (r"vector of size .*?weight of shape \[(\d+)\] and input of shape \[\d+, (\d+)", 2, 1),
-    (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 1, 2),
-    (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", 2, 1),
-    (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", 2, 1),
-    (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", 1, 2),
-    (r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)", 2, 1),
+# (pattern with two sizes, which of its groups is the actual size and which is the expected one). "12": group 1 is the
+# actual size. Two orders are both tried.
+_MISMATCHES: tuple[tuple[str, str], ...] = (
+    (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", "12"),
+    (r"to have (\d+) channels, but got (\d+)", "21"),
+    (r"should contain (\d+) elements not (\d+)", "12"),
+    (r"normalized_shape=\[(?:[\d, ]+, )?(\d+)\].*size\[(?:[\d, ]+, )?(\d+)\]", "21"),
+    (r"Expected size (\d+) but got size (\d+)", "21 12"),
+    (r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", "12 21"),
+    (r"[Ee]xpected (\d+),? (?:but )?got (\d+)", "21"),
+    (r"got (\d+),? (?:but )?expected (\d+)", "12"),
+    (r"dimension of (\d+),? but got (\d+)", "21"),
+    (r"to be: \[\d+, (\d+)\] but got: \[\d+, (\d+)\]", "21 12"),
+    (r"to be: \[(\d+), \d+\] but got: \[(\d+), \d+\]", "21 12"),
+    (r"num_features \((\d+)\), but got: (\d+)", "21"),
+    (r"parameter numbers = (\d+) and channel size = (\d+)", "21"),
+    (r"vector of size .*?weight of shape \[(\d+)\] and input of shape \[\d+, (\d+)", "21"),
+    (r"has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)", "12 21"),
+    (r"size of the tensor \((\d+)\) must match the existing size \((\d+)\)", "21 12"),
+    (r"input batch_size \((\d+)\) to match target batch_size \((\d+)\)", "21"),
 )
-_MULTIPLES = (
-    (r"(\d+)\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", 1, 2),
-    (r"(\d+)\D{0,20}\d+\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", 1, 2),
-    (r"(?:divisible by|multiple of)\D{0,30}(\d+)\D.*?(\d+)", 2, 1),
-    (r"input\.size\(-\d\)=(\d+) is not divisible by (\d+)", 1, 2),
-    (r"input of shape \[\d+, (\d+).*?num_groups=(\d+)", 1, 2),
+# (pattern with a size and a factor that should divide it, which group is the size and which is the factor)
+_INDIVISIBLE: tuple[tuple[str, str], ...] = (
+    (r"(\d+)\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", "12"),
+    (r"(\d+)\D{0,20}\d+\D.*(?:divisible by|multiple of)\D{0,30}(\d+)", "12"),
+    (r"(?:divisible by|multiple of)\D{0,30}(\d+)\D.*?(\d+)", "21"),
+    (r"input\.size\(-\d\)=(\d+) is not divisible by (\d+)", "12"),
+    (r"input of shape \[\d+, (\d+).*?num_groups=(\d+)", "12"),
 )
-_UNFLATTENED = r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)"
-# What the rank should be: groups are ranks, the last one first (batched after unbatched).
+# Patterns with expected ranks. The last group comes first, since the batched rank stands after the unbatched one.
 _RANKS = (
     r"Expected (\d) to (\d) dimensions",
     r"Expected (\d)D \(unbatched\) or (\d)D",
@@ -74,6 +69,7 @@ _HIGHER_RANK = (
     r"Dimension out of range|too many indices|tuple index out of range|dimensions of repeat dims"
     r"|len\(\) of a 0-d|list index out"
 )
+_LOWER_RANK = "too many values to unpack|number of sizes provided"
 _WANTS_INT = (
     r"scalar types: Long|match target batch_size"
     r"|used as indices|must be long|dtype int|LongTensor|to be Long|integer tensors"
@@ -99,8 +95,11 @@ _WANTS_NO_LIST = (
     r"|must be Tensor, not (?:list|tuple|dict)|got \((?:list|tuple|dict),"
 )
 _WANTS_LIST = r"must be tuple of Tensors, not Tensor|Tensors, but got Tensor|expected a (?:list|tuple)|not list"
-_INDEX = r"(^|_)(idx|index|indices|ids?|i|j|numbers?|types?|labels?)(_|$)"
-# Larger inputs, and some that a classifier's last pool (of 7 or 8) reduces to one window.
+_LENGTH = r"len\((\w+)\) must be (\d)\b"
+_UNFLATTENED = r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)"
+_POOL_SIZES = r"input size: \(\d+x(\d+)x(\d+)\)\. Calculated output size: \(\d+x(-?\d+)x-?\d+\)"
+_INDEX_NAME = r"(^|_)(idx|index|indices|ids?|i|j|numbers?|types?|labels?)(_|$)"
+# Larger inputs. Some of them leave one window to the last pool of a classifier, whose kernel is 7 or 8.
 _LARGER = (
     {"H": 24, "W": 40, "L": 48, "T": 8},
     {"H": 28, "W": 26},
@@ -111,27 +110,25 @@ _LARGER = (
     {"H": 64, "W": 96, "L": 160, "T": 16},
     {"H": 112, "W": 104, "L": 512},
 )
-_NEAR = 4  # how far a size in a message may be from the one of an input that it comes from
+_NEAR = 4  # largest difference between a size in a message and the size of the input that it derives from
 NOT_ABOUT_SIZES = frozenset(
     {"TypeError", "AttributeError", "NameError", "UnboundLocalError", "ImportError", "SystemExit"}
 )
 
 
 def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iterator[Guess]:
-    """Guesses that may not fail so, best first. `optional`: name -> index of the parameters left to their defaults."""
+    """Guesses that may avoid the failure, best first.
+
+    Args:
+        optional: name -> index of the parameters that are left to their default of None.
+    """
     message = failure.message
-    if re.search(_WANTS_NO_LIST, message) and (alone := list(_alone(guess, failure))):
+    if re.search(_WANTS_NO_LIST, message) and (alone := list(_one_tensor(guess, failure))):
         yield from alone
         return
-    if failure.kind == "KeyError" and (key := re.fullmatch(r"'(\w+)'", message)):
-        yield from _keyed(guess, key[1])
-    yield from _types(guess, failure)
-    if failure.kind in ("IndexError", "RuntimeError") and re.search("index out of range|out of bounds", message):
-        yield from _smaller_indices(guess)
-    yield from _ranks(guess, failure)
-    yield from _multiples(guess, message)
-    yield from _sizes(guess, message)
-    yield from _pooled(guess, message)
+    for pattern, repair in _REPAIRS:
+        if re.search(pattern, message):
+            yield from repair(guess, failure)
     yield from _optional(guess, failure, optional)
     if failure.kind not in NOT_ABOUT_SIZES:
         yield from _larger(guess)
@@ -140,43 +137,28 @@ def repairs(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iter
 
 
 def _blamed(guess: Guess, failure: Failure) -> list[tuple[int, int, TensorArg]]:
-    """All tensors, those that the failing expression of `forward` names first."""
+    """All tensors; those that the failing expression names come first."""
     return sorted(guess.tensors(), key=lambda found: found[2].name not in failure.names)
 
 
-def _types(guess: Guess, failure: Failure) -> Iterator[Guess]:
-    message = failure.message
-    if re.search(_WANTS_LIST, message):
-        for index, _, tensor in _blamed(guess, failure):
-            if not isinstance(guess.args[index], ListArg):
-                yield from lists(guess, index, tensor)
-    for counted in re.finditer(r"len\((\w+)\) must be (\d)\b", message):
-        yield from _counted(guess, counted[1], int(counted[2]))
-    if re.search(_WANTS_INDEX, message):
-        for index, _, tensor in _blamed(guess, failure):
-            if index and not isinstance(guess.args[index], ListArg):
-                yield from _numbers(guess, index, tensor.name)
-    if re.search(_WANTS_BOOL, message):
-        yield from _retyped(guess, failure, "bool")
-    if re.search(_WANTS_INT, message):
-        yield from _retyped(guess, failure, "int64")
-    if re.search(_WANTS_FLOAT, message):
-        yield from _retyped(guess, failure, "float32")
-    if re.search(_WANTS_NUMBER, message):
-        numeric = [(index, tensor) for index, _, tensor in _blamed(guess, failure) if tensor is guess.args[index]]
-        for index, tensor in sorted(numeric, key=lambda found: found[0] == 0):  # the first one is mostly a tensor
-            yield from _numbers(guess, index, tensor.name)
+def _as_lists(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    for index, _, tensor in _blamed(guess, failure):
+        if not isinstance(guess.args[index], ListArg):
+            yield from lists(guess, index, tensor)
 
 
 def lists(guess: Guess, index: int, tensor: TensorArg) -> Iterator[Guess]:
-    """The tensor becomes a list of two, of three, of four, of one like it."""
+    """Guesses with a list of two, three, four or one such tensors in place of the tensor."""
     for count in (2, 3, 4, 1):
-        items = tuple(replace(tensor, name=f"{tensor.name}{i}") for i in range(count))
-        yield guess.with_arg(index, ListArg(items))
+        yield guess.with_arg(index, _list(tensor, tensor.name, count))
 
 
-def _alone(guess: Guess, failure: Failure) -> Iterator[Guess]:
-    """One tensor in place of a list, or of a dict that was called one."""
+def _list(tensor: TensorArg, name: str, count: int) -> ListArg:
+    return ListArg(tuple(replace(tensor, name=f"{name}{i}") for i in range(count)))
+
+
+def _one_tensor(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Guesses with one tensor in place of a list or a dict, whichever the message is about."""
     for index, item, tensor in _blamed(guess, failure):
         arg = guess.args[index]
         if item == 0 and isinstance(arg, ListArg) and bool(arg.keys) == ("dict" in failure.message):
@@ -184,30 +166,44 @@ def _alone(guess: Guess, failure: Failure) -> Iterator[Guess]:
             yield guess.with_arg(index, replace(tensor, name=name))
 
 
-def _keyed(guess: Guess, key: str) -> Iterator[Guess]:
-    """Dicts with this key too, in place of those that stand for any."""
-    for index, arg in enumerate(guess.args):
+def _missing_key(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Guesses whose dicts have the missing key too, in place of keys that stand for unknown ones."""
+    key = failure.message.strip("'")
+    for index, arg in enumerate(guess.args if failure.kind == "KeyError" else ()):
         if isinstance(arg, ListArg) and arg.keys and key not in arg.keys:
             known = {name: item for name, item in zip(arg.keys, arg.items, strict=True) if name not in ANY_KEYS}
-            like = TensorArg(key, arg.items[0].dims)
-            index_like = replace(like, dims=("L",), dtype="int64", high=2)
-            for tensor in (index_like, like) if re.search(_INDEX, key) else (like, index_like):
+            values = TensorArg(key, arg.items[0].dims)
+            indices = replace(values, dims=("L",), dtype="int64", high=2)
+            for tensor in (indices, values) if re.search(_INDEX_NAME, key) else (values, indices):
                 items = {**known, key: tensor}
                 yield guess.with_arg(index, ListArg(tuple(items.values()), tuple(items)))
 
 
-def _counted(guess: Guess, name: str, count: int) -> Iterator[Guess]:
-    """The argument of this name becomes a list of so many tensors."""
-    for index, item, tensor in guess.tensors():
-        if item == 0 and count and tensor.name.removesuffix("0") == name:
-            items = tuple(replace(tensor, name=f"{name}{i}") for i in range(count))
-            yield guess.with_arg(index, ListArg(items))
+def _list_of_length(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    for match in re.finditer(_LENGTH, failure.message):
+        name, count = match[1], int(match[2])
+        for index, item, tensor in guess.tensors():
+            if item == 0 and count and tensor.name.removesuffix("0") == name:
+                yield guess.with_arg(index, _list(tensor, name, count))
+
+
+def _index_as_number(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    for index, _, tensor in _blamed(guess, failure):
+        if index and not isinstance(guess.args[index], ListArg):
+            yield from _numbers(guess, index, tensor.name)
+
+
+def _tensor_as_number(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    tensors = [(index, tensor) for index, _, tensor in _blamed(guess, failure) if tensor is guess.args[index]]
+    for index, tensor in sorted(tensors, key=lambda found: found[0] == 0):  # the first argument is mostly a tensor
+        yield from _numbers(guess, index, tensor.name)
 
 
 def _numbers(guess: Guess, index: int, name: str) -> Iterator[Guess]:
-    named = {"h": "H", "height": "H", "w": "W", "width": "W"}.get(name.lower())
-    if named:
-        yield planar(guess.with_arg(index, SizeArg(named)))
+    """Guesses with a size or a constant as this argument."""
+    symbol = {"h": "H", "height": "H", "w": "W", "width": "W"}.get(name.lower())
+    if symbol:
+        yield planar(guess.with_arg(index, SizeArg(symbol)))
     if re.search(r"size|shape|hw|resolution", name.lower()):
         yield planar(guess.with_arg(index, SizesArg(("H", "W"))))
     for value in (None, 2, 1, True, False, 0.5):
@@ -220,7 +216,7 @@ def _retyped(guess: Guess, failure: Failure, dtype: str) -> Iterator[Guess]:
         if tensor.dtype == dtype:
             continue
         if dtype != "int64":
-            yield guess.with_tensor(index, item, replace(tensor, dtype=dtype, high=0))
+            yield guess.with_tensor(index, item, dtype=dtype, high=0)
             continue
         shapes = [tensor.dims]
         if several and index and "C" in tensor.dims[1:]:  # a class for each position
@@ -228,165 +224,174 @@ def _retyped(guess: Guess, failure: Failure, dtype: str) -> Iterator[Guess]:
         if len(tensor.dims) > 2:
             shapes.append(("B", "L"))
         for dims in dict.fromkeys(shapes):
-            yield guess.with_tensor(index, item, replace(tensor, dims=dims, dtype=dtype, high=8))
+            yield guess.with_tensor(index, item, dims=dims, dtype=dtype, high=8)
 
 
-def _smaller_indices(guess: Guess) -> Iterator[Guess]:
-    for index, item, tensor in guess.tensors():
+def _smaller_indices(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    for index, item, tensor in guess.tensors() if failure.kind in ("IndexError", "RuntimeError") else ():
         if tensor.dtype == "int64" and tensor.high > 1:
             for high in (tensor.high // 2, 2, 1):
                 if high < tensor.high:
-                    yield guess.with_tensor(index, item, replace(tensor, high=high))
+                    yield guess.with_tensor(index, item, high=high)
 
 
 def _ranks(guess: Guess, failure: Failure) -> Iterator[Guess]:
-    wanted: list[int] = []
-    for pattern in _RANKS:
-        for match in re.finditer(pattern, failure.message):
-            wanted += [int(group) for group in reversed(match.groups()) if group and int(group) in LAYOUTS]
-    for match in _NAMED_SHAPE.finditer(failure.message):
+    message = failure.message
+    expected = [int(g) for p in _RANKS for match in re.finditer(p, message) for g in reversed(match.groups()) if g]
+    for match in _NAMED_SHAPE.finditer(message):
         names = [item.strip() for item in match[1].split(",")]
-        if len(names) in LAYOUTS and not all(name.isdigit() for name in names):
-            wanted.append(len(names))
-    if rows := re.search(r"cannot be multiplied \(1x(\d+) and", failure.message):
+        if not all(name.isdigit() for name in names):
+            expected.append(len(names))
+    if rows := re.search(r"cannot be multiplied \(1x(\d+) and", message):
         for index, item, tensor in guess.tensors():
             if guess.shape(tensor) == (int(rows[1]),):
-                yield guess.with_tensor(index, item, replace(tensor, dims=("B", "C")))
-    if unlike := re.search(r"same number of dimensions: got (\d) and (\d)", failure.message):
+                yield guess.with_tensor(index, item, dims=("B", "C"))
+    if unlike := re.search(r"same number of dimensions: got (\d) and (\d)", message):
         apart = abs(int(unlike[1]) - int(unlike[2]))
-        others = [len(tensor.dims) for index, _, tensor in guess.tensors() if index]
-        wanted += [rank for other in others for rank in (other - apart, other + apart) if rank in LAYOUTS]
-    higher = re.search(_HIGHER_RANK, failure.message) is not None
-    # Of a layer that takes batches: what it was given for one is a batch.
-    higher |= bool(re.search(r"expected input\[1, ", failure.message)) and dict(guess.sizes)["B"] > 1
-    fewer = re.search("too many values to unpack|number of sizes provided", failure.message) is not None
-    if not wanted and not higher and not fewer:
-        return
-    for layout in (layout for rank in wanted for layout in LAYOUTS[rank][:1]):
-        yield from _all_of(guess, layout)
-    for index, item, tensor in _blamed(guess, failure):
+        expected += [len(t.dims) + step for index, _, t in guess.tensors() if index for step in (-apart, apart)]
+    expected = [rank for rank in expected if rank in LAYOUTS]
+    is_higher = re.search(_HIGHER_RANK, message) is not None
+    # A layer that takes batches got one unbatched input.
+    is_higher |= "expected input[1, " in message and dict(guess.sizes)["B"] > 1
+    is_lower = re.search(_LOWER_RANK, message) is not None
+    for rank in expected:
+        yield from _all_of_layout(guess, LAYOUTS[rank][0])
+    for index, item, tensor in _blamed(guess, failure) if expected or is_higher or is_lower else ():
         rank = len(tensor.dims)
-        ranks = [*wanted, *((rank + 1, rank + 2) if higher else ()), *((rank - 1,) if fewer else ())]
+        ranks = [*expected, *((rank + 1, rank + 2) if is_higher else ()), *((rank - 1,) if is_lower else ())]
         for other in dict.fromkeys(ranks):
-            if other != rank and other in LAYOUTS:
-                for layout in LAYOUTS[other]:
-                    yield guess.with_tensor(index, item, replace(tensor, dims=layout))
+            for layout in LAYOUTS.get(other, ()) if other != rank else ():
+                yield guess.with_tensor(index, item, dims=layout)
 
 
-def _all_of(guess: Guess, layout: tuple[str, ...]) -> Iterator[Guess]:
-    """Several tensors, all of one rank, that get another rank together."""
-    if len({len(tensor.dims) for _, _, tensor in guess.tensors()}) == 1 < len(list(guess.tensors())):
-        for index, item, tensor in guess.tensors():
-            guess = guess.with_tensor(index, item, replace(tensor, dims=layout))
+def _all_of_layout(guess: Guess, layout: tuple[str, ...]) -> Iterator[Guess]:
+    """The guess with another layout for all tensors together, if there are several and all of one rank."""
+    tensors = list(guess.tensors())
+    if len(tensors) > 1 and len({len(tensor.dims) for _, _, tensor in tensors}) == 1:
+        for index, item, _ in tensors:
+            guess = guess.with_tensor(index, item, dims=layout)
         yield guess
 
 
-def _multiples(guess: Guess, message: str) -> Iterator[Guess]:
-    if match := re.search(_UNFLATTENED, message):
+def _multiples(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    if match := re.search(_UNFLATTENED, failure.message):
         lengths, size = [int(length) for length in match[1].split(",")], int(match[2])
         factor = math.prod(length for length in lengths if length > 0)
         if -1 in lengths and factor:
-            yield from _changed(guess, size, -(-size // factor) * factor)
+            yield from _changed(guess, size, _up(size, factor))
         yield from _changed(guess, size, factor)
         yield from _scaled(guess, size, factor)  # a token was taken away, or a stride divided it
-    for pattern, was, of in _MULTIPLES:
-        if match := re.search(pattern, message):
-            size, factor = int(match[was]), int(match[of])
-            up = -(-size // factor) * factor
-            yield from _changed(guess, size, up)
+    for pattern, order in _INDIVISIBLE:
+        if match := re.search(pattern, failure.message):
+            size, factor = _in_order(match, order)
+            yield from _changed(guess, size, _up(size, factor))
             yield from _changed(guess, size, factor)
 
 
-def _sizes(guess: Guess, message: str) -> Iterator[Guess]:
-    pairs = []
-    for pattern, was, wanted in _PAIRS:
-        pairs += [(int(match[was]), int(match[wanted])) for match in re.finditer(pattern, message)]
+def _up(size: int, factor: int) -> int:
+    return -(-size // factor) * factor
+
+
+def _in_order(match: re.Match[str], order: str) -> tuple[int, int]:
+    return int(match[int(order[0])]), int(match[int(order[1])])
+
+
+def _sizes(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    message = failure.message
+    pairs: list[tuple[int, int]] = []
+    for pattern, orders in _MISMATCHES:
+        for order in orders.split():
+            pairs += [_in_order(match, order) for match in re.finditer(pattern, message)]
     if match := re.search(r"sum exactly to (\d+).*split_sizes=\[([\d, ]+)\]", message):
         pairs.append((int(match[1]), sum(map(int, match[2].split(",")))))
-    for was, wanted in pairs:
-        yield from _changed(guess, was, wanted)
-    for was, wanted in pairs:
-        yield from _scaled(guess, was, wanted)
+    for actual, expected in pairs:
+        yield from _changed(guess, actual, expected)
+    for actual, expected in pairs:
+        yield from _scaled(guess, actual, expected)
     numbers = [int(text) for text in re.findall(r"\d+", message) if len(text) < 7]
     if 2 <= len(numbers) <= 12:
         sizes = {guess.size(dim) for _, _, tensor in guess.tensors() for dim in tensor.dims}
-        for was in dict.fromkeys(n for n in numbers if n in sizes):
-            for wanted in dict.fromkeys(numbers):
-                yield from _changed(guess, was, wanted)
+        for actual in dict.fromkeys(n for n in numbers if n in sizes):
+            for expected in dict.fromkeys(numbers):
+                yield from _changed(guess, actual, expected)
     if match := re.search(r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", message):
         yield from _reshaped(guess, [int(n) for n in match[1].split(",")], int(match[2]))
 
 
-def _changed(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
-    """What has the size `was` gets the size `wanted`, or becomes one with what has it."""
-    if was == wanted or wanted < 1:
+def _changed(guess: Guess, actual: int, expected: int) -> Iterator[Guess]:
+    """Guesses in which a symbol of the actual size gets the expected size, or is merged with a symbol that has it."""
+    if actual == expected or expected < 1:
         return
     sizes = dict(guess.sizes)
     used = guess.symbols()
-    here = [symbol for symbol in used if sizes[symbol] == was]
-    there = [symbol for symbol in used if sizes[symbol] == wanted]
-    for symbol in here:
-        for other in there:
-            if not any({symbol, other} <= set(t.dims) for _, _, t in guess.tensors()) or {symbol, other} == {"H", "W"}:
+    for symbol in (symbol for symbol in used if sizes[symbol] == actual):
+        for other in (other for other in used if sizes[other] == expected):
+            if {symbol, other} == {"H", "W"} or not any({symbol, other} <= set(t.dims) for _, _, t in guess.tensors()):
                 yield guess.merged(symbol, other)
+        if symbol[0] == "C" or (expected > 1 and symbol != "B"):  # points have two or three coordinates
+            yield guess.resized({symbol: expected})
         holders = [(i, k, t) for i, k, t in guess.tensors() if symbol in t.dims]
-        if symbol[0] == "C" or (wanted > 1 and symbol != "B"):  # points have two or three coordinates
-            yield guess.resized({symbol: wanted})
         if len(holders) > 1 or any(t.dims.count(symbol) > 1 for _, _, t in holders):
             for index, item, tensor in holders:
-                yield guess.split(index, item, tensor.dims.index(symbol), wanted)
+                yield guess.split(index, item, tensor.dims.index(symbol), expected)
 
 
-def _scaled(guess: Guess, was: int, wanted: int) -> Iterator[Guess]:
-    """The size that was is a multiple or a fraction of a symbol's, or of a product of some."""
-    if was < 1 or wanted < 1:
+def _scaled(guess: Guess, actual: int, expected: int) -> Iterator[Guess]:
+    """Guesses in which a size that the actual size derives from changes with it.
+
+    The actual size may be a multiple or a fraction of the size, may differ from it by a small number, or may be the
+    number of positions of a plane.
+    """
+    if actual < 1 or expected < 1:
         return
     sizes = dict(guess.sizes)
-    for symbol in guess.symbols():
+    symbols = guess.symbols()
+    for symbol in symbols:
         size = sizes[symbol]
         if (
             symbol != "B"
-            and (was % size == 0 or size % was == 0)
-            and (size * wanted) % was == 0
-            and size * wanted > (was if symbol[0] == "C" else 3 * was)
+            and (actual % size == 0 or size % actual == 0)
+            and (size * expected) % actual == 0
+            and size * expected > (actual if symbol[0] == "C" else 3 * actual)
         ):
-            yield guess.resized({symbol: size * wanted // was})
-    for symbol in guess.symbols():  # something was added to it, or taken away
-        if 0 < abs(was - sizes[symbol]) <= _NEAR and sizes[symbol] + wanted - was > 3:
-            yield guess.resized({symbol: sizes[symbol] + wanted - was})
+            yield guess.resized({symbol: size * expected // actual})
+    for symbol in symbols:
+        if 0 < abs(actual - sizes[symbol]) <= _NEAR and sizes[symbol] + expected - actual > 3:
+            yield guess.resized({symbol: sizes[symbol] + expected - actual})
     plane = sizes.get("H", 0) * sizes.get("W", 0)
-    if "H" in guess.symbols() and "W" in guess.symbols() and was == plane + 1:  # a token for the class
-        side = round((wanted - 1) ** 0.5)
-        if side > 1 and side * side == wanted - 1:
-            yield guess.resized({"H": side, "W": side})
-    if plane and "H" in guess.symbols() and plane * wanted % was == 0:
-        side = round((plane * wanted // was) ** 0.5)
-        if side * side * was == plane * wanted:
-            yield guess.resized({"H": side, "W": side})
+    if {"H", "W"} <= {*symbols} and actual == plane + 1:  # a token for the class
+        yield from _square(guess, expected - 1, least=2)
+    if plane and "H" in symbols and plane * expected % actual == 0:
+        yield from _square(guess, plane * expected // actual)
 
 
-def _reshaped(guess: Guess, target: list[int], total: int) -> Iterator[Guess]:
-    known = 1
-    for size in target:
-        known *= max(size, 1)
-    if known and -1 not in target and known != total:
+def _square(guess: Guess, positions: int, least: int = 1) -> Iterator[Guess]:
+    """The guess with a square plane of this many positions, if there is one."""
+    side = round(max(positions, 0) ** 0.5)
+    if side >= least and side * side == positions:
+        yield guess.resized({"H": side, "W": side})
+
+
+def _reshaped(guess: Guess, target: Sequence[int], total: int) -> Iterator[Guess]:
+    known = math.prod(max(size, 1) for size in target)
+    if -1 not in target and known != total:
         yield from _scaled(guess, total, known)
     if any(isinstance(arg, SizeArg | SizesArg) for arg in guess.args):
         yield planar(guess)
-    for index, item, tensor in guess.tensors():  # only its first axes are wanted
+    for index, item, tensor in guess.tensors():  # only its first axes are expected
         shape = guess.shape(tensor)
         for rank in range(1, len(shape)):
             if math.prod(shape) == total and math.prod(shape[:rank]) == known:
-                yield guess.with_tensor(index, item, replace(tensor, dims=tensor.dims[:rank]))
+                yield guess.with_tensor(index, item, dims=tensor.dims[:rank])
 
 
-def _pooled(guess: Guess, message: str) -> Iterator[Guess]:
-    """A pool with a fixed kernel gets exactly one window, as at the end of a classifier."""
-    match = re.search(r"input size: \(\d+x(\d+)x(\d+)\)\. Calculated output size: \(\d+x(-?\d+)x(-?\d+)\)", message)
+def _pooled(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Guesses that leave exactly one window to a pool with a fixed kernel, as at the end of a classifier."""
+    match = re.search(_POOL_SIZES, failure.message)
     sizes = dict(guess.sizes)
     if match is None or not {"H", "W"} <= set(guess.symbols()):
         return
-    height, width, pooled_height, _ = (int(group) for group in match.groups())
+    height, width, pooled_height = (int(group) for group in match.groups())
     kernel = height - pooled_height + 1
     if height > 0 and width > 0 and kernel > 0:
         down = 1 << max(round(math.log2(sizes["W"] / width)), 0)
@@ -396,36 +401,51 @@ def _pooled(guess: Guess, message: str) -> Iterator[Guess]:
 
 
 def _optional(guess: Guess, failure: Failure, optional: Mapping[str, int]) -> Iterator[Guess]:
-    """A parameter that was left to its default of None is needed after all."""
+    """Guesses with a tensor for a parameter that was left to its default of None."""
     if "None" not in failure.message and failure.kind != "AssertionError":
         return
     left = {name for name, index in optional.items() if index >= len(guess.args)}
-    named = [name for name in failure.names if name in left] or sorted(left)
-    for name in named[:3]:
-        index = optional[name]
-        missing = tuple(PlainArg(None) for _ in range(len(guess.args), index))
-        for layout in (LAYOUTS[3][0], LAYOUTS[2][0], LAYOUTS[4][0], LAYOUTS[1][0]):
-            yield replace(guess, args=(*guess.args, *missing, TensorArg(name, layout)))
+    blamed = [name for name in failure.names if name in left] or sorted(left)
+    for name in blamed[:3]:
+        missing = tuple(PlainArg(None) for _ in range(len(guess.args), optional[name]))
+        for rank in (3, 2, 4, 1):
+            yield replace(guess, args=(*guess.args, *missing, TensorArg(name, LAYOUTS[rank][0])))
 
 
 def _larger(guess: Guess) -> Iterator[Guess]:
-    """All that is not larger already."""
+    """Guesses with larger sizes, except for symbols that were enlarged before."""
     sizes = dict(guess.sizes)
     symbols = [symbol for symbol in guess.symbols() if sizes[symbol] <= SIZES[0].get(symbol, 0)]
-    for image in _LARGER:
-        changes = {s: size for s, size in image.items() if s in symbols and sizes[s] < size}
-        if changes:
+    for table in _LARGER:
+        if changes := {s: size for s, size in table.items() if s in symbols and sizes[s] < size}:
             yield guess.resized(changes)
 
 
 def _other_arguments(guess: Guess, failure: Failure) -> Iterator[Guess]:
-    """Whatever else an argument may be; the first one last."""
+    """Guesses with any other rank, type or constant as one argument; the first argument comes last."""
     for index, item, tensor in reversed(list(guess.tensors())):
         for rank in (2, 3, 1, 4):
-            for layout in LAYOUTS[rank][:2]:
-                if tensor.dims != layout and len(tensor.dims) != rank:
-                    yield guess.with_tensor(index, item, replace(tensor, dims=layout))
+            for layout in LAYOUTS[rank][:2] if rank != len(tensor.dims) else ():
+                yield guess.with_tensor(index, item, dims=layout)
         if tensor.dtype == "float32" and re.search(r"index|Long|int", failure.message):
-            yield guess.with_tensor(index, item, replace(tensor, dtype="int64", high=8))
+            yield guess.with_tensor(index, item, dtype="int64", high=8)
         if index and not isinstance(guess.args[index], ListArg):
             yield from _numbers(guess, index, tensor.name)
+
+
+# (pattern in the message, repair), best first
+_REPAIRS: tuple[tuple[str, Callable[[Guess, Failure], Iterator[Guess]]], ...] = (
+    (r"^'\w+'$", _missing_key),
+    (_WANTS_LIST, _as_lists),
+    (_LENGTH, _list_of_length),
+    (_WANTS_INDEX, _index_as_number),
+    (_WANTS_BOOL, partial(_retyped, dtype="bool")),
+    (_WANTS_INT, partial(_retyped, dtype="int64")),
+    (_WANTS_FLOAT, partial(_retyped, dtype="float32")),
+    (_WANTS_NUMBER, _tensor_as_number),
+    ("index out of range|out of bounds", _smaller_indices),
+    ("", _ranks),
+    ("", _multiples),
+    ("", _sizes),
+    (_POOL_SIZES, _pooled),
+)

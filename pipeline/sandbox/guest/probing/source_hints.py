@@ -1,16 +1,16 @@
-"""What the text of a module says about its parameters, read from the syntax tree; nothing is executed."""
+"""Hints about a module's parameters from its syntax tree. Nothing is executed."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TypeAlias
 
-from .parameter_usage import Finder, Usage
+from .parameter_usage import Usage, UsageVisitor
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_DEPTH = 8  # calls through which a parameter is followed
+_MAX_DEPTH = 8  # nested calls through which a parameter is followed
 _AXIS = re.compile(r"\([^)]*\)|[A-Za-z_]\w*|\d+")
 
 
@@ -25,10 +25,13 @@ class Source:
         self.functions = {node.name: node for node in tree.body if isinstance(node, Function)}
         self._usages: dict[tuple[int, str], Usage] = {}
         self._mentioned: dict[int, frozenset[str]] = {}
-        self.examples = _examples([node for node in nodes if isinstance(node, Function)])
+        self.examples: dict[str, list[str]] = {}  # parameter -> its defaults in all functions of the file
+        for function in (node for node in nodes if isinstance(node, Function)):
+            for name, text in self.defaults(function).items():
+                self.examples[name] = list(dict.fromkeys([*self.examples.get(name, ()), text]))
 
     def method(self, class_name: str, name: str) -> Function | None:
-        """The method as the class or its first base in this file defines it."""
+        """The method as defined by the class, or by its first base in this file."""
         seen: set[str] = set()
         queue = [class_name]
         while queue:
@@ -43,8 +46,8 @@ class Source:
             queue += [base.id for base in node.bases if isinstance(base, ast.Name)]
         return None
 
-    def unpacks_a_part(self, class_name: str) -> bool:
-        """Whether a class takes several results at once of what it keeps: `y, weights = self.attention(x)`."""
+    def unpacks_part(self, class_name: str) -> bool:
+        """True if the class unpacks the result of one of its parts: `y, weights = self.attention(x)`."""
         for node in ast.walk(self.classes[class_name]) if class_name in self.classes else ():
             match node:
                 case ast.Assign([ast.Tuple()], ast.Call(ast.Attribute(ast.Name("self")))):
@@ -53,16 +56,16 @@ class Source:
 
     def defaults(self, function: Function) -> dict[str, str]:
         """Parameter name -> source text of its default."""
-        positional = [*function.args.posonlyargs, *function.args.args]
-        tail = positional[len(positional) - len(function.args.defaults) :]
-        texts = {arg.arg: ast.unparse(value) for arg, value in zip(tail, function.args.defaults, strict=True)}
-        for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True):
-            if value is not None:
-                texts[arg.arg] = ast.unparse(value)
-        return texts
+        args = function.args
+        positional = [*args.posonlyargs, *args.args]
+        pairs = [
+            *zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True),
+            *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+        ]
+        return {arg.arg: ast.unparse(value) for arg, value in pairs if value is not None}
 
     def documented(self, class_name: str, parameter: str) -> str:
-        """The type that the class's docstring, in numpy's or Google's style, gives a parameter; "" if none."""
+        """The type of a parameter in the class's docstring, of numpy's or Google's style; "" if there is none."""
         node = self.classes.get(class_name)
         functions = [f for f in (node, self.method(class_name, "__init__")) if f is not None]
         for text in (ast.get_docstring(f) or "" for f in functions):
@@ -71,7 +74,10 @@ class Source:
         return ""
 
     def prose(self, class_name: str) -> str:
-        """The docstrings of a class and its forward, and the comments in forward, each with what stands before it."""
+        """The docstrings of a class and its forward, and the comments in forward.
+
+        A comment behind a name, as behind a parameter, becomes `name: comment`.
+        """
         forward = self.method(class_name, "forward")
         texts = [ast.get_docstring(node) or "" for node in (forward, self.classes.get(class_name)) if node is not None]
         for line in self._lines[forward.lineno - 1 : forward.end_lineno] if forward is not None else ():
@@ -85,10 +91,10 @@ class Source:
         function = self.method(class_name, method)
         if function is None:
             return Usage()
-        return self.followed(class_name, function, parameter, _DEPTH)
+        return self.followed(class_name, function, parameter, _MAX_DEPTH)
 
     def kept(self, class_name: str, attribute: str, depth: int) -> Usage:
-        """How the other methods use what a constructor keeps as `self.<attribute>`."""
+        """How the methods other than the constructor use `self.<attribute>`."""
         usage = Usage()
         for method in self._methods(class_name):
             if method.name != "__init__" and attribute in self._mentions(method):
@@ -97,15 +103,14 @@ class Source:
         return usage
 
     def _mentions(self, function: Function) -> frozenset[str]:
-        """The attributes that it reads of anything."""
+        """The names of all attributes in the function."""
         key = id(function)
         if key not in self._mentioned:
-            found = (node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute))
-            self._mentioned[key] = frozenset(found)
+            self._mentioned[key] = frozenset(n.attr for n in ast.walk(function) if isinstance(n, ast.Attribute))
         return self._mentioned[key]
 
     def _methods(self, class_name: str) -> Iterator[Function]:
-        """Those of the class, of its bases and of the classes that derive from it."""
+        """The methods of the class, of its bases, and of its direct subclasses."""
         bases = {name: {b.id for b in node.bases if isinstance(b, ast.Name)} for name, node in self.classes.items()}
         related = {class_name, *(name for name in bases if class_name in bases[name])}
         while more := {base for name in related for base in bases.get(name, ())} - related:
@@ -114,19 +119,19 @@ class Source:
             yield from (item for item in self.classes[name].body if isinstance(item, Function))
 
     def followed(self, class_name: str, function: Function, parameter: str, depth: int) -> Usage:
-        """How one function, and what it passes the parameter on to, uses it."""
+        """How a function uses a parameter, including the functions of the file that it passes the parameter to."""
         key = (id(function), parameter)
         if key not in self._usages:
             self._usages[key] = Usage()  # a recursive call adds nothing
-            finder = Finder(self, class_name, parameter, depth, function.name == "__init__")
-            finder.follow(function.body)
-            self._usages[key] = finder.usage
-            if depth and (finder.constructs or parameter.startswith("self.")):
-                self._follow_parts(class_name, function, parameter, depth - 1, finder.usage)
+            visitor = UsageVisitor(self, class_name, parameter, depth, function.name == "__init__")
+            visitor.follow(function.body)
+            self._usages[key] = visitor.usage
+            if depth and (visitor.constructs or parameter.startswith("self.")):
+                self._follow_parts(class_name, function, parameter, depth - 1, visitor.usage)
         return self._usages[key]
 
     def _follow_parts(self, class_name: str, function: Function, parameter: str, depth: int, usage: Usage) -> None:
-        """A configuration's entries may be configurations, lists or names themselves."""
+        """Add the uses of the parameter's attributes and items, for a parameter that is a configuration."""
         paths = {name: f"{parameter}.{name}" for name in sorted(usage.attributes & self._mentions(function))}
         paths |= {key: f"{parameter}[{key!r}]" for key in usage.keys}
         for name, path in paths.items():
@@ -135,7 +140,7 @@ class Source:
                 usage.parts.setdefault(name, Usage()).absorb(part)
 
     def callee(self, class_name: str, call: ast.Call) -> tuple[str, Function, bool] | None:
-        """The class, function and whether `self` comes first, if this file defines what is called."""
+        """(class, function, True if `self` comes first) of the callee, if this file defines it."""
         match call.func:
             case ast.Name(name) if name in self.functions:
                 return class_name, self.functions[name], False
@@ -150,24 +155,6 @@ class Source:
                     if isinstance(base, ast.Name) and (method := self.method(base.id, name)):
                         return base.id, method, True
         return None
-
-
-def _examples(functions: Sequence[Function]) -> dict[str, list[str]]:
-    """Parameter name -> defaults that functions of the file give a parameter of this name."""
-    found: dict[str, list[str]] = {}
-    for function in functions:
-        arguments = function.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        tail = positional[len(positional) - len(arguments.defaults) :]
-        pairs = [
-            *zip(tail, arguments.defaults, strict=True),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
-        for argument, value in pairs:
-            texts = found.setdefault(argument.arg, [])
-            if value is not None and (text := ast.unparse(value)) not in texts:
-                texts.append(text)
-    return found
 
 
 def pattern_rank(side: str) -> int:

@@ -1,4 +1,4 @@
-"""Whether a call that runs is a task: finite, repeatable, and a function of its input."""
+"""Check that a call that runs is a task: finite, repeatable, and a function of its input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[An
     """(tree, tensors) of one call's result.
 
     Raises:
-        Unfit: it raised, holds what is no tensor, or has no floating-point tensor.
+        Unfit: the call raised, or its result holds unsupported values or no floating-point tensor.
     """
     value, failure = caller.call_with(guess, tensors)
     if failure is not None:
@@ -38,7 +38,7 @@ def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[An
 
 
 def check(caller: Caller, guess: Guess) -> None:
-    """Raises `Unfit` with the reason for which this call is no task."""
+    """Raise `Unfit` with the reason if this call is no task."""
     inputs = draw(guess.specs(), 0)
     before = state(caller.module)
     seed(1)
@@ -50,19 +50,19 @@ def check(caller: Caller, guess: Guess) -> None:
     if not _all_same(first, second):
         why = f"; a call changes {', '.join(changed[:3])}" if changed else ""
         raise Unfit("random", f"two calls in eval mode with the same input differ{why}")
-    dull = _dull(caller, guess, inputs, first, views)
-    if dull is None:
+    trivial = _trivial(caller, guess, inputs, first, views)
+    if trivial is None:
         return
-    with _stirred(caller.module):  # as for a trial: a scale of one and a kernel of zeros are only where they begin
+    with _perturbed(caller.module):  # trials draw other weights: an initial scale of 1 or 0 proves nothing
         first, views = _on_copies(caller, guess, inputs)
-        if any(not t.isfinite().all() for t in first) or _dull(caller, guess, inputs, first, views) is not None:
-            raise dull
+        if any(not t.isfinite().all() for t in first) or _trivial(caller, guess, inputs, first, views):
+            raise trivial
 
 
-def _dull(
+def _trivial(
     caller: Caller, guess: Guess, inputs: Sequence[Tensor], found: Sequence[Tensor], views: Sequence[bool]
 ) -> Unfit | None:
-    """Why these results of `inputs` ask for no kernel, if they do not; `views` says which are views of an input."""
+    """The reason why these results need no kernel, or None. `views` marks the results that are views of an input."""
     floats = [(t, view) for t, view in zip(found, views, strict=True) if t.is_floating_point()]
     if all(view or any(_same(t, i) for i in inputs) for t, view in floats):
         return Unfit("returns_input", f"{len(floats)} outputs equal to inputs, or views of them")
@@ -73,8 +73,8 @@ def _dull(
 
 
 @contextmanager
-def _stirred(module: nn.Module) -> Iterator[None]:
-    """Every parameter is another one inside."""
+def _perturbed(module: nn.Module) -> Iterator[None]:
+    """Change every parameter within the context."""
     generator = torch.Generator().manual_seed(0)
     before = [(p, p.detach().clone()) for p in module.parameters() if p.is_floating_point()]
     with torch.no_grad():
@@ -88,21 +88,21 @@ def _stirred(module: nn.Module) -> Iterator[None]:
 
 
 def check_variation(caller: Caller, guess: Guess) -> None:
-    """Raises `Unfit` if the call's result is not finite."""
+    """Raise `Unfit` if the call's result is not finite."""
     _, found = results(caller, guess, draw(guess.specs(), 0))
     _finite(found, guess)
 
 
 def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[list[Tensor], list[bool]]:
-    """The tensors of one call's result, and for each whether it lies where an input does.
+    """(tensors of one call's result, for each True if it shares memory with an input).
 
     Raises:
-        Unfit: as `results`, or an input is another one after the call.
+        Unfit: as `results`, or the call changed an input.
     """
     copies = [t.clone() for t in inputs]
     _, found = results(caller, guess, copies)
-    places = {_place(copy) for copy in copies}
-    views = [_place(t) in places for t in found]
+    addresses = {_address(copy) for copy in copies}
+    views = [_address(t) in addresses for t in found]
     found = [t.clone() for t in found]
     for spec, copy, original in zip(guess.specs(), copies, inputs, strict=True):
         if not _same(copy, original):
@@ -110,8 +110,7 @@ def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[list
     return found, views
 
 
-def _place(tensor: Tensor) -> int:
-    """Of its memory."""
+def _address(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
@@ -140,11 +139,11 @@ def state(module: nn.Module) -> dict[str, Tensor]:
     """A copy of the module's tensors by name.
 
     Raises:
-        Unfit: they get their shapes from the first input, or the module tells them in a way of its own.
+        Unfit: a tensor gets its shape from the first input, or the module overrides `named_parameters`.
     """
     try:
         named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    except TypeError as error:  # nn.Module's own methods cannot ask it either
+    except TypeError as error:  # an override with another signature
         raise Unfit("no_constructor_arguments", str(error)) from error
     lazy = [name for name, value in named if isinstance(value, UninitializedTensorMixin)]
     if lazy:  # its `state_dict` may raise
@@ -154,17 +153,17 @@ def state(module: nn.Module) -> dict[str, Tensor]:
 
 
 def check_state(first: nn.Module, second: nn.Module) -> None:
-    """Raises `Unfit` if two constructions from one seed differ: some tensor was never given values."""
+    """Raise `Unfit` if two constructions from one seed differ: a tensor holds uninitialised memory."""
     one, other = state(first), state(second)
     differing = sorted(
-        name for name in one.keys() | other.keys() if name not in one or not _same_state(one[name], other.get(name))
+        name for name in one.keys() | other.keys() if name not in one or not _same_bytes(one[name], other.get(name))
     )
     if differing:
         raise Unfit("random", f"two constructions from one seed differ in {', '.join(differing[:3])}")
 
 
-def _same_state(one: Tensor, other: Tensor | None) -> bool:
-    """Byte for byte, so that a NaN in one of them is a difference."""
-    if other is None or one.shape != other.shape or one.dtype != other.dtype:
+def _same_bytes(one: Tensor, other: Tensor | None) -> bool:
+    """True if both are `_same` and have NaN at the same places."""
+    if other is None or not _same(one, other):
         return False
-    return torch.equal(one, other) or (bool((one.isnan() == other.isnan()).all()) and _same(one, other))
+    return torch.equal(one, other) or bool((one.isnan() == other.isnan()).all())

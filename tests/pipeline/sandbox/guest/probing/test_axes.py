@@ -1,10 +1,10 @@
-"""Axes as docstrings and comments name them, and the symbols that the names get."""
+"""Axis names in docstrings and comments, and the symbols that they get."""
 
 from __future__ import annotations
 
 import pytest
 
-from kernelquarry.pipeline.sandbox.guest.probing.axes import Naming, dtype_of, entry_of, named
+from kernelquarry.pipeline.sandbox.guest.probing.axes import AxisSymbols, dtype_of, entry_of, listed_axes
 
 DOCSTRING = """A layer.
 
@@ -26,11 +26,11 @@ Shape:
         ("mask", False, ("b", "t")),
         ("plain", False, ()),
         ("y", False, ()),
-        ("first", True, ("b", "t", "c")),  # "x" stands for the input
+        ("first", True, ("b", "t", "c")),  # the entry "x" is about the input
     ],
 )
 def test_entries(parameter: str, is_input: bool, axes: tuple[str, ...]) -> None:
-    assert named(entry_of(DOCSTRING, parameter, is_input)) == axes
+    assert listed_axes(entry_of(DOCSTRING, parameter, is_input)) == axes
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_entries(parameter: str, is_input: bool, axes: tuple[str, ...]) -> None:
     ],
 )
 def test_axes_in_an_entry(entry: str, axes: tuple[str, ...]) -> None:
-    assert named(entry) == axes
+    assert listed_axes(entry) == axes
 
 
 def test_types_in_an_entry() -> None:
@@ -58,7 +58,7 @@ def test_types_in_an_entry() -> None:
 
 
 def test_one_name_is_one_symbol() -> None:
-    naming = Naming({"hidden_size": 64}, 32)
+    naming = AxisSymbols({"hidden_size": 64}, 32)
     assert naming.dims(("batch", "t", "dim")) == ("B", "L", "C")
     assert naming.dims(("batch", "hidden_size")) == ("B", "Cn1")
     assert naming.dims(("batch", "s", "h*w", "3")) == ("B", "Ln1", "H*W", "Cn2")
@@ -66,6 +66,6 @@ def test_one_name_is_one_symbol() -> None:
 
 
 def test_volumes_and_videos() -> None:
-    assert Naming({}, 16).dims(("b", "c", "d", "h", "w")) == ("B", "C", "T", "H", "W")
-    assert Naming({}, 16).dims(("b", "t", "c", "h", "w")) == ("B", "T", "C", "H", "W")
-    assert Naming({}, 16).dims(("n", "n_points", "2")) == ("B", "L", "C")
+    assert AxisSymbols({}, 16).dims(("b", "c", "d", "h", "w")) == ("B", "C", "T", "H", "W")
+    assert AxisSymbols({}, 16).dims(("b", "t", "c", "h", "w")) == ("B", "T", "C", "H", "W")
+    assert AxisSymbols({}, 16).dims(("n", "n_points", "2")) == ("B", "L", "C")

@@ -52,7 +52,7 @@ def test_an_axis_gets_a_size_of_its_own() -> None:
 
 
 def test_a_tensor_in_a_list_is_replaced_in_its_place() -> None:
-    changed = GUESS.with_tensor(1, 0, TensorArg("t", ("B",)))
+    changed = GUESS.with_tensor(1, 0, name="t", dims=("B",))
     assert [spec.shape for spec in changed.specs()] == [(2, 16, 12, 20), (2,), (2, 16, 12, 20)]
 
 

@@ -1,4 +1,4 @@
-"""The operators of one forward and what feeds them: what a module computes, whatever its source looks like."""
+"""The graph of the operators of one forward, which does not depend on how the source is written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 
-_NODES = 1_000  # a graph of more says nothing that its source does not
-# What modules also spell out is written out in full here, so that both spellings give one graph.
-_SPELLED_OUT = frozenset(
+_MAX_NODES = 1_000  # in larger graphs, comparing the sources is enough
+# Operators that are decomposed, so that a module that writes them out gives the same graph.
+_DECOMPOSED = frozenset(
     """
     _log_softmax _safe_softmax _softmax addcdiv addcmul celu elu gelu glu hardshrink hardsigmoid
     hardswish hardtanh huber_loss leaky_relu lerp mish mse_loss native_batch_norm _native_batch_norm_legit
@@ -21,32 +21,32 @@ _SPELLED_OUT = frozenset(
     """.split()
 )
 
-Node = list[Any]  # [what it is] of a leaf, [operator, [numbers of the nodes it takes]] of what is computed
+Node = list[Any]  # [kind] of a leaf, or [operator, [indices of its input nodes]]
 
 
 class Recorder(TorchDispatchMode):
-    """Records what runs inside. `leaves`: "input", "parameter" or "buffer", and the tensors that are one."""
+    """Records the operators in this context. `leaves` maps "input", "parameter" and "buffer" to their tensors."""
 
     def __init__(self, **leaves: Sequence[Tensor]) -> None:
         super().__init__()
         self.nodes: list[Node] = []
-        self._number: dict[int, int] = {}  # of a tensor, by its identity
-        self._written: dict[int, int] = {}  # storage -> the last node that changed it
-        self._alive: list[Tensor] = []  # what lives keeps its identity
+        self._number: dict[int, int] = {}  # id of a tensor -> its node
+        self._written: dict[int, int] = {}  # address of a storage -> the last node that wrote to it
+        self._alive: list[Tensor] = []  # holds the tensors, so that their ids stay unique
         for kind, tensors in leaves.items():
             for tensor in tensors:
                 self._place(tensor, [kind])
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func._schema.name.removeprefix("aten::").removesuffix("_") in _SPELLED_OUT and func in decomposition_table:
+        if func._schema.name.removeprefix("aten::").removesuffix("_") in _DECOMPOSED and func in decomposition_table:
             with self:
                 result = decomposition_table[func](*args, **kwargs)
             if result is not NotImplemented:
                 return result
         result = func(*args, **kwargs)
-        takes = [n for t in _tensors((*args, *kwargs.values())) if (n := self.number(t)) is not None]
-        node = [func._schema.name.replace("::", "."), takes]
+        inputs = [n for t in _tensors((*args, *kwargs.values())) if (n := self.number(t)) is not None]
+        node = [func._schema.name.replace("::", "."), inputs]
         for tensor in _tensors((result,)):
             self._place(tensor, node)
             if func._schema.is_mutable:
@@ -54,7 +54,7 @@ class Recorder(TorchDispatchMode):
         return result
 
     def number(self, tensor: Tensor) -> int | None:
-        """Of the node that made the tensor, or that last wrote what it views; None for a constant."""
+        """Index of the node that made the tensor or last wrote to its storage; None for a constant."""
         own = self._number.get(id(tensor))
         written = self._written.get(tensor.untyped_storage().data_ptr())
         return max((n for n in (own, written) if n is not None), default=None)
@@ -67,7 +67,7 @@ class Recorder(TorchDispatchMode):
 
 
 def graph(recorder: Recorder, outputs: Sequence[Tensor]) -> list[Node]:
-    """The nodes that the outputs need, in the order in which they ran; none if they are too many."""
+    """The nodes that the outputs depend on, in the order in which they ran; empty if they are too many."""
     needed: set[int] = set()
     stack = [n for tensor in outputs if (n := recorder.number(tensor)) is not None]
     while stack:
@@ -75,7 +75,7 @@ def graph(recorder: Recorder, outputs: Sequence[Tensor]) -> list[Node]:
         if number not in needed:
             needed.add(number)
             stack += recorder.nodes[number][1] if len(recorder.nodes[number]) > 1 else []
-    if len(needed) > _NODES:
+    if len(needed) > _MAX_NODES:
         return []
     place = {number: i for i, number in enumerate(sorted(needed))}
     return [_moved(recorder.nodes[number], place) for number in place]
@@ -96,6 +96,6 @@ def _tensors(values: Any) -> list[Tensor]:
 
 
 def warm() -> None:
-    """The first decomposition of a process imports much of PyTorch."""
+    """Run a decomposition: the first one of a process imports much of PyTorch."""
     with torch.no_grad(), Recorder():
         torch.nn.functional.gelu(torch.ones(2))

@@ -1,12 +1,12 @@
-"""Digests of what a module computes on inputs that are the same for every module: equal for equal functions.
+"""Digests of a module's outputs on fixed inputs, equal for modules that compute the same function.
 
-Inputs and state have values that follow from shapes alone, so neither names nor the order of parameters matter.
-Shapes are made alike first: each size becomes the same unless the module refuses it, and every number of leading axes
-is tried. Of the outputs only the sorted values count, to five digits: not their layout, nor the order of a sum. What
-only moves values has therefore no digest.
+The values of inputs and state follow from shapes alone, so neither names nor the order of parameters matter. Every size
+is set to one value, unless the module fails on it, and every number of leading axes is tried. Outputs are compared as
+sorted values to five digits, so neither their layout nor the order of a sum matters. A module that only moves values
+therefore has no digest.
 
-A module is looked at as it was constructed, and once more with all sizes of its construction made one
-(`Constructor.evened`), since those are guessed from names: two spellings of one function may have been given others.
+A module has digests as it was constructed, and with one value for all sizes of its construction (`Constructor.evened`):
+the sizes are guessed from names, so two spellings of one function may have got different ones.
 """
 
 from __future__ import annotations
@@ -25,47 +25,53 @@ from torch import Tensor, nn
 
 from ..lib import pytree
 from ..lib.float64 import InFloat64, widened
-from .guarded_call import attempt
-from .guess import MAX_ELEMENTS, Guess, Spec
+from ..probing.guarded_call import attempt
+from ..probing.guess import MAX_ELEMENTS, Guess, Spec
 
 _Shape = tuple[int, ...]
 
-EVEN = 32  # what each size of an evened construction becomes: divisible by groups and heads
-SIDE = 4  # what each size of an input becomes
-LARGE = 16  # a number from here on is a size, and not a kernel's, a stride or a number of heads
-_RANKS = range(1, 6)  # of the input with the most axes
+EVEN = 32  # every size of an evened construction; divisible by groups and heads
+SIDE = 4  # every size of an input
+LARGE = 16  # smaller numbers are kernel sizes, strides or numbers of heads, and are kept
+_RANKS = range(1, 6)  # tried for the input with the most axes
 _DRAWS = 2
-_QUANTILES = 64  # of the sorted outputs of one draw
-_STEPS = 1e5  # of the largest value; float64 errors are a billionth of a step
-_DISTINCT = 8  # quantised values that a digest needs to tell anything
+_QUANTILES = 64  # compared of the sorted outputs of one draw
+_STEPS = 1e5  # quantisation steps up to the largest value; float64 errors are a billionth of a step
+_DISTINCT = 8  # distinct quantised values that a digest needs
 
 
-def told(module: nn.Module, guess: Guess, file: str) -> list[str]:
-    """What outputs tell for each number of axes, "" where that is too little or nothing runs. Changes the module."""
+def output_texts(module: nn.Module, guess: Guess, file: str) -> list[str]:
+    """The quantised outputs for each number of axes, as text; "" if the call fails or the values are too uniform.
+
+    Changes the module's state.
+    """
     _set_state(widened(module), _by_place)
-    subject = _Subject(module, guess.tree(), guess.specs(), file)
-    shapes = _alike(subject)
-    return [subject.told(_of_rank(shapes, rank)) for rank in _RANKS]
+    call = _Call(module, guess.tree(), guess.specs(), file)
+    shapes = _equal_sizes(call)
+    return [call.output_text(_of_rank(shapes, rank)) for rank in _RANKS]
 
 
-def told_evened(module: nn.Module, size: int, guess: Guess, file: str) -> list[str]:
-    """The same of a module that was constructed with `size` for all sizes. `guess` fits the module as it was before.
+def evened_output_texts(module: nn.Module, size: int, guess: Guess, file: str) -> list[str]:
+    """The same for a module that was constructed with `size` for all sizes.
 
-    State follows from places along axes up to `size`, each axis alike, so that a transposed weight is the same weight,
-    and so are layers and what they are when they are joined.
+    The values of the state follow from the sum of the indices modulo `size`. So a transposed weight has the same
+    values, and so have several layers and their concatenation.
+
+    Args:
+        guess: a call that fits the module at its original sizes.
     """
     _set_state(widened(module), lambda shape, salt: _by_axes(shape, salt, size))
-    for specs in _plainer(guess.specs()):
-        subject = _Subject(module, guess.tree(), specs, file)
+    for specs in _common_inputs(guess.specs()):
+        call = _Call(module, guess.tree(), specs, file)
         for least in (SIDE + 1, LARGE):
             shapes = [tuple(size if n >= least else n for n in spec.shape) for spec in specs]
-            if subject.runs(shapes):
-                return [subject.told(subject.reduced(_of_rank(shapes, rank))) for rank in _RANKS]
+            if call.runs(shapes):
+                return [call.output_text(call.reduced(_of_rank(shapes, rank))) for rank in _RANKS]
     return []
 
 
-def _plainer(specs: tuple[Spec, ...]) -> Iterator[tuple[Spec, ...]]:
-    """Inputs that spellings of one function have in common though they were guessed otherwise: floats, of one shape."""
+def _common_inputs(specs: tuple[Spec, ...]) -> Iterator[tuple[Spec, ...]]:
+    """Variants of the inputs on which different guesses agree: floats of one shape, floats, small integers."""
     floats = tuple(replace(spec, dtype="float32") if spec.dtype == "int64" else spec for spec in specs)
     largest = max((spec.shape for spec in specs), key=len, default=())
     yield tuple(replace(spec, shape=largest) for spec in floats)
@@ -73,14 +79,14 @@ def _plainer(specs: tuple[Spec, ...]) -> Iterator[tuple[Spec, ...]]:
     yield tuple(replace(spec, high=min(spec.high, spec.low + SIDE)) for spec in specs)
 
 
-def digest(told: Sequence[str]) -> str:
-    """Of all that outputs tell; "" if they tell nothing."""
-    return hashlib.sha256("\n\n".join(told).encode()).hexdigest()[:16] if any(told) else ""
+def digest(texts: Sequence[str]) -> str:
+    """The digest of all output texts; "" if all are empty."""
+    return hashlib.sha256("\n\n".join(texts).encode()).hexdigest()[:16] if any(texts) else ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
-    """A module with the call that is made of it, on inputs of any shapes."""
+class _Call:
+    """A call of a module on inputs of any shapes."""
 
     module: nn.Module
     tree: list[Any]
@@ -94,7 +100,7 @@ class _Subject:
         return self.outputs(inputs) is not None
 
     def reduced(self, shapes: list[_Shape]) -> list[_Shape]:
-        """With SIDE on every axis, or on each that can have it."""
+        """The shapes with SIDE on every axis, or on each axis on which the call runs with it."""
         most = max((len(shape) for shape in shapes), default=0)
         for axes in (range(most), *([axis] for axis in range(most))):
             smaller = [
@@ -105,22 +111,22 @@ class _Subject:
                 shapes = smaller
         return shapes
 
-    def told(self, shapes: Sequence[_Shape]) -> str:
-        """What its outputs tell on inputs of these shapes, "" if that is too little."""
-        return min(self._told(order) for order in _orders(self.specs, shapes))
+    def output_text(self, shapes: Sequence[_Shape]) -> str:
+        """The quantised outputs on inputs of these shapes; "" if there are none or they are too uniform."""
+        return min(self._output_text(order) for order in _orders(self.specs, shapes))
 
-    def _told(self, draws: list[list[Tensor]]) -> str:
+    def _output_text(self, draws: list[list[Tensor]]) -> str:
         lines: list[str] = []
         for inputs in draws:
             values = self.outputs(inputs)
             if values is None or _only_moves(values, inputs):
                 return ""
             lines += _quantised(values)
-        needed = _DISTINCT if len(lines) > 2 * _DISTINCT else _DRAWS + 1  # the loss of each draw, all scaled to 1
+        needed = _DISTINCT if len(lines) > 2 * _DISTINCT else _DRAWS + 1  # a scalar loss gives few lines
         return "\n".join(lines) if len(set(lines)) >= needed else ""
 
     def outputs(self, inputs: list[Tensor]) -> np.ndarray[Any, Any] | None:
-        """All values of its outputs, None if there are none."""
+        """All values of the outputs; None if there are none."""
         args = pytree.fill(self.tree, inputs)
         with torch.no_grad(), InFloat64():
             result, failure = attempt(lambda: self.module(*args), self.file)
@@ -132,13 +138,13 @@ class _Subject:
         return np.concatenate([t.detach().double().numpy().reshape(-1) for t in found])
 
 
-def _alike(subject: _Subject) -> list[_Shape]:
-    """The shapes of the inputs, with SIDE for every size that can be replaced by it."""
-    shapes = [spec.shape for spec in subject.specs]
+def _equal_sizes(call: _Call) -> list[_Shape]:
+    """The shapes of the inputs, with SIDE for every size with which the call still runs."""
+    shapes = [spec.shape for spec in call.specs]
     sizes = sorted({size for shape in shapes for size in shape} - {SIDE})
     for chosen in (sizes, *([size] for size in sizes)):
         changed = [tuple(SIDE if size in chosen else size for size in shape) for shape in shapes]
-        if subject.runs(changed):
+        if call.runs(changed):
             shapes = changed
             if chosen is sizes:
                 break
@@ -146,20 +152,15 @@ def _alike(subject: _Subject) -> list[_Shape]:
 
 
 def _of_rank(shapes: Sequence[_Shape], rank: int) -> list[_Shape]:
-    """With as many more leading axes, or fewer, as give the largest this many."""
+    """The shapes with leading axes added or removed, so that the largest has `rank` axes."""
     most = max((len(shape) for shape in shapes), default=0)
-    return [_with_axes(shape, rank - most) for shape in shapes]
-
-
-def _with_axes(shape: _Shape, more: int) -> _Shape:
-    """With more leading axes, or fewer."""
-    return (SIDE,) * more + shape if more > 0 else shape[-more:]
+    return [(SIDE,) * (rank - most) + shape[max(most - rank, 0) :] for shape in shapes]
 
 
 def _orders(specs: Sequence[Spec], shapes: Sequence[_Shape]) -> Iterator[list[list[Tensor]]]:
-    """Draws of the inputs; two or three that are alike in every order, since that is the author's choice."""
-    alike = len(specs) in (2, 3) and len(set(shapes)) == len({spec.dtype for spec in specs}) == 1
-    for order in permutations(range(len(specs))) if alike else [range(len(specs))]:
+    """Draws of the inputs. Two or three inputs of one shape and dtype come in every order: the author chose one."""
+    equal = len(specs) in (2, 3) and len(set(shapes)) == len({spec.dtype for spec in specs}) == 1
+    for order in permutations(range(len(specs))) if equal else [range(len(specs))]:
         yield [
             [_input(spec, shape, 100 * draw + place) for spec, shape, place in zip(specs, shapes, order, strict=True)]
             for draw in range(_DRAWS)
@@ -167,10 +168,10 @@ def _orders(specs: Sequence[Spec], shapes: Sequence[_Shape]) -> Iterator[list[li
 
 
 def _only_moves(values: np.ndarray[Any, Any], inputs: list[Tensor]) -> bool:
-    """The outputs are the inputs' values in some order, which is all that such a module decides."""
+    """True if all outputs are values of the inputs."""
     given = np.concatenate([t.double().numpy().reshape(-1) for t in inputs])
-    few = values[:_DISTINCT, None]  # tell nearly always, without sorting the others
-    return values.size >= given.size and bool((few == given).any(1).all()) and bool(np.isin(values, given).all())
+    first = values[:_DISTINCT, None]  # nearly always decide, without sorting all
+    return values.size >= given.size and bool((first == given).any(1).all()) and bool(np.isin(values, given).all())
 
 
 def _quantised(values: np.ndarray[Any, Any]) -> list[str]:
@@ -184,7 +185,7 @@ def _quantised(values: np.ndarray[Any, Any]) -> list[str]:
 
 
 def _set_state(module: nn.Module, values: Callable[[_Shape, int], Tensor]) -> None:
-    """Parameters between -0.5 and 0.5, buffers that hold one number throughout, as running statistics do, above it."""
+    """Set parameters to values in [-0.5, 0.5), and constant buffers, such as running statistics, to [0.5, 1.5)."""
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.is_floating_point():
@@ -204,14 +205,14 @@ def _input(spec: Spec, shape: _Shape, salt: int) -> Tensor:
 
 
 def _by_place(shape: _Shape, salt: int) -> Tensor:
-    """Numbers in [0, 1), one for each place in memory."""
+    """Numbers in [0, 1), one for each index in memory order."""
     return _hashed(np.arange(prod(shape), dtype=np.uint64), salt).reshape(shape)
 
 
 def _by_axes(shape: _Shape, salt: int, size: int) -> Tensor:
-    """Numbers in [0, 1) for the sum of the places along the axes, each counted up to `size` again and again.
+    """Numbers in [0, 1) from the sum of the indices along the axes, each modulo `size`.
 
-    Near the middle if there are several axes: sums of many products shall not saturate what follows them.
+    With several axes, numbers are close to 0.5, so that sums of many products do not saturate later functions.
     """
     axes = [np.arange(n, dtype=np.uint64) % np.uint64(size) for n in shape if n != 1]
     numbers = _hashed(reduce(np.add.outer, axes, np.zeros((), np.uint64)), salt + 16 * len(axes)).reshape(shape)
@@ -219,7 +220,7 @@ def _by_axes(shape: _Shape, salt: int, size: int) -> Tensor:
 
 
 def _hashed(numbers: np.ndarray[Any, Any], salt: int) -> Tensor:
-    """Numbers in [0, 1) that follow from integers and `salt`: SplitMix64, the same on every machine."""
+    """Numbers in [0, 1) from integers and `salt` by SplitMix64, the same on every machine."""
     with np.errstate(over="ignore"):
         z = (numbers + np.uint64(salt << 32)) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

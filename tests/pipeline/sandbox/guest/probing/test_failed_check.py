@@ -1,4 +1,4 @@
-"""What checks of a module's own want, in words that repairs understand."""
+"""Explanations of failed checks, in the words that `repairs` understands."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ def holds(x: Any) -> None:
         (holds, "two"),
     ],
 )
-def test_claims(check: Callable[[Any], None], message: str) -> None:
+def test_explanation(check: Callable[[Any], None], message: str) -> None:
     _, failure = attempt(lambda: check(X), __file__)
     assert failure is not None and failure.message.endswith(message)  # after what pytest makes of an assertion

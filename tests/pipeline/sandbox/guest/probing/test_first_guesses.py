@@ -1,4 +1,4 @@
-"""The calls that a search begins with, from names, annotations, uses and layers."""
+"""First guesses at a call, from names, annotations, uses and layers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from kernelquarry.pipeline.sandbox.guest.probing.forward import hints, starts
+from kernelquarry.pipeline.sandbox.guest.probing.first_guesses import constructor_sizes, first_guesses
 from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import Unfit
 from kernelquarry.pipeline.sandbox.guest.probing.guess import Guess
-from kernelquarry.pipeline.sandbox.guest.probing.layer_hints import evidence
+from kernelquarry.pipeline.sandbox.guest.probing.layer_hints import layer_hints
 from kernelquarry.pipeline.sandbox.guest.probing.parameter_usage import Usage
 from kernelquarry.pipeline.sandbox.guest.probing.parameters import Input, forward_inputs
 
@@ -45,25 +45,27 @@ LAYERS: list[tuple[nn.Module, tuple[int, ...], int, int]] = [  # rank of the bes
 
 
 @pytest.mark.parametrize(("layer", "ranks", "features", "tokens"), LAYERS)
-def test_evidence(layer: nn.Module, ranks: tuple[int, ...], features: int, tokens: int) -> None:
-    found = next(evidence(nn.Sequential(layer)))
+def test_layer_hints(layer: nn.Module, ranks: tuple[int, ...], features: int, tokens: int) -> None:
+    found = next(layer_hints(nn.Sequential(layer)))
     assert (tuple(map(len, found.layouts)), found.features, found.tokens) == (ranks, features, tokens)
 
 
-def test_layers_that_say_nothing() -> None:
-    assert list(evidence(nn.Sequential(nn.ReLU(), nn.Identity(), Turned()))) == []
+def test_layers_without_a_hint() -> None:
+    assert list(layer_hints(nn.Sequential(nn.ReLU(), nn.Identity(), Turned()))) == []
 
 
-def test_hints_are_the_sizes_that_the_constructor_was_given() -> None:
-    assert hints({"image_size": "32", "dim": "64"}) == {"H": 32, "W": 32, "C": 64}
-    assert hints({"img_size": "(16, 24)", "num_frames": "8"}) == {"H": 16, "W": 24, "T": 8}
-    assert hints({"seq_len": "24", "image_size": "None"}) == {"L": 24}
-    assert hints({"window_size": "4"}) == {"L": 16} and hints({"window_size": "(2, 4)"}) == {"L": 8}
-    assert hints({"image_size": "4096"}) == {}
+def test_constructor_sizes() -> None:
+    assert constructor_sizes({"image_size": "32", "dim": "64"}) == {"H": 32, "W": 32, "C": 64}
+    assert constructor_sizes({"img_size": "(16, 24)", "num_frames": "8"}) == {"H": 16, "W": 24, "T": 8}
+    assert constructor_sizes({"seq_len": "24", "image_size": "None"}) == {"L": 24}
+    assert constructor_sizes({"window_size": "4"}) == {"L": 16} and constructor_sizes({"window_size": "(2, 4)"}) == {
+        "L": 8
+    }
+    assert constructor_sizes({"image_size": "4096"}) == {}
 
 
 FLOATS = ("float32", (2, 16, 12, 20))
-# the inputs of forward, a layer -> the tensors and numbers of the first start
+# the inputs of forward, a layer -> the tensors and numbers of the first guess
 FIRST: list[tuple[list[Input], nn.Module, list[Any]]] = [
     ([Input("x", True, Usage())], nn.Identity(), [FLOATS]),
     ([Input("x", True, Usage())], nn.Linear(4, 2), [("float32", (2, 24, 4))]),
@@ -102,18 +104,18 @@ def described(guess: Guess) -> list[Any]:
 
 
 @pytest.mark.parametrize(("inputs", "layer", "expected"), FIRST, ids=lambda value: str(value)[:40])
-def test_first_start(inputs: list[Input], layer: nn.Module, expected: list[Any]) -> None:
-    assert described(next(starts(layer, inputs, {}))) == expected
+def test_first_guess(inputs: list[Input], layer: nn.Module, expected: list[Any]) -> None:
+    assert described(next(first_guesses(layer, inputs, {}))) == expected
 
 
-def test_a_hinted_size_is_tried_next() -> None:
-    first, second = list(starts(nn.Conv2d(3, 2, 1), [Input("x", True, Usage())], {"image_size": "32"}))[:2]
+def test_a_size_of_the_constructor_is_tried_next() -> None:
+    first, second = list(first_guesses(nn.Conv2d(3, 2, 1), [Input("x", True, Usage())], {"image_size": "32"}))[:2]
     assert described(first) == [("float32", (2, 3, 12, 20))]
     assert described(second) == [("float32", (2, 3, 32, 32))]
 
 
-def test_tokens_are_below_the_size_of_the_table() -> None:
-    guess = next(starts(nn.Embedding(9, 4), [Input("x", True, Usage())], {}))
+def test_tokens_are_less_than_the_number_of_embeddings() -> None:
+    guess = next(first_guesses(nn.Embedding(9, 4), [Input("x", True, Usage())], {}))
     assert [(spec.low, spec.high) for spec in guess.specs()] == [(0, 9)]
 
 
@@ -143,7 +145,7 @@ def test_inputs_of_forward() -> None:
 
 
 @pytest.mark.parametrize(("module", "why"), [(Nothing(), "takes no input"), (Keyword(), "needs the keyword w")])
-def test_what_cannot_be_called_by_position(module: nn.Module, why: str) -> None:
+def test_modules_without_a_positional_call(module: nn.Module, why: str) -> None:
     with pytest.raises(Unfit, match=why) as caught:
         forward_inputs(module, lambda name: Usage())
     assert caught.value.reason == "no_workload"
