@@ -1,4 +1,8 @@
-"""Decontaminate: what overlaps a benchmark's problem is taken out of the data, found rung by rung of a ladder."""
+"""Decontaminate: drop the modules that overlap a problem of a benchmark.
+
+A ladder of checks, its rungs, compares each module with the fingerprints of the problems. Runs, the CLI and the
+dataset's table of contaminated rows import it.
+"""
 
 from .benchmark_index import IndexFile, read_index, shipped, write_index
 from .controls import ControlError

@@ -1,4 +1,4 @@
-"""Fingerprints of a benchmark in a file without its text, so that it can be shipped: lines of JSON, sorted by name."""
+"""Index file of a benchmark: JSON lines with the fingerprints of its problems, sorted by name, without their text."""
 
 from __future__ import annotations
 
@@ -17,72 +17,72 @@ from kernelquarry.pipeline.schema.ids import canonical
 
 from .module_fingerprint import Fingerprint, Problem
 
-FORMAT = 3  # changes with the fingerprints: an old index would find nothing and say nothing
+FORMAT = 3  # increases when fingerprints change: an old index would silently match nothing
 SUFFIX = ".index.jsonl"
 _SHIPPED = Path(__file__).parent / "benchmarks"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """What the first line of an index says."""
+    """The header, which is the first line of an index."""
 
     benchmark: str
-    source: str  # what it was made from
+    source: str  # folder, file or dataset that it was made from
     problems: int
-    ran: int  # problems that have a graph or a behaviour
-    torch: str  # version that they ran on; graphs of another may differ
+    ran: int  # number of problems with an operator graph or a behaviour
+    torch: str  # version that the problems ran on; graphs of other versions may differ
     format: int = FORMAT
 
 
 def shipped(directory: Path | None = None) -> list[Path]:
-    """Indexes that come with the package, and those of `directory`, which win over one of the same name."""
+    """Indexes in the package and in `directory`, which take precedence over those of the same name."""
     paths = [path for folder in (_SHIPPED, directory) if folder for path in sorted(folder.glob(f"*{SUFFIX}"))]
     return sorted({path.name: path for path in paths}.values())
 
 
 def write_index(path: Path, source: str, torch: str, problems: Sequence[Problem]) -> IndexFile:
-    """Raises: ValueError if the problems are not all of one benchmark."""
+    """Write an index. Raises: ValueError: the problems belong to several benchmarks."""
     (benchmark,) = {problem.benchmark for problem in problems}
     ran = sum(bool(problem.fingerprint.paths or problem.fingerprint.behaviours) for problem in problems)
-    about = IndexFile(benchmark, source, len(problems), ran, torch)
-    lines = [{name: getattr(about, name) for name in IndexFile.__slots__}]
-    lines += [_plain(problem) for problem in sorted(problems, key=lambda problem: problem.name)]
+    header = IndexFile(benchmark, source, len(problems), ran, torch)
+    lines = [{name: getattr(header, name) for name in IndexFile.__slots__}]
+    lines += [_to_json(problem) for problem in sorted(problems, key=lambda problem: problem.name)]
     with replace_file(path) as stream:
         stream.writelines((canonical(line) + "\n").encode() for line in lines)
-    return about
+    return header
 
 
 def read_index(path: Path) -> tuple[IndexFile, tuple[Problem, ...]]:
-    """Raises: UserError: it is none, or of another release."""
+    """Read an index. Raises: UserError: the file is no complete index of this release's format."""
     try:
         first, *lines = [json.loads(line) for line in path.read_text().splitlines()]
-        about = IndexFile(**first)
-        if about.format != FORMAT:
+        header = IndexFile(**first)
+        if header.format != FORMAT:
             raise UserError(
-                f"{path}: an index of format {about.format}, this release reads {FORMAT}: make it again with "
+                f"{path}: an index of format {header.format}, this release reads {FORMAT}: make it again with "
                 "`kernelquarry index-benchmarks`"
             )
-        problems = tuple(_problem(about.benchmark, line) for line in lines)
+        problems = tuple(_problem(header.benchmark, line) for line in lines)
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: no index of a benchmark ({error}): make one with `kernelquarry index-benchmarks`"
         ) from None
-    if len(problems) != about.problems:
-        raise UserError(f"{path}: {len(problems)} of {about.problems} problems: it is not complete")
-    return about, problems
+    if len(problems) != header.problems:
+        raise UserError(f"{path}: {len(problems)} of {header.problems} problems: it is not complete")
+    return header, problems
 
 
-def _plain(problem: Problem) -> dict[str, object]:
-    found = problem.fingerprint
+def _to_json(problem: Problem) -> dict[str, object]:
+    fingerprint = problem.fingerprint
     return {
         "name": problem.name,
-        "exact": found.exact,
-        "renamed": found.renamed,
-        "erased": found.erased,
-        "ngrams": [base64.b64encode(runs).decode() for runs in found.ngrams],
-        "sketch": base64.b64encode(np.array(found.sketch, np.uint32).tobytes()).decode(),
-        "paths": dict(sorted(found.paths.items())),
-        "behaviours": list(found.behaviours),
+        "exact": fingerprint.exact,
+        "renamed": fingerprint.renamed,
+        "erased": fingerprint.erased,
+        "ngrams": [base64.b64encode(runs).decode() for runs in fingerprint.ngrams],
+        "sketch": base64.b64encode(np.array(fingerprint.sketch, np.uint32).tobytes()).decode(),
+        "paths": dict(sorted(fingerprint.paths.items())),
+        "behaviours": list(fingerprint.behaviours),
     }
 
 
@@ -105,6 +105,7 @@ def _problem(benchmark: str, line: dict[str, object]) -> Problem:
 
 
 def read_all(paths: Iterable[Path]) -> tuple[tuple[IndexFile, ...], tuple[Problem, ...]]:
-    """The indexes' first lines, and the problems of all. Raises: UserError."""
-    found = [read_index(path) for path in paths]
-    return tuple(about for about, _ in found), tuple(problem for _, problems in found for problem in problems)
+    """(headers of the indexes, all their problems). Raises: UserError."""
+    indexes = [read_index(path) for path in paths]
+    problems = tuple(problem for _, found in indexes for problem in found)
+    return tuple(header for header, _ in indexes), problems

@@ -1,8 +1,13 @@
-"""The problems of a benchmark, from a folder or from the Hub, in the form that mined modules have.
+"""Read the problems of a benchmark from a folder, a file or the Hub, in the form of mined modules.
 
-A problem is a module called `Model` (KernelBench, robust-kbench), a function named after its file (TritonBench-T),
-which becomes the forward of one, or the call of an operator (BackendBench, `traces`). What only makes inputs, tests or
-prints is left out. A file of kernels without any of these (TritonBench-G) is a problem that is known by its text.
+A problem is one of these:
+
+- a class `Model` (KernelBench, robust-kbench);
+- a function named after its file (TritonBench-T), which becomes the forward of a `Model`;
+- the call of an operator (BackendBench, see `traces`);
+- a file of Triton kernels (TritonBench-G), which is compared by its text alone.
+
+Statements that only make inputs, test or print are left out.
 """
 
 from __future__ import annotations
@@ -19,23 +24,23 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
 
-from .given import given_arguments, with_arguments
+from .init_inputs import init_inputs_of, with_defaults
 from .ladder import clean_name
 from .traces import problems_of, read_trace
 
-_RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: what follows are tests
+_RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: the tests follow this line
 _LEVEL = re.compile(r"level\d+/\d+_.+\.py")
 _CODE, _NAME = ("code", "python_code", "output"), ("name", "problem_id", "file", "op_name")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A problem as it was found."""
+    """The source of a problem."""
 
     name: str
     code: str
-    given: tuple[str, ...] = ()  # the code constructed as the benchmark does, see `given.py`; none if that is not known
-    runs: bool = True  # False: kernels, which are compared by their text alone
+    constructed: tuple[str, ...] = ()  # the code with the benchmark's constructor arguments, see `init_inputs`
+    runs: bool = True  # False for kernels, which are compared by their text alone
 
 
 def read_problems(place: str) -> list[Source]:
@@ -45,17 +50,17 @@ def read_problems(place: str) -> list[Source]:
     """
     path = Path(place)
     if path.is_dir():
-        found = list(_of_folder(path))
+        found = list(_in_folder(path))
     elif path.is_file():
-        found = list(_of_file(path, path.parent))
+        found = list(_in_file(path, path.parent))
     elif re.fullmatch(r"[\w.-]+/[\w.-]+", place):
-        found = list(_of_hub(place))
+        found = list(_in_dataset(place))
     else:
         raise UserError(f"{place}: no folder, file or dataset of the Hub")
-    problems: dict[str, Source] = {}  # by code: benchmarks list a problem in several files
+    problems: dict[str, Source] = {}  # by code, since benchmarks list a problem in several files
     for name, text in sorted(found):
         if code := module_of(name, text):
-            problems.setdefault(code, Source(name, code, with_arguments(code, given_arguments(text))))
+            problems.setdefault(code, Source(name, code, with_defaults(code, init_inputs_of(text))))
         elif code := kernels_of(text):
             problems.setdefault(code, Source(name, code, runs=False))
     if not problems:
@@ -66,7 +71,7 @@ def read_problems(place: str) -> list[Source]:
 
 
 def module_of(name: str, text: str) -> str:
-    """The source of `Model` and of what it needs, "" if the text has no problem."""
+    """The source of `Model` and of the statements that it needs; "" if the text has no problem."""
     try:
         tree = parse(_RULE.split(text)[0])
     except (SyntaxError, ValueError, RecursionError):
@@ -81,7 +86,7 @@ def module_of(name: str, text: str) -> str:
 
 
 def kernels_of(text: str) -> str:
-    """A source of Triton kernels without its tests, "" if it is none."""
+    """The source of Triton kernels without its tests; "" if there are no kernels."""
     text = _RULE.split(text)[0]
     try:
         tree = parse(text)
@@ -103,7 +108,7 @@ def _as_module(function: ast.FunctionDef) -> ast.ClassDef:
 
 
 def _needed(tree: ast.Module) -> ast.Module:
-    """The entry class, and the statements that bind what it uses."""
+    """The entry class and the statements that bind names it uses, directly or indirectly."""
     bound = [_binds(node) for node in tree.body]
     wanted, kept = {ENTRY_POINT}, set[int]()
     while more := {i for i, names in enumerate(bound) if i not in kept and names & wanted}:
@@ -121,25 +126,25 @@ def _binds(node: ast.stmt) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _of_folder(path: Path) -> Iterator[tuple[str, str]]:
-    """Of a checkout of KernelBench only its levels, else of every file."""
+def _in_folder(path: Path) -> Iterator[tuple[str, str]]:
+    """(name, text) of the levels of a KernelBench checkout, or of every file of another folder."""
     files = [file for file in sorted(path.rglob("*")) if file.is_file()]
     levels = [file for file in files if _LEVEL.fullmatch(f"{file.parent.name}/{file.name}")]
     for file in levels or files:
-        yield from _of_file(file, file.parent.parent if levels else path)
+        yield from _in_file(file, file.parent.parent if levels else path)
 
 
-def _of_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:
+def _in_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:
     name = file.relative_to(root).with_suffix("").as_posix()
     match file.suffix:
         case ".py":
             yield clean_name(name), file.read_text(errors="replace")
         case ".json" | ".jsonl":
-            yield from _of_rows(_rows(file), name)
+            yield from _in_rows(_rows(file), name)
         case ".parquet":
             import pyarrow.parquet as pq
 
-            yield from _of_rows(pq.read_table(file).to_pylist(), name)
+            yield from _in_rows(pq.read_table(file).to_pylist(), name)
         case ".txt":
             yield from problems_of(read_trace(file.read_text(errors="replace")))
 
@@ -153,7 +158,7 @@ def _rows(file: Path) -> list[Any]:
     return rows if isinstance(rows, list) else []
 
 
-def _of_rows(rows: Iterable[Any], place: str) -> Iterator[tuple[str, str]]:
+def _in_rows(rows: Iterable[Any], place: str) -> Iterator[tuple[str, str]]:
     rows = [row for row in rows if isinstance(row, Mapping)]
     for number, row in enumerate(rows):
         code = next((row[column] for column in _CODE if isinstance(row.get(column), str)), None)
@@ -164,7 +169,7 @@ def _of_rows(rows: Iterable[Any], place: str) -> Iterator[tuple[str, str]]:
     yield from problems_of((row["op_name"], row["args"]) for row in rows if {"op_name", "args"} <= row.keys())
 
 
-def _of_hub(name: str) -> Iterator[tuple[str, str]]:
+def _in_dataset(name: str) -> Iterator[tuple[str, str]]:
     import datasets
 
     try:
@@ -172,4 +177,4 @@ def _of_hub(name: str) -> Iterator[tuple[str, str]]:
     except (OSError, ValueError) as error:
         raise UserError(f"{name}: not to be had from the Hub ({str(error).splitlines()[0]})") from None
     for split in sorted(splits):
-        yield from _of_rows(splits[split], split)
+        yield from _in_rows(splits[split], split)

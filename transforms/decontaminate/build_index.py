@@ -1,4 +1,4 @@
-"""Makes an index of a benchmark: fingerprints of its problems, without their text."""
+"""Build the index of a benchmark: probe its problems and write their fingerprints."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from kernelquarry.transforms.probe.positional import positional
 from . import IndexFile, Problem, fingerprint_of, write_index
 from .benchmark_problems import Source, read_problems
 
-_LIMITS = ProbeLimits(contractions=64, layers=64)  # no kernel is made of a problem
+_LIMITS = ProbeLimits(contractions=64, layers=64)  # high, since problems get no kernels
 Each = Callable[[Iterable[Problem]], Iterable[Problem]]
 
 
 def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings, each: Each) -> IndexFile:
-    """Read, probe and fingerprint the problems of `place`, and write the index `path`. `each` watches them pass.
+    """Read, probe and fingerprint the problems of `place`, and write the index to `path`.
 
-    A problem that does not run within the limits of probing is known by its text alone.
+    A problem that does not run within the limits of probing is compared by its text alone.
 
-    Raises: UserError: there are no problems.
+    Args:
+        each: wraps the iterable of problems, as a progress bar does.
+
+    Raises:
+        UserError: there are no problems.
     """
     problems = read_problems(place)
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
@@ -37,11 +41,11 @@ def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings
 
 
 def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
-    """Known by how it is constructed here, as rows are, and by how its benchmark constructs it."""
+    """The problem, with the behaviours of the module as constructed by probing and as constructed by its benchmark."""
     if not source.runs:
         return Problem(benchmark, source.name, fingerprint_of(source.code))
     place, found = SourceRef(benchmark, benchmark, "", source.name, ""), []
-    for code in (source.code, *source.given):
+    for code in (source.code, *source.constructed):
         module = Module(module_id(code), source.name, code, place, Licence("NOASSERTION", ""))
         outcome = probe(module, sandbox, _LIMITS)
         found += [outcome.record] if isinstance(outcome, Kept) else []

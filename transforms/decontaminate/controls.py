@@ -1,7 +1,7 @@
-"""Planted controls: every run hides copies of problems of our own among its rows, and fails if a rung overlooks one.
+"""Planted controls: rows that the ladder must find in every run, or the run fails.
 
-Two problems stand for a benchmark. What is planted goes through the sandbox, the fingerprints and the ladder as every
-row does, beside the rows themselves, and never reaches the output.
+Two problems stand for a benchmark. Edited copies of them are planted among the rows. They pass through the sandbox, the
+fingerprints and the ladder like every row, and never reach the output.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kernelquarry.pipeline.schema.errors import UserError
 from .ladder import Hit, Rung
 
 BENCHMARK = "planted"
-PREFIX = "planted_"  # of the ids of planted rows
+PREFIX = "planted_"  # starts the ids of planted rows
 
 
 class ControlError(UserError):
-    """The ladder does not find what it must, or finds what it must not: nothing that it lets pass can be trusted."""
+    """The ladder missed a planted row or found a clean one, so its results cannot be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A row that is planted, and the rungs that must find it; none must find a negative one."""
+    """A planted row. `must` are the rungs that must find it; no rung may find a row without any."""
 
     name: str
     code: str
@@ -127,7 +127,10 @@ CONTROLS: tuple[Control, ...] = (
 
 
 def check(found: Mapping[str, Iterable[Hit]]) -> None:
-    """Of each planted row, by name, what the ladder found. Raises: ControlError."""
+    """Check the hits of each planted row, by name.
+
+    Raises: ControlError: a rung missed a row or found a clean one, or a row is missing.
+    """
     for control in CONTROLS:
         if control.name not in found:
             raise ControlError(f"decontaminate: the planted row {control.name} was lost on the way")

@@ -1,4 +1,4 @@
-"""The ladder: from the same text to the same function, each rung finding what the ones before it cannot."""
+"""The ladder: rungs from equal text to equal behaviour. Each rung finds overlaps that the rungs before it miss."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from .module_fingerprint import NGRAMS, Fingerprint, Problem
 
 
 class Rung(StrEnum):
+    """One comparison of a row with a problem."""
+
     EXACT = "exact"
     NGRAMS_10 = "ngrams_10"
     NGRAMS_13 = "ngrams_13"
@@ -29,16 +31,16 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From where on a rung calls a row contaminated. What is equal or not needs none."""
+    """The values from which a rung calls a row contaminated. Rungs that compare digests have none."""
 
     ngrams_10: float = 0.75  # share of the problem's own runs of 10 tokens that the row has
     ngrams_13: float = 0.7
     minhash: float = 0.8  # estimated Jaccard similarity
     composed: float = 1.0  # share of the problem's operator paths that the row has
     composed_share: float = 0.5  # of the row's operators that are the problem's
-    composed_least: int = 3  # operators of a problem that is looked for inside of rows
-    runs_least: int = 8  # runs of a problem that are its own
-    common: int = 3  # problems of one benchmark that share a run before it is nobody's own
+    composed_least: int = 3  # operators that a problem needs to be searched for within rows
+    runs_least: int = 8  # own runs that a problem needs to be compared
+    common: int = 3  # a run that more problems of one benchmark share is no problem's own
 
 
 DEFAULT = Thresholds()
@@ -46,15 +48,15 @@ DEFAULT = Thresholds()
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A rung found a row to overlap a problem."""
+    """An overlap of a row with a problem."""
 
     rung: Rung
     problem: str  # "benchmark/name"
-    value: float  # what was measured, 1 for equal
+    value: float  # measured similarity; 1 for equal digests
 
 
 class Ladder:
-    """The problems of some benchmarks, arranged so that a row is compared with few of them."""
+    """The problems of several benchmarks, indexed so that a row is compared with a small number of them."""
 
     def __init__(self, problems: Sequence[Problem], thresholds: Thresholds = DEFAULT) -> None:
         self._problems, self._thresholds = problems, thresholds
@@ -64,7 +66,7 @@ class Ladder:
         self._inside = _by_rarest_path(problems, thresholds.composed_least)
 
     def climb(self, row: Fingerprint) -> tuple[Hit, ...]:
-        """What each rung finds, all rungs and problems."""
+        """The hits of all rungs."""
         found = [*self._same(row), *self._alike(row), *self._within(row)]
         return tuple(Hit(rung, self._problems[i].id, round(value, 4)) for rung, i, value in found)
 
@@ -99,7 +101,7 @@ _DIGESTS = (Rung.EXACT, Rung.RENAMED, Rung.ERASED, Rung.SIGNATURE, Rung.BEHAVIOU
 
 
 def _digests(row: Fingerprint, rung: Rung) -> Sequence[str]:
-    """Two are equal on this rung if they share one."""
+    """The digests of a row on this rung. Two rows are equal on it if they share a digest."""
     match rung:
         case Rung.EXACT:
             return (row.exact,)
@@ -121,7 +123,7 @@ def _by_digest(problems: Iterable[Problem], rung: Rung) -> dict[str, list[int]]:
 
 
 def _by_rarest_path(problems: Sequence[Problem], least: int) -> dict[str, list[int]]:
-    """A row that has all paths of a problem has its rarest one."""
+    """Rarest path -> problems. A row that has all paths of a problem has its rarest path too."""
     occurs = Counter(path for problem in problems for path in problem.fingerprint.paths)
     found: defaultdict[str, list[int]] = defaultdict(list)
     for i, problem in enumerate(problems):
@@ -131,7 +133,7 @@ def _by_rarest_path(problems: Sequence[Problem], least: int) -> dict[str, list[i
 
 
 class _Runs:
-    """Runs of tokens that only few problems of a benchmark have: what all have, no row can be blamed for."""
+    """Runs of tokens that at most `common` problems of a benchmark share: others are no evidence against a row."""
 
     def __init__(self, problems: Sequence[Problem], place: int, thresholds: Thresholds) -> None:
         runs = [np.frombuffer(problem.fingerprint.ngrams[place], np.uint32).tolist() for problem in problems]
@@ -151,12 +153,12 @@ class _Runs:
 
 
 def render_hits(hits: Iterable[Hit]) -> str:
-    """As evidence: "renamed kernelbench/level1/19_ReLU 1.00; ..."."""
+    """Write hits as evidence: "renamed kernelbench/level1/19_ReLU 1.00; ..."."""
     return "; ".join(f"{hit.rung} {hit.problem} {hit.value:.2f}" for hit in hits)
 
 
 def parse_hits(evidence: str) -> tuple[Hit, ...]:
-    """The inverse of `render_hits`. Raises: ValueError."""
+    """Read hits from the text of `render_hits`. Raises: ValueError."""
     found = []
     for part in evidence.split("; "):
         rung, problem, value = part.split(" ")
@@ -165,5 +167,5 @@ def parse_hits(evidence: str) -> tuple[Hit, ...]:
 
 
 def clean_name(name: str) -> str:
-    """A problem's name as hits write it."""
+    """The name without white space and semicolons, which separate hits."""
     return re.sub(r"[\s;]+", "_", name)

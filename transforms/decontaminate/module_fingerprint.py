@@ -1,4 +1,4 @@
-"""What is compared of a row and of a benchmark's problem. It holds digests and checksums, and no text of either."""
+"""Fingerprints of rows and of benchmark problems: digests and checksums, without any text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ PERMUTATIONS = 128
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
+    """The values that the ladder compares."""
+
     exact: str  # digest of the source up to formatting, comments, docstrings, annotations and imports
     renamed: str  # digest of the source up to names
     erased: str  # digest of the source up to names, numbers and strings
-    ngrams: tuple[bytes, ...]  # for each of NGRAMS, the checksums of all its runs: uint32, sorted
+    ngrams: tuple[bytes, ...]  # for each of NGRAMS, checksums of all runs of so many tokens: uint32, sorted
     sketch: tuple[int, ...]  # MinHash signature of the runs of SHINGLE tokens
-    paths: Paths = field(default_factory=Paths)  # of the graph, none where it did not run
+    paths: Paths = field(default_factory=Paths)  # operator paths of the graph; empty if the module did not run
     behaviours: tuple[str, ...] = ()
 
 
@@ -41,7 +43,7 @@ class Problem:
 
 
 def fingerprint_of(code: str, graph: str = "[]", behaviours: Sequence[str] = ()) -> Fingerprint:
-    """Of a module's source and of what probing noted of it.
+    """The fingerprint of a module's source and of its probed graph and behaviours.
 
     Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply.
     """

@@ -1,4 +1,4 @@
-"""The planted controls as a run has them: probed in the sandbox, as every row is."""
+"""Probe the planted controls in the sandbox, like every row."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .module_fingerprint import Problem, fingerprint_of
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What one run plants."""
+    """The planted problems and rows of one run."""
 
     problems: tuple[Problem, ...]
     rows: tuple[Probed, ...]
 
 
 def plant(sandbox: Sandbox) -> Controls:
-    """Probes the problems and rows of the controls, as all others. Raises: ControlError."""
+    """Probe the problems and rows of the controls. Raises: ControlError: one does not run."""
     problems = [(name, _probed(name, code, sandbox)) for name, code in PROBLEMS.items()]
     return Controls(
         tuple(Problem(BENCHMARK, name, fingerprint_of(p.python_code, p.graph, p.behaviours)) for name, p in problems),

@@ -1,6 +1,6 @@
-"""Operators as BackendBench lists them: each with calls, `aten.add.Tensor` and `((T([4, 2], f16), 2), {})`.
+"""Read BackendBench: operators such as `aten.add.Tensor`, each with calls such as `((T([4, 2], f16), 2), {})`.
 
-A problem is the call of one operator, whatever the sizes: the same operator with other numbers is the same problem.
+A problem is the call of one operator. Calls that differ in numbers alone are one problem.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def read_trace(text: str) -> Iterator[tuple[str, str]]:
 
 
 def problems_of(calls: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """(name, source of `Model`) of each call that differs from those before in more than numbers."""
+    """(name, source of `Model`) for each call that differs from the earlier ones in more than numbers."""
     seen: dict[str, set[str]] = {}
     for operator, call in calls:
         code = module_of_call(operator, call)
@@ -42,15 +42,15 @@ def problems_of(calls: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def module_of_call(operator: str, call: str) -> str:
-    """A module whose forward takes the call's tensors and makes it; "" if the call is not understood."""
+    """Source of a module whose forward takes the call's tensors and makes the call; "" for an unknown syntax."""
     tensors = _Tensors()
     try:
         match parse_expression(call):
             case ast.Tuple(elts=[ast.Tuple() as args, ast.Dict() as options]):
-                given = [ast.unparse(tensors.visit(arg)) for arg in args.elts]
+                arguments = [ast.unparse(tensors.visit(arg)) for arg in args.elts]
                 for key, value in zip(options.keys, options.values, strict=True):
                     assert isinstance(key, ast.Constant) and isinstance(key.value, str)
-                    given.append(f"{key.value}={ast.unparse(tensors.visit(value))}")
+                    arguments.append(f"{key.value}={ast.unparse(tensors.visit(value))}")
             case _:
                 return ""
     except (SyntaxError, KeyError, AssertionError):
@@ -58,12 +58,12 @@ def module_of_call(operator: str, call: str) -> str:
     takes = ", ".join(["self", *(f"x{i}" for i in range(tensors.count))])
     return (
         f"import torch\n\n\nclass {ENTRY_POINT}(torch.nn.Module):\n    def forward({takes}):\n"
-        f"        return torch.ops.{operator}({', '.join(given)})\n"
+        f"        return torch.ops.{operator}({', '.join(arguments)})\n"
     )
 
 
 class _Tensors(ast.NodeTransformer):
-    """Names the tensors, and spells dtypes out. Raises: KeyError: a name that is no dtype."""
+    """Replaces tensors by names, and short dtypes by full ones. Raises: KeyError: a name is no dtype."""
 
     def __init__(self) -> None:
         self.count = 0

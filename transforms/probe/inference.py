@@ -1,4 +1,4 @@
-"""The module as it is verified: KernelBench and its like call one in the mode that its constructor leaves it in."""
+"""Switch a module to eval mode in its constructor: benchmarks such as KernelBench do not call `eval()`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT
 
 from .split_lines import lines_of
 
-# What behaves otherwise in training, or mentions that it does.
+# Layers that behave differently in training, and code that mentions training.
 _TRAINS = re.compile(r"batch_?norm|instance_?norm|spectral_?norm|dropout|drop_?path|rrelu|transformer|training", re.I)
 _OWN_MODE = re.compile(r"\bdef (train|eval)\(")
 _LINE = "self.eval()  # inference is what the kernels are for\n"
 
 
 def for_inference(code: str) -> str:
-    """`code` with a last line in the constructor of `Model` that ends training, where that could matter."""
+    """`code` with `self.eval()` as the last line of the constructor of `Model`, if the mode may matter."""
     if not _TRAINS.search(code) or _OWN_MODE.search(code):
         return code
     classes = [node for node in parse(code).body if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT]

@@ -1,4 +1,4 @@
-"""Keyword-only parameters of the entry class become positional, as `get_init_inputs()` is a list."""
+"""Make keyword-only parameters of the entry class positional, because `get_init_inputs()` is a list."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ _WIDTH = 110
 
 
 def positional(code: str) -> str:
-    """`code` with the `*` gone from the signatures of `__init__` and `forward` of `Model` and its bases.
+    """`code` without `*` in the signatures of `__init__` and `forward` of `Model` and its bases.
 
-    Calls by keyword mean what they meant. A required parameter that came after defaults moves before
-    them, which is done to the entry class alone: nothing in the file calls its constructor. Code that
-    does not parse, before or after, is given back as it is.
+    Calls by keyword keep their meaning. A required parameter after defaults moves before them, but only in the entry
+    class, whose constructor nothing in the file calls. Code that does not parse, before or after, is returned as it is.
     """
     try:
         tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code
     changed = code
-    for method in sorted(_methods(tree), key=lambda m: -m.lineno):  # from the end: what is before keeps its place
+    for method in sorted(_methods(tree), key=lambda m: -m.lineno):  # from the end, so that earlier positions stay valid
         changed = _rewritten(changed, method)
     try:
         parse(changed)
@@ -35,12 +34,12 @@ def positional(code: str) -> str:
 
 
 def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Those whose signatures have to change."""
+    """The methods whose signatures must change."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     names = [ENTRY_POINT]
-    for name in names:  # grows while it is read
+    for name in names:  # grows during the loop
         node = classes.pop(name, None)
-        if node is None or node.decorator_list:  # a decorator may look at the signature
+        if node is None or node.decorator_list:  # a decorator may inspect the signature
             continue
         names += [base.id for base in node.bases if isinstance(base, ast.Name)]
         for method in node.body:
@@ -76,7 +75,7 @@ def _rewritten(code: str, method: ast.FunctionDef) -> str:
 
 
 def _last(method: ast.FunctionDef) -> ast.expr | ast.arg:
-    """The node that ends the list of parameters."""
+    """The last node in the list of parameters."""
     args = method.args
     nodes: list[ast.expr | ast.arg] = [*args.args, *args.kwonlyargs, *args.defaults]
     nodes += [node for node in args.kw_defaults if node is not None]

@@ -1,4 +1,4 @@
-"""Host side of the probe stage: asks a guest, trusts nothing of its reply, makes the record."""
+"""Host side of the probe stage: run a guest, validate its reply, make the record."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .positional import positional
 from .render_module import is_list, render
 
 _EVIDENCE = 500  # characters
-_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)  # a fork would search, and reply, too
+_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)  # forks of the guest are not allowed
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeLimits:
-    """How large a module and one call of it may be, so that its kernels fit one file and an interpreter."""
+    """Largest size of a module and of one call, so that its kernels fit one file and an interpreter."""
 
     parameters: int = 5_000_000  # elements of parameters and buffers
     elements: int = 6_000_000  # written by all operators of one forward
     flops: int = 300_000_000  # floating-point operations of one forward
-    contractions: int = 8  # convolutions and matrix products of one forward, where each is a kernel of its own
-    layers: int = 32  # as many of them, where all operators together are few kernels:
-    kernels: int = 9  # those that differ in operator, sizes or settings
+    contractions: int = 8  # convolutions and matrix products of one forward
+    layers: int = 32  # replaces `contractions` where one forward has at most `kernels` distinct kernels
+    kernels: int = 9  # operators that differ in kind, sizes or settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a guest replies when the module is fit."""
+    """The reply of a guest that found a call."""
 
     init_args: str
     workloads: tuple[_Call, ...]
@@ -67,7 +67,7 @@ _REASONS = {
 def probe(
     module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits(), guest: Limits = _GUEST
 ) -> Outcome[Probed]:
-    """The module with constructor arguments and up to three workloads that it ran on, or why there are none."""
+    """The module with constructor arguments and up to three workloads that it ran on, or the reason for a drop."""
     code = positional(module.code)
     request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
     request |= {"user": positional(module.user), "name": module.name}
@@ -86,7 +86,7 @@ def probe(
     workloads = tuple(Workload(call.tensors, canonical(call.args)) for call in found.workloads)
     return Kept(
         Probed(
-            module=replace(module, user=""),  # it has done its work
+            module=replace(module, user=""),  # later stages do not need it
             init_args=found.init_args,
             workloads=workloads,
             state=found.state,
@@ -107,14 +107,14 @@ def _dropped(module: Module, reply: dict[str, Any]) -> Dropped:
 
 
 def _parse(report: Report, limits: ProbeLimits) -> _Found:
-    """The reply, with every type, index and size checked.
+    """Check every type, index and size in a reply.
 
     Raises:
-        ValueError: it is not what a guest that works sends.
+        ValueError: the reply is malformed.
     """
     found = _REPLY.validate_json(canonical(report.reply), strict=True)
     if not all(_is_node(node, place) for place, node in enumerate(found.graph)):
-        raise ValueError("a graph with a node that is none")
+        raise ValueError("a malformed node in the graph")
     for digest in (found.behaviour, *found.behaviours):
         if not re.fullmatch(r"([0-9a-f]{16})?", digest):
             raise ValueError(f"a digest {digest[:40]!r}")
@@ -135,12 +135,12 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
 
 
 def _is_node(node: JsonValue, place: int) -> bool:
-    """A leaf, or an operator that takes what stands before it."""
+    """True for a leaf, or an operator whose inputs are earlier nodes."""
     match node:
         case [str()]:
             return True
-        case [str(), list(takes)]:
-            return all(type(n) is int and 0 <= n < place for n in takes)
+        case [str(), list(inputs)]:
+            return all(type(n) is int and 0 <= n < place for n in inputs)
     return False
 
 
@@ -149,7 +149,7 @@ _LARGEST = 1 << 31  # integer that an input may hold
 
 
 def _indices(tree: JsonValue) -> list[Any]:
-    """The i of each `{"tensor": i}`."""
+    """The index i of each `{"tensor": i}` in a tree."""
     if isinstance(tree, dict):
         if tree.keys() == {"tensor"}:
             return [tree["tensor"]]

@@ -1,4 +1,4 @@
-"""A probed module as one file in KernelBench's form: `Model`, `get_inputs()` and `get_init_inputs()`."""
+"""Render a probed module as one file in KernelBench's form: `Model`, `get_inputs()` and `get_init_inputs()`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def render(code: str, init_args: str, workload: Workload) -> str:
 
 
 def is_list(init_args: str) -> bool:
-    """Whether it is the source of a list and nothing else."""
+    """True if the text is the source of a list and nothing else."""
     try:
         _list(init_args)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -77,7 +77,7 @@ def _function(name: str, items: Sequence[str]) -> str:
 
 
 def _with_imports(code: str, functions: str) -> str:
-    """Adds `import torch` and `from torch import nn` where the functions need them and the code has not got them."""
+    """Add `import torch` and `from torch import nn` where the functions need them and the code lacks them."""
     tree = parse(code)
     bound = {
         alias.asname or alias.name
@@ -96,7 +96,7 @@ def _with_imports(code: str, functions: str) -> str:
 
 
 def _first_line_after_preamble(tree: ast.Module) -> int:
-    """Number of lines up to the end of the docstring and the `__future__` imports, with the empty line after them."""
+    """Number of lines up to the docstring and the `__future__` imports, with the empty line after them."""
     end = 0
     for index, node in enumerate(tree.body):
         docstring = index == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -1,4 +1,4 @@
-"""Lines as Python's parser counts them."""
+"""Split code into lines as Python's parser counts them."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import io
 
 
 def lines_of(code: str) -> list[str]:
-    """The lines with their ends; `str.splitlines` would also split at form feeds and the like."""
+    """The lines with their ends. Unlike `str.splitlines`, form feeds and similar characters end no line."""
     return list(io.StringIO(code, newline=""))

@@ -1,9 +1,10 @@
-"""Normal forms of a module's source: two modules are copies when their normal forms are equal.
+"""Normal forms of a module's source: modules with equal normal forms are copies.
 
-`exact` forgets formatting, comments, docstrings and annotations; `renamed` forgets, beyond that, the names
-that the source itself gives, and how it imports what it uses; `blind` forgets, beyond that, numbers and strings, and so
-sizes. All forget `get_inputs` and
-`get_init_inputs`, which this project wrote.
+- `exact` ignores formatting, comments, docstrings and annotations.
+- `renamed` also ignores the names that the source binds, and the style of its imports.
+- `blind` also ignores numbers and strings, and so sizes.
+
+All ignore `get_inputs` and `get_init_inputs`, which this project wrote.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _SUPER_OF = re.compile(r"\bsuper\s*\(\s*[^)\s]")
 D = TypeVar("D", ast.Module, ast.ClassDef, ast.FunctionDef)
 
 OUR_FUNCTIONS = frozenset({"get_inputs", "get_init_inputs"})
-FIXED_NAMES = frozenset({"Model", "forward"})  # every module has these, so they tell nothing
+FIXED_NAMES = frozenset({"Model", "forward"})  # every module has these names
 
 
 def exact(code: str) -> ast.Module:
-    """The tree without what does not run. Raises: SyntaxError if `code` does not parse."""
+    """The tree without docstrings, annotations and redundant code. Raises: SyntaxError."""
     tree = parse(code)
     tree.body = [node for node in tree.body if not (isinstance(node, ast.FunctionDef) and node.name in OUR_FUNCTIONS)]
     return _Strip(with_super=_SUPER_OF.search(code) is not None).visit(tree)
@@ -44,7 +45,7 @@ def renamed(tree: ast.Module) -> ast.Module:
 
 
 def blind(text: str) -> str:
-    """The text of `renamed` with every number and string, and every tuple or list of such, as 0."""
+    """The text of `renamed` with 0 for every number and string, and for every tuple or list of them."""
     text = _LITERAL.sub("0", text)
     while (shorter := _ALL_BLIND.sub("0", text)) != text:
         text = shorter
@@ -53,10 +54,10 @@ def blind(text: str) -> str:
 
 class _Strip(ast.NodeTransformer):
     def __init__(self, with_super: bool) -> None:
-        self._with_super = with_super  # somewhere `super` is given what it finds out by itself
+        self._with_super = with_super  # True if a call of `super` has arguments
 
     def _visit_simple(self, node: ast.stmt) -> ast.AST:
-        return self.generic_visit(node) if self._with_super else node  # holds nothing else of interest
+        return self.generic_visit(node) if self._with_super else node  # contains nothing else to strip
 
     visit_Assign = visit_AugAssign = visit_Expr = visit_Return = _visit_simple
 
@@ -96,19 +97,19 @@ class _Strip(ast.NodeTransformer):
 
 
 def _is_empty_constructor(node: ast.stmt) -> bool:
-    """`__init__(self)` that only calls super's does what none does."""
+    """True for an `__init__(self)` that only calls super's."""
     short = isinstance(node, ast.FunctionDef) and node.name == "__init__" and len(node.body) == 1
     return short and ast.unparse(node) == "def __init__(self):\n    super().__init__()"
 
 
 class _Imports(ast.NodeTransformer):
-    """Takes imports away, and notes the full path of each name that they bind."""
+    """Removes imports, and records the full path of each name that they bind."""
 
     def __init__(self) -> None:
         self.paths: dict[str, str] = {}
 
     def _leave(self, node: ast.stmt) -> ast.AST:
-        return node  # holds no statement
+        return node  # contains no statement
 
     visit_Assign = visit_AugAssign = visit_Expr = visit_Return = _leave
 
@@ -126,7 +127,7 @@ class _Imports(ast.NodeTransformer):
 
 
 class _Names:
-    """Numbers the names that the source binds: `v0`, ... for variables, `a0`, ... for attributes of `self`."""
+    """Replaces the names that the source binds by `v0`, ... for variables and `a0`, ... for attributes of `self`."""
 
     def __init__(self, nodes: Sequence[ast.AST], imports: Mapping[str, str]) -> None:
         self._imports = imports
@@ -135,7 +136,7 @@ class _Names:
         self._numbers: dict[str, dict[str, str]] = {"v": {}, "a": {}}
 
     def rename(self, node: ast.AST) -> None:
-        """Of one node. Numbers follow the order in which nodes come, each before what is below it."""
+        """Rename in one node. Names are numbered in the order in which `rename` meets them."""
         match node:
             case ast.Name(id=name):
                 node.id = self._variable(name) if name in self._variables else self._imports.get(name, name)
@@ -144,11 +145,11 @@ class _Names:
             case ast.Attribute(value=value, attr=name) if _is_self(value):
                 node.attr = self._attribute(name)
             case ast.Call(func=function, keywords=keywords) if keywords and self._is_own(function):
-                # a keyword of our own function is a name of ours; `bias=` of nn.Linear is not
+                # keywords of functions of the source are its names; `bias=` of nn.Linear is not
                 for keyword in keywords:
                     keyword.arg = keyword.arg and self._variable(keyword.arg)
             case ast.FunctionDef(name=name):
-                # a method is reached through `self`, a function by its name
+                # methods are attributes of `self`, functions are variables
                 node.name = self._attribute(name) if name in self._attributes else self._variable(name)
             case ast.ClassDef(name=name):
                 node.name = self._variable(name)
@@ -175,7 +176,7 @@ class _Names:
 
 
 def _in_order(tree: ast.Module) -> list[ast.AST]:
-    """The nodes that have something below them or a name, each before what is below it."""
+    """The nodes in pre-order, without those that have no fields."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [tree]
     while waiting:

@@ -1,8 +1,8 @@
-"""The operator signature of a module: what it computes, blind to shapes, constants, names and the order of operands.
+"""The operator signature of a module, which ignores shapes, constants, names and the order of operands.
 
-Of a probed module's graph, all paths of up to three operators, each as often as it occurs. Operators that only view or
-copy are left out, and spellings of one operator are made one; a parameter or buffer that feeds an operator shows, an
-input does not, so that a module's paths are also found where another's output is its input.
+It counts all paths of up to three operators in the module's graph. Operators that only view or copy are left out, and
+different names of one operator are unified. Parameters and buffers are part of a path, inputs are not: so the paths of
+a module are also found where its input is another module's output.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from kernelquarry.filters.triviality import MOVEMENT, base_name
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
-LONGEST = 3  # operators of a path
+LONGEST = 3  # operators in a path
 Paths = Counter[str]
 _Ends = tuple[tuple[str, ...], ...]
 
@@ -26,20 +26,20 @@ _ONE_NAME = {
 }  # fmt: skip
 _WITH_A_CONSTANT = {"add": "shift", "sub": "shift", "mul": "scale", "div": "scale"}
 _ADDED_TO = frozenset({"addmm", "baddbmm", "addbmm", "addmv"})
-_PARTS = frozenset({  # of what views: they do not show all of it
+_PARTS = frozenset({  # operators that view a part of their input
     "chunk", "diagonal", "narrow", "select", "select_copy", "slice", "slice_copy", "split",
     "split_with_sizes", "unbind",
 })  # fmt: skip
 _PRODUCTS = frozenset({"mm", "bmm"})
-_OF_ITSELF = {"mul": "pow"} | dict.fromkeys(_PRODUCTS, "gram")  # another function than that of two things
+_OF_ITSELF = {"mul": "pow"} | dict.fromkeys(_PRODUCTS, "gram")  # names where both operands are the same
 _SEVERAL = {"mean": ("sum", "scale"), "rsqrt": ("sqrt", "reciprocal")}
 
 
 def paths_of(graph: str) -> Paths:
-    """Of a probed module's `graph`; none if it has no operators."""
+    """Count the operator paths of a probed module's `graph`."""
     paths: Paths = Counter()
-    ends: list[_Ends] = []  # of each node, the paths that end in it
-    views: list[int] = []  # of each node, the node that it shows all of: itself, or what it views or copies
+    ends: list[_Ends] = []  # for each node, the paths that end in it
+    views: list[int] = []  # for each node, the node that it views or copies entirely, or itself
     for place, node in enumerate(json.loads(graph)):
         views.append(place)
         if len(node) == 1:
@@ -48,7 +48,7 @@ def paths_of(graph: str) -> Paths:
         operator, takes = base_name(node[0]).rstrip("_"), node[1]
         if operator in _LAYOUT - _PARTS and len(takes) == 1:
             views[place] = views[takes[0]]
-        if operator in _ADDED_TO and len(takes) == 3:  # what is added to, and the factors
+        if operator in _ADDED_TO and len(takes) == 3:  # (summand, factor, factor)
             product = _count(paths, ("mm",), [ends[n] for n in takes[1:]])
             ends.append(_count(paths, ("add",), [ends[takes[0]], product]))
         else:
@@ -59,7 +59,7 @@ def paths_of(graph: str) -> Paths:
 
 
 def _count(paths: Paths, names: tuple[str, ...], takes: list[_Ends]) -> _Ends:
-    """The paths that end in an operator, which are counted; its `names` follow one another."""
+    """Count and return the paths that end in an operator, which is written as the sequence `names`."""
     into = tuple(dict.fromkeys(path for ends in takes for path in ends))
     for name in names:
         into = (*dict.fromkeys((*path[1 - LONGEST :], name) for path in into), (name,))
@@ -68,12 +68,12 @@ def _count(paths: Paths, names: tuple[str, ...], takes: list[_Ends]) -> _Ends:
 
 
 def size(paths: Paths) -> int:
-    """The number of operators."""
+    """Number of operators."""
     return sum(count for path, count in paths.items() if ">" not in path)
 
 
 def signature_of(paths: Paths) -> str:
-    """A digest, equal for equal paths; "" for none."""
+    """A digest of the paths; "" for no paths."""
     return sha256(canonical(sorted(paths.items())))[:16] if paths else ""
 
 

@@ -1,4 +1,4 @@
-"""Split: each cluster goes to train, validation or test as a whole."""
+"""Split: assign whole clusters to train, validation or test. Runs and the dataset's writer import it."""
 
 from .assign_split import SPLITS, Shares, split, with_split
 

@@ -1,4 +1,4 @@
-"""A row's split follows from its cluster alone, so that no cluster is in two splits."""
+"""Assign splits by a hash of the cluster, so that no cluster is in two splits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kernelquarry.pipeline.schema.records import Pair, Rejection
 R = TypeVar("R", Pair, Rejection)
 
 SPLITS = ("train", "validation", "test")
-_STEPS = 2**32
+_STEPS = 2**32  # values of the hash
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Share of the clusters that each split gets; the rest goes to train."""
+    """Share of the clusters in each split; the rest goes to train."""
 
     validation: float = 0.05
     test: float = 0.05
@@ -40,7 +40,7 @@ def with_split(row: R, shares: Shares = Shares()) -> R:
 
 
 def split_of(cluster: str, shares: Shares) -> str:
-    """Stable: more pairs, or another order, move no cluster. Shares grow from one end, so few change with them."""
+    """The split of a cluster, whatever the other rows are. A larger share of test removes no cluster from it."""
     place = int(sha256(f"split:{cluster}")[:8], 16) / _STEPS
     if place < shares.test:
         return "test"

@@ -1,4 +1,4 @@
-"""Benchmarks are read as they lie in folders, tables and datasets."""
+"""Benchmarks are read from folders, tables and datasets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ test_scaled()
 """
 
 
-def test_a_module_comes_with_what_it_needs() -> None:
+def test_a_module_keeps_the_statements_that_it_needs() -> None:
     code = module_of("level1/1_Helped", MODULE)
     assert "WIDTH = 8" in code and "def helper" in code and "import torch" in code
     assert "batch_size" not in code and "get_inputs" not in code and "unused" not in code
@@ -65,7 +65,7 @@ def test_a_function_becomes_a_forward() -> None:
 
 
 @pytest.mark.parametrize("code", ["x = 1", "def other(): pass", "def (", "class Model: pass  " + "(" * 500])
-def test_what_has_no_problem(code: str) -> None:
+def test_code_without_a_problem(code: str) -> None:
     assert module_of("scaled", code) == ""
 
 
@@ -87,7 +87,7 @@ def test_any_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", ["", "KernelBench", "KernelBench/level1"])
 def test_a_checkout_of_kernelbench_at_any_depth(tmp_path: Path, root: str) -> None:
-    """Examples in prompts, which are classes of the same name, are no problems."""
+    """The classes `Model` in example prompts are no problems."""
     other = MODULE.replace("relu", "tanh")
     files = {"level1/19_A b.py": MODULE, "level2/1_B.py": other}
     lay_out(tmp_path / "KernelBench", files)
@@ -114,7 +114,7 @@ def test_it(): ...
 
 
 def test_the_data_of_tritonbench(tmp_path: Path) -> None:
-    """Functions run, kernels are known by their text, and lists that repeat them add nothing."""
+    """Functions run, kernels have their text alone, and lists of the same problems add nothing."""
     listed = [{"file": "scale_kernel.py", "repo": "a/b", "output": KERNELS}, {"file": "none.py", "output": "x = 1"}]
     place = lay_out(
         tmp_path / "data",
@@ -150,7 +150,7 @@ cnt: 1, nonsense
 
 
 def test_operators_of_backendbench(tmp_path: Path) -> None:
-    """As traces, and as the table of its dataset; sizes and numbers make no other problem."""
+    """Traces and the dataset's table give the same problems. Calls with other numbers are the same problem."""
     found = read_problems(lay_out(tmp_path / "traces", {"model_a.txt": TRACE, "model_b.txt": TRACE}))
     assert [problem.name for problem in found] == [
         "aten._to_copy.default-1", "aten.add.Tensor-1", "aten.add.Tensor-2",
@@ -171,7 +171,7 @@ def test_tables(tmp_path: Path) -> None:
     assert names(str(tmp_path / "t.jsonl")) == ["t/scaled"]
 
 
-def test_nothing_is_no_benchmark(tmp_path: Path) -> None:
+def test_an_empty_place_is_no_benchmark(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no problem found"):
         read_problems(str(tmp_path))
     with pytest.raises(UserError, match="no folder, file or dataset"):

@@ -1,4 +1,4 @@
-"""Every run plants what the ladder must find: a rung that is broken fails the run."""
+"""A rung that misses a planted control, or finds a clean one, fails the run."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def found(controls: Controls, blind: Rung | None = None) -> dict[str, Any]:
     return {id.removeprefix(PREFIX): [hit for hit in row if hit.rung is not blind] for id, row in hits.items()}
 
 
-def test_all_rungs_find_what_they_must(controls: Controls) -> None:
+def test_all_rungs_find_their_controls(controls: Controls) -> None:
     check(found(controls))
 
 
 @pytest.mark.parametrize("rung", Rung)
-def test_a_rung_that_finds_nothing_is_noticed(rung: Rung, controls: Controls) -> None:
+def test_a_rung_that_finds_nothing_fails(rung: Rung, controls: Controls) -> None:
     with pytest.raises(ControlError, match=f"{rung}.* did not find the planted row"):
         check(found(controls, blind=rung))
 
 
-def test_a_rung_that_finds_everything_is_noticed(controls: Controls) -> None:
+def test_a_rung_that_finds_everything_fails(controls: Controls) -> None:
     every = found(controls)
     with pytest.raises(ControlError, match="which is clean"):
         check({**every, "negative_loss": every["renamed"]})

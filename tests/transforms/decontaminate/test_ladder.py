@@ -1,4 +1,4 @@
-"""Each rung finds what it is for, and what is clean passes all."""
+"""Each rung finds its kind of overlap, and clean rows pass all rungs."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ def test_rungs(code: str, graph: str, behaviours: tuple[str, ...], found: set[st
     assert rungs(code, graph, behaviours) == found
 
 
-def test_a_small_problem_is_not_looked_for_inside_of_rows() -> None:
+def test_a_small_problem_is_not_searched_for_within_rows() -> None:
     small = json.dumps([["input"], ["aten.sin", [0]], ["aten.cos", [1]]])
     ladder = Ladder([replace(PROBLEM, fingerprint=fingerprint_of(UNLIKE, small))])
     assert rungs(OTHER, GRAPH, ladder=ladder) == set()
     assert rungs(OTHER, small, ladder=ladder) == {"signature"}
 
 
-def test_a_problem_that_is_a_small_part_of_a_row_is_none() -> None:
+def test_a_problem_that_is_a_small_part_of_a_row_is_no_hit() -> None:
     nodes = [["input"], *([f"aten.{name}", [i]] for i, name in enumerate(["sin", "cos", "exp", *["tan"] * 4]))]
     assert rungs(OTHER, json.dumps(nodes)) == set()
     assert rungs(OTHER, json.dumps(nodes), ladder=Ladder([PROBLEM], Thresholds(composed_share=0.4))) == {"composed"}
 
 
-def test_what_many_problems_share_is_no_evidence() -> None:
+def test_runs_that_many_problems_share_are_no_evidence() -> None:
     problems = [replace(PROBLEM, name=f"{i}") for i in range(5)]
     hits = Ladder(problems).climb(fingerprint_of(MODULE_CODE.replace("relu", "gelu")))
     assert not {hit.rung for hit in hits} & {Rung.NGRAMS_10, Rung.NGRAMS_13}
@@ -110,7 +110,7 @@ def test_an_index_keeps_fingerprints_and_no_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "not JSON", '{"benchmark":"a"}\n'])
-def test_what_is_no_index(text: str, tmp_path: Path) -> None:
+def test_malformed_indexes(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.index.jsonl").write_text(text)
     with pytest.raises(UserError, match="index-benchmarks"):
         read_index(tmp_path / "a.index.jsonl")

@@ -1,4 +1,4 @@
-"""Cases of probing as text: a class of our own, then the call that is expected or the reason for which there is none.
+"""Cases of probing as text: a class, then the expected call or the expected reason for a drop.
 
     -> [32, 4]; x: float a b 32; mask: bool a b     arguments of the constructor; of forward
     -> where b % 4 == 0                             what else is true of the sizes
@@ -41,7 +41,7 @@ def read_cases(name: str) -> list[Case]:
 
 
 def describe(probed: Probed) -> str:
-    """The constructor's arguments and forward's, as in the cases."""
+    """The arguments of the constructor and of forward, as the cases write them."""
     letters = _letters(probed.workloads)
     names = {sizes: letter for letter, sizes in letters.items()}
     calls = zip(*(json.loads(workload.args) for workload in probed.workloads), strict=True)
@@ -49,7 +49,7 @@ def describe(probed: Probed) -> str:
 
 
 def sizes_of(probed: Probed) -> list[dict[str, int]]:
-    """For each workload, the size that each letter has."""
+    """The size of each letter, for each workload."""
     letters = _letters(probed.workloads)
     return [{letter: sizes[i] for letter, sizes in letters.items()} for i in range(len(probed.workloads))]
 
@@ -69,7 +69,7 @@ def _numbers(tree: Any) -> list[int]:
 
 
 def _argument(trees: list[Any], workloads: tuple[Workload, ...], names: dict[tuple[int, ...], str]) -> str:
-    """One argument, of which each workload has its own tree."""
+    """One argument of forward, from its tree in each workload."""
     first = trees[0]
     if isinstance(first, list):
         return f"[{', '.join(_argument(list(items), workloads, names) for items in zip(*trees, strict=True))}]"

@@ -1,4 +1,4 @@
-"""What probing notes of a module's function: the same for other spellings of it, another for another function."""
+"""Behaviour digests and operator signatures: equal for spellings of one function, different for other functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def probed(sandbox: Sandbox, body: str, state: str = "", features: str = "features") -> Probed:
-    """`features`: what the constructor's parameter is called."""
+    """A module with this code. `features` is the name of the constructor's parameter."""
     state = STATE + "".join(f"        {line}\n" for line in state.splitlines()) if state else ""
     outcome = probe(make_module((HEAD + state + body).replace("features", features)), sandbox)
     assert isinstance(outcome, Kept), outcome
@@ -57,7 +57,7 @@ def test_one_function_has_one_behaviour(one: tuple[str, ...], other: tuple[str, 
     assert first.behaviour == second.behaviour != ""
 
 
-def test_other_functions_behave_otherwise(sandbox: Sandbox) -> None:
+def test_other_functions_have_another_behaviour(sandbox: Sandbox) -> None:
     expressions = ("F.silu(x)", "F.gelu(x)", "F.gelu(x, approximate='tanh')", "x * 2", "x * 3", "x.sum(-1)", CENTRED)
     behaviours = [probed(sandbox, forward(expression)).behaviour for expression in expressions]
     assert all(behaviours) and len(set(behaviours)) == len(behaviours)
@@ -91,7 +91,7 @@ JOINED = "q, k = self.both(x).chunk(2, -1)\n        return (q @ k.mT).softmax(-1
     ids=["sizes", "transposed", "joined", "dtypes", "axes"],
 )  # fmt: skip
 def test_spellings_share_a_behaviour(one: tuple[str, ...], other: tuple[str, ...], sandbox: Sandbox) -> None:
-    """Whatever sizes, dtypes and numbers of axes were guessed for them."""
+    """The guessed sizes, dtypes and numbers of axes make no difference."""
     first = probed(sandbox, *one)
     state = other[1] if len(other) > 1 else ""
     second = probed(sandbox, other[0], state, features="in_channels")
@@ -99,7 +99,7 @@ def test_spellings_share_a_behaviour(one: tuple[str, ...], other: tuple[str, ...
     assert not state or first.init_args != second.init_args
 
 
-def test_other_functions_share_none(sandbox: Sandbox) -> None:
+def test_other_functions_share_no_behaviour(sandbox: Sandbox) -> None:
     layers = "self.one = nn.Linear(features, features)\nself.two = nn.Linear(features, features, bias=False)"
     expressions = ("self.one(x)", "self.two(x)", "F.relu(self.one(x))", "self.one(x) + x", "self.two(self.one(x))")
     found = [probed(sandbox, forward(expression), layers).behaviours for expression in expressions]
@@ -107,7 +107,7 @@ def test_other_functions_share_none(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("expression", ["x.t().contiguous()", "torch.flip(x, [0])", "torch.cat([x, x])"])
-def test_what_only_moves_values_has_no_behaviour(expression: str, sandbox: Sandbox) -> None:
+def test_a_module_that_only_moves_values_has_no_behaviour(expression: str, sandbox: Sandbox) -> None:
     assert probed(sandbox, forward(expression)).behaviour == ""
 
 

@@ -1,4 +1,4 @@
-"""Modules that misbehave while they are probed: each is dropped with a reason, and the next one is probed as ever."""
+"""Modules that misbehave while they are probed are dropped with a reason, and do not affect the next module."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def with_forward(body: str, forward: str) -> str:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_it_is_dropped(name: str, sandbox: Sandbox) -> None:
+def test_a_hostile_module_is_dropped(name: str, sandbox: Sandbox) -> None:
     body, forward, reasons, evidence = HOSTILE[name]
     outcome = probe_code(with_forward(body, forward), sandbox, 1 if Reason.TIMED_OUT in reasons else 20)
     assert isinstance(outcome, Dropped), outcome
@@ -95,7 +95,7 @@ def test_it_is_dropped(name: str, sandbox: Sandbox) -> None:
         "        return super().__getattribute__(name)",
     ],
 )
-def test_methods_that_are_called_beside_forward(method: str, sandbox: Sandbox) -> None:
+def test_methods_other_than_forward_that_raise(method: str, sandbox: Sandbox) -> None:
     outcome = probe_code(with_forward("", "").rstrip() + f"\n\n    {method}\n", sandbox)
     assert isinstance(outcome, Dropped), outcome
     assert "OSError: refused" in outcome.evidence
@@ -106,7 +106,7 @@ def test_a_module_that_cannot_switch_to_eval_mode_is_kept(sandbox: Sandbox) -> N
     assert isinstance(probe_code(with_forward("", "") + method, sandbox), Kept)
 
 
-def test_what_it_prints_and_writes_stays_with_it(sandbox: Sandbox) -> None:
+def test_output_and_files_stay_in_the_guest(sandbox: Sandbox) -> None:
     quiet = probe(HONEST, sandbox)
     loud = probe_code(
         HONEST.code + 'print("x" * 10**6, flush=True)\nopen("note", "w").write("from a guest")\n',

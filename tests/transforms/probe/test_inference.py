@@ -1,4 +1,4 @@
-"""A reference is left in the mode that it is verified in."""
+"""The constructor of a reference switches it to eval mode where that may matter."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ def test_the_constructor_ends_training(about: str) -> None:
         "class Other(nn.Dropout):\n    pass\n",
     ],
 )
-def test_what_is_left_as_it_is(code: str) -> None:
+def test_code_that_stays_as_it_is(code: str) -> None:
     assert for_inference(code) == code

@@ -1,4 +1,4 @@
-"""Signatures that a positional call can fill, and everything else as it was."""
+"""Keyword-only parameters become positional, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_signature(before: str) -> None:
     assert positional(code.format(before)) == code.format(SIGNATURES[before])
 
 
-def test_long_signatures_get_a_line_for_each_parameter() -> None:
+def test_long_signatures_have_one_parameter_a_line() -> None:
     names = [f"a_rather_long_name_{i}" for i in range(8)]
     before = f"class Model:\n    def __init__(self, *, {', '.join(names)}):\n        pass\n"
     lines = "".join(f"        {name},\n" for name in ["self", *names])
     assert positional(before) == f"class Model:\n    def __init__(\n{lines[:-2]}\n    ):\n        pass\n"
 
 
-def test_calls_by_keyword_mean_what_they_meant() -> None:
+def test_calls_by_keyword_keep_their_meaning() -> None:
     code = '''
 class Base:
     def __init__(self, *, width, scale=2.0):
@@ -70,7 +70,7 @@ class Model(Base):
 
 
 def names(method: Callable[..., Any]) -> list[str]:
-    """Of the parameters that a positional call can fill."""
+    """Names of the positional parameters."""
     parameters = inspect.signature(method).parameters.values()
     return [parameter.name for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
 
@@ -93,7 +93,7 @@ def run(code: str) -> Any:
         f"x = {'-' * 100_000}1",  # too deep for the parser
     ],
 )
-def test_what_stays_as_it_is(code: str) -> None:
+def test_code_that_stays_as_it_is(code: str) -> None:
     assert positional(code) == code
 
 

@@ -1,4 +1,4 @@
-"""Modules of our own, each with the call that the probe finds or the reason for which it finds none."""
+"""Modules, each with the call that the probe finds or the reason for a drop."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_found(case: Case, sandbox: Sandbox) -> None:
 
 
 def check_record(probed: Probed) -> None:
-    """What holds for every record that is kept."""
+    """Check the properties of every kept record."""
     shapes = [[(spec.shape, spec.dtype) for spec in workload.tensors] for workload in probed.workloads]
     assert len({str(shape) for shape in shapes}) == len(shapes) == 3, "workloads have different sizes"
     assert probed.operators == tuple(sorted(set(probed.operators))) != ()
@@ -59,7 +59,7 @@ def check_record(probed: Probed) -> None:
 
 
 def run_alone(python_code: str) -> Any:
-    """As KernelBench does. The code is our own."""
+    """Run the rendered file as KernelBench does. Its code is from the cases, so it is trusted."""
     namespace: dict[str, Any] = {"__name__": "alone"}
     exec(python_code, namespace)
     model = namespace["Model"](*namespace["get_init_inputs"]()).eval()
@@ -68,7 +68,7 @@ def run_alone(python_code: str) -> Any:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=by_title)
-def test_refused(case: Case, sandbox: Sandbox) -> None:
+def test_dropped(case: Case, sandbox: Sandbox) -> None:
     outcome = probe(case.module, sandbox)
     assert isinstance(outcome, Dropped), outcome
     reason, _, evidence = case.expected[0].partition(": ")
@@ -131,7 +131,7 @@ class Model(nn.Module):
 """
 
 
-def test_layers_that_repeat_are_few_kernels(sandbox: Sandbox) -> None:
+def test_repeated_layers_count_as_few_kernels(sandbox: Sandbox) -> None:
     outcome = probe(make_module(HEADER + REPEATED), sandbox, ProbeLimits(layers=12, kernels=2))
     assert isinstance(outcome, Kept) and len(outcome.record.workloads) == 3, outcome
     for limits in (ProbeLimits(layers=12, kernels=1), ProbeLimits(layers=11, kernels=2)):
@@ -139,8 +139,8 @@ def test_layers_that_repeat_are_few_kernels(sandbox: Sandbox) -> None:
         assert isinstance(outcome, Dropped) and outcome.evidence.startswith("one forward has 12 conv"), outcome
 
 
-def test_inputs_are_made_smaller_for_the_limits(sandbox: Sandbox) -> None:
-    """Half of a limit is for the first workload, all of it for the others."""
+def test_inputs_are_reduced_to_the_limits(sandbox: Sandbox) -> None:
+    """The first workload may use half of a limit, the others all of it."""
     free = shapes(probe(make_module(HEADER + TANH), sandbox))
     small = shapes(probe(make_module(HEADER + TANH), sandbox, ProbeLimits(elements=8000)))
     assert free == [(2, 16, 12, 20), (3, 21, 11, 23), (5, 26, 10, 14)]
@@ -148,13 +148,13 @@ def test_inputs_are_made_smaller_for_the_limits(sandbox: Sandbox) -> None:
 
 
 def shapes(outcome: Outcome[Probed]) -> list[tuple[int, ...]]:
-    """Of the first tensor of each workload."""
+    """Shape of the first tensor of each workload."""
     assert isinstance(outcome, Kept), outcome
     return [workload.tensors[0].shape for workload in outcome.record.workloads]
 
 
 def test_the_same_module_gives_the_same_record(sandbox: Sandbox, tmp_path: Path) -> None:
-    """Also from another warm process."""
+    """A second sandbox, with another warm process, gives it too."""
     abouts = {"heads divide the width", "a list by its use", "a residual block needs equal sizes"}
     modules = [case.module for case in FOUND if case.about in abouts]
     with Sandbox(SandboxSettings(workers=1, scratch=str(tmp_path))) as other:
@@ -162,7 +162,7 @@ def test_the_same_module_gives_the_same_record(sandbox: Sandbox, tmp_path: Path)
             assert probe(module, sandbox) == probe(module, sandbox) == probe(module, other)
 
 
-def test_the_record_tells_state_outputs_and_operators(sandbox: Sandbox) -> None:
+def test_the_record_has_state_outputs_and_operators(sandbox: Sandbox) -> None:
     code = """
 class Model(nn.Module):
     def __init__(self, dim):

@@ -1,4 +1,4 @@
-"""`get_inputs()` and `get_init_inputs()` say what a workload and the constructor's arguments are."""
+"""`get_inputs()` and `get_init_inputs()` return a workload and the constructor's arguments."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_constructor_arguments_keep_their_text() -> None:
     assert len(run(code)["get_init_inputs"]()) == 6
 
 
-def test_long_lists_get_a_line_for_each_item() -> None:
+def test_long_lists_have_one_item_a_line() -> None:
     code = render(CODE, "[]", workload(*[X] * 8))
     assert "    return [\n        torch.randn(2, 3),\n" in code
     assert len(run(code)["get_inputs"]()) == 8
@@ -90,7 +90,7 @@ IMPORTS = {
 
 @pytest.mark.parametrize("code", IMPORTS)
 def test_imports(code: str) -> None:
-    """Only what is missing is added, where Python allows it."""
+    """Missing imports are added where Python allows it."""
     init_args = "[nn.ReLU()]" if "nn" in IMPORTS[code] else "[]"
     rendered = render(code, init_args, workload(X))
     namespace = run(rendered)

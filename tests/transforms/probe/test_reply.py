@@ -1,4 +1,4 @@
-"""A guest may reply what it likes: what is not as it must be is dropped on the host."""
+"""The host drops modules whose guest sends a malformed reply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPLY = {
 
 
 class Stub(Sandbox):
-    """Every guest ends in the same way."""
+    """A sandbox in which every guest ends in the same way."""
 
     def __init__(self, reply: dict[str, Any] | None, status: Status = Status.OK, error: str = "") -> None:
         self.report = Report(status, reply, {}, error, "", "", 0.1, 0.1, 1.0)
@@ -40,12 +40,12 @@ class Stub(Sandbox):
         return self.report
 
 
-def answered(**changes: Any) -> Outcome[Probed]:
+def outcome_of(**changes: Any) -> Outcome[Probed]:
     return probe(make_module(), Stub({**REPLY, **changes}))
 
 
 def call(*tensors: dict[str, Any], args: Any = None) -> dict[str, Any]:
-    """The changes for a reply with one workload."""
+    """Changes that give the reply one workload."""
     return {
         "workloads": [
             {"tensors": list(tensors), "args": [{"tensor": i} for i in range(len(tensors))] if args is None else args}
@@ -53,8 +53,8 @@ def call(*tensors: dict[str, Any], args: Any = None) -> dict[str, Any]:
     }
 
 
-def test_what_a_guest_that_works_replies() -> None:
-    outcome = answered(**call(X, INDEX))
+def test_a_valid_reply() -> None:
+    outcome = outcome_of(**call(X, INDEX))
     assert isinstance(outcome, Kept), outcome
     assert outcome.record.operators == ("aten.add", "aten.mul")
     assert outcome.record.behaviours == ("0123456789abcdef", "fedcba9876543210")
@@ -73,9 +73,9 @@ def test_what_a_guest_that_works_replies() -> None:
         ({"workloads": {}}, "workloads"),
         ({"state": [{**STATE, "mean": "0"}]}, "state"),
         ({"operators": [1]}, "operators"),
-        ({"graph": [["aten.mul", [0, 0]]]}, "a graph with a node that is none"),
-        ({"graph": [["input"], ["aten.mul", [-1]]]}, "a graph with a node that is none"),
-        ({"graph": [["input"], ["aten.mul", 0]]}, "a graph with a node that is none"),
+        ({"graph": [["aten.mul", [0, 0]]]}, "a malformed node in the graph"),
+        ({"graph": [["input"], ["aten.mul", [-1]]]}, "a malformed node in the graph"),
+        ({"graph": [["input"], ["aten.mul", 0]]}, "a malformed node in the graph"),
         ({"behaviour": "../../etc"}, "a digest '../../etc'"),
         ({"behaviours": ["../../etc"]}, "a digest '../../etc'"),
         (call(X, args=[]), "name each tensor once"),
@@ -93,8 +93,8 @@ def test_what_a_guest_that_works_replies() -> None:
         (call({**INDEX, "high": 1 << 80}), "to 1208925819614629174706176"),
     ],
 )  # fmt: skip
-def test_what_no_guest_that_works_replies(changes: dict[str, Any], evidence: str) -> None:
-    outcome = answered(**changes)
+def test_a_malformed_reply(changes: dict[str, Any], evidence: str) -> None:
+    outcome = outcome_of(**changes)
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.CRASHED, outcome
     assert outcome.evidence.startswith("garbled reply: ") and evidence in outcome.evidence
     assert len(outcome.evidence) <= 500
@@ -122,16 +122,16 @@ def test_reasons(reply: dict[str, Any], reason: Reason, evidence: str) -> None:
         (Status.CRASHED, Reason.CRASHED),
     ],
 )
-def test_a_guest_that_did_not_reply(status: Status, reason: Reason) -> None:
+def test_a_guest_without_a_reply(status: Status, reason: Reason) -> None:
     assert probe(make_module(), Stub(None, status, "why")) == Dropped(make_module().id, reason, "why")
 
 
-def test_a_failure_of_our_own_is_no_reason() -> None:
+def test_an_error_of_our_code_is_an_error() -> None:
     outcome = probe(make_module(), Stub(None, Status.RAISED, "KeyError: 'limits': twice"))
     assert outcome == Errored(make_module().id, "KeyError", "'limits': twice")
 
 
-def test_what_the_guest_is_asked() -> None:
+def test_the_request() -> None:
     stub = Stub(REPLY)
     module = make_module("class Model:\n    def __init__(self, *, dim): ...\n")
     probe(module, stub)

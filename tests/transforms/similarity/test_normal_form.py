@@ -1,4 +1,4 @@
-"""What the normal forms forget, and what they must not."""
+"""Differences that the normal forms ignore, and differences that they keep."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def changed(*edits: tuple[str, str]) -> str:
     ],
     ids=["comment", "docstring", "no docstring", "annotations", "annotated assignment", "get_inputs"],
 )
-def test_exact_forgets(code: str) -> None:
+def test_exact_ignores(code: str) -> None:
     assert form_of(code).exact == form_of(ORIGINAL).exact
 
 
@@ -76,7 +76,7 @@ def test_exact_forgets(code: str) -> None:
     ],
     ids=["class", "attribute", "method", "variables", "argument", "keyword", "import", "imported function"],
 )
-def test_renamed_forgets_what_exact_keeps(code: str) -> None:
+def test_renamed_ignores_differences_that_exact_keeps(code: str) -> None:
     assert form_of(code).exact != form_of(ORIGINAL).exact
     assert form_of(code).renamed == form_of(ORIGINAL).renamed
 
@@ -93,7 +93,7 @@ def test_renamed_forgets_what_exact_keeps(code: str) -> None:
         changed(("self.inner(x) * 2.0", "self.inner(x * 2.0)")),
     ],
 )
-def test_what_computes_something_else_differs(code: str) -> None:
+def test_other_functions_differ(code: str) -> None:
     assert form_of(code).renamed != form_of(ORIGINAL).renamed
 
 
@@ -106,18 +106,18 @@ def test_what_computes_something_else_differs(code: str) -> None:
         (changed(("relu", "gelu"), ("2.0", "3.0")), False),
     ],
 )
-def test_blind_forgets_numbers(code: str, same: bool) -> None:
+def test_blind_ignores_numbers(code: str, same: bool) -> None:
     assert form_of(code).renamed != form_of(ORIGINAL).renamed
     assert (form_of(code).blind == form_of(ORIGINAL).blind) is same
 
 
-def test_blind_forgets_how_many_numbers() -> None:
+def test_blind_ignores_the_length_of_number_lists() -> None:
     one, other = "def f(x):\n    return g(x, 3)\n", "def f(x):\n    return g(x, (3, -1))\n"
     assert form_of(one).blind == form_of(other).blind
     assert form_of(one).blind != form_of("def f(x):\n    return g(x, (3, x))\n").blind
 
 
-def test_both_ways_to_call_super_are_one() -> None:
+def test_both_forms_of_super_are_equal() -> None:
     old = "super().__init__()\n        self.block"
     assert form_of(changed((old, old.replace("()", "(Model, self)", 1)))) == form_of(ORIGINAL)
 

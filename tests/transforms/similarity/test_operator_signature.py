@@ -1,4 +1,4 @@
-"""Signatures forget what is the author's choice, and tell functions apart."""
+"""Signatures ignore spellings, and differ for different functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINEAR = (X, W, W, ["aten.t", [1]], ["aten.mm", [0, 3]], ["aten.add", [4, 2]], [
     ],
     ids=["order of leaves and operands", "views and what works in place"],
 )
-def test_forgets(nodes: tuple[list[Any], ...]) -> None:
+def test_ignored_differences(nodes: tuple[list[Any], ...]) -> None:
     assert signature(*nodes) == signature(*LINEAR)
 
 
@@ -40,11 +40,11 @@ def test_forgets(nodes: tuple[list[Any], ...]) -> None:
     ],
     ids=["no bias", "another order of operators", "an input for a bias", "another operator"],
 )
-def test_tells_apart(nodes: tuple[list[Any], ...]) -> None:
+def test_kept_differences(nodes: tuple[list[Any], ...]) -> None:
     assert signature(*nodes) != signature(*LINEAR)
 
 
-def test_paths_stay_when_something_comes_before_or_after() -> None:
+def test_paths_stay_within_a_larger_graph() -> None:
     plain = paths_of(json.dumps(LINEAR))
     longer = [X, ["aten.sin", [0]], *([n[0], [i + 1 for i in n[1]]] if len(n) > 1 else n for n in LINEAR[1:])]
     longer[5] = ["aten.mm", [1, 4]]
@@ -52,7 +52,7 @@ def test_paths_stay_when_something_comes_before_or_after() -> None:
     assert paths & plain == plain and size(paths) == size(plain) + 2
 
 
-def test_a_product_of_something_with_itself_is_no_product_of_two() -> None:
+def test_a_product_with_itself_is_another_operator() -> None:
     transposed = ["aten.transpose", [0]]
     itself = signature(X, transposed, ["aten.bmm", [0, 1]])
     assert itself == signature(X, ["aten.view", [0]], ["aten.t", [1]], ["aten.mm", [2, 0]])
@@ -67,5 +67,5 @@ def test_constants_are_blind_and_squares_are_powers() -> None:
     assert signature(X, ["aten.mean", [0]]) == signature(X, ["aten.sum", [0]], ["aten.div", [1]])
 
 
-def test_nothing_has_no_signature() -> None:
+def test_an_empty_graph_has_no_signature() -> None:
     assert signature() == signature(X, ["aten.view", [0]]) == ""

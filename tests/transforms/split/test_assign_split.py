@@ -1,4 +1,4 @@
-"""Splits follow clusters, and have the shares that were asked for."""
+"""Splits follow clusters and have the configured shares."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def test_pairs_of_one_cluster_share_a_split() -> None:
 
 
 @given(st.text(max_size=8), st.floats(0, 0.5), st.floats(0, 0.5))
-def test_a_larger_share_takes_nothing_away(cluster: str, share: float, more: float) -> None:
+def test_a_larger_share_only_adds_clusters(cluster: str, share: float, more: float) -> None:
     if split_of(cluster, Shares(0, share)) == "test":
         assert split_of(cluster, Shares(0, min(1.0, share + more))) == "test"
 
 
-def test_a_split_is_what_it_was_when_the_release_was_made() -> None:
+def test_splits_are_stable_across_releases() -> None:
     found = [split_of(cluster, Shares()) for cluster in CLUSTERS[:12]]
     assert {i: name for i, name in enumerate(found) if name != "train"} == {1: "validation", 10: "test"}
 
 
-def test_without_a_cluster_there_is_no_split() -> None:
+def test_a_row_without_a_cluster_is_rejected() -> None:
     with pytest.raises(ValueError, match="has no cluster"):
         split(make_pair())
 
 
 @pytest.mark.parametrize("shares", [(-0.1, 0.1), (0.6, 0.6), (float("nan"), 0.1)])
-def test_impossible_shares_are_refused(shares: tuple[float, float]) -> None:
+def test_impossible_shares_are_rejected(shares: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="shares"):
         Shares(*shares)

@@ -118,7 +118,7 @@ def _may_be_none(item: Input) -> bool:
 
 
 def _or_none(item: Input, arg: Arg, required: Sequence[Input]) -> Arg:
-    """None if the annotation allows it, else the argument. The first argument is the input, and never None."""
+    """`PlainArg(None)` if the annotation allows it, else the argument. The first argument is never None."""
     return PlainArg(None) if item.name != required[0].name and _may_be_none(item) else arg
 
 

@@ -1,4 +1,4 @@
-"""From first guesses to a call that runs, and from that to others."""
+"""The search for a call that runs, and for other sizes at which it runs."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def shapes(guesses: list[Guess]) -> list[tuple[int, ...]]:
 IMAGE, ROWS = guess("B", "C", "H", "W"), guess("B", "C")
 
 
-def test_the_first_guess_that_runs_is_taken() -> None:
+def test_the_first_guess_that_runs_is_returned() -> None:
     assert search(caller(lambda x: x), [ROWS, IMAGE], {}, lambda g: g) == ROWS
     assert search(caller(lambda x: x.permute(0, 3, 1, 2)), [ROWS, IMAGE], {}, lambda g: g) == IMAGE
 
 
-def test_a_failure_leads_to_the_next_guess() -> None:
+def test_a_failed_guess_is_repaired() -> None:
     found = search(caller(nn.Sequential(nn.Conv2d(6, 8, 1), nn.Conv2d(8, 8, 1))), [IMAGE], {}, lambda g: g)
     assert isinstance(found, Guess) and found.specs()[0].shape == (2, 6, 12, 20)
 
 
-def test_the_failure_that_got_furthest_is_told() -> None:
+def test_the_failure_that_got_furthest_is_returned() -> None:
     class Steps(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             if x.shape != (2, 16, 12, 20):
@@ -62,22 +62,22 @@ def test_the_failure_that_got_furthest_is_told() -> None:
     assert isinstance(failure, Failure) and str(failure) == "ValueError: further"
 
 
-def test_no_guess_is_made_twice_and_the_search_ends() -> None:
+def test_guesses_are_distinct_and_the_search_ends() -> None:
     module = Function(lambda x: 1 / 0)
     failure = search(Caller(module, __file__), [IMAGE, IMAGE, ROWS], {}, lambda g: g)
     assert isinstance(failure, Failure)
     assert 2 < len(set(module.calls)) == len(module.calls) < 200
 
 
-def test_what_is_refused_is_told_if_nothing_else_is_found() -> None:
-    def refuse(g: Guess) -> Guess:
+def test_a_rejection_is_raised_if_no_guess_is_accepted() -> None:
+    def reject(g: Guess) -> Guess:
         raise Unfit("random", f"of rank {len(g.specs()[0].shape)}")
 
     with pytest.raises(Unfit, match="of rank 2"):
-        search(caller(lambda x: x), [ROWS, IMAGE], {}, refuse)
+        search(caller(lambda x: x), [ROWS, IMAGE], {}, reject)
 
 
-def test_a_guess_that_is_refused_does_not_end_the_search() -> None:
+def test_a_rejected_guess_does_not_end_the_search() -> None:
     def accept(g: Guess) -> Guess:
         if g == ROWS:
             raise Unfit("random", "")
@@ -86,20 +86,20 @@ def test_a_guess_that_is_refused_does_not_end_the_search() -> None:
     assert search(caller(lambda x: x), [ROWS, IMAGE], {}, accept) == IMAGE
 
 
-def test_a_large_guess_is_made_smaller_before_it_is_called() -> None:
+def test_a_large_guess_is_reduced_before_the_call() -> None:
     module = Function(lambda x: x)
     search(Caller(module, __file__), [IMAGE.resized({"H": 4000, "W": 4000})], {}, lambda g: g)
     assert module.calls == [((2, 16, 6, 10), torch.float32)]
 
 
-def test_a_slow_call_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_call_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "_SLOW_S", -1.0)
     with pytest.raises(Unfit, match="one forward took") as caught:
         caller(lambda x: x).call(ROWS)
     assert caught.value.reason == "too_big"
 
 
-def test_calls_make_no_graph() -> None:
+def test_calls_record_no_gradients() -> None:
     result, failure = Caller(nn.Linear(16, 2), __file__).call(ROWS)
     assert failure is None and not result.requires_grad
 

@@ -1,4 +1,4 @@
-"""The constructions that are tried, beside those in `tests/transforms/probe/cases/constructors.txt`."""
+"""The search for constructor arguments. More cases are in `tests/transforms/probe/cases/constructors.txt`."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def failures(made: Constructor) -> list[str]:
     return [str(found) for found in made.constructions() if isinstance(found, Failure)]
 
 
-def test_each_style_gives_other_sizes_and_none_twice() -> None:
+def test_each_style_gives_distinct_sizes() -> None:
     found = arguments(constructor("self, in_channels, out_channels", "self.a = nn.Linear(in_channels, out_channels)"))
     assert found[:2] == ["[16, 48]", "[32, 32]"]
     assert len(found) == len(set(found)) > 3
 
 
-def test_without_parameters_there_is_one() -> None:
+def test_a_constructor_without_parameters_gives_one_construction() -> None:
     assert arguments(constructor("self", "pass")) == ["[]"]
 
 
-def test_defaults_before_a_chosen_parameter_are_written_out() -> None:
+def test_defaults_before_a_chosen_parameter_are_explicit() -> None:
     made = constructor("self, a=(1, 2), kernel=min, depth=99", "pass")
     assert arguments(made)[0] == "[(1, 2), min, 2]"
 
 
-def test_what_fails_leads_to_another_value() -> None:
+def test_a_failure_leads_to_another_value() -> None:
     body = """
     if not isinstance(what, list):
         raise TypeError("a list is needed")
@@ -67,14 +67,14 @@ def test_what_fails_leads_to_another_value() -> None:
     assert arguments(constructor("self, what", body))[0] == "[[16, 32, 32, 32]]"
 
 
-def test_modules_are_the_same_each_time_and_in_eval_mode() -> None:
+def test_constructions_are_repeatable_and_in_eval_mode() -> None:
     made = constructor("self, dim", "self.linear = nn.Linear(dim, 2); self.drop = nn.Dropout(0.5)")
     first, second = made.build("[4]"), made.build("[4]")
     assert not first.training and not first.drop.training
     assert torch.equal(first.linear.weight, second.linear.weight)
 
 
-def test_a_train_method_that_fails_is_done_without() -> None:
+def test_a_train_method_that_raises_is_not_needed() -> None:
     before = """
     class Stubborn(nn.Module):
         def train(self, mode, more):
@@ -84,13 +84,13 @@ def test_a_train_method_that_fails_is_done_without() -> None:
     assert not module.training and not module.inside.training
 
 
-def test_a_module_over_the_limit_is_not_made() -> None:
+def test_a_module_above_the_limit_is_not_constructed() -> None:
     body = "self.weight = nn.Parameter(torch.ones(dim, 100))"
     assert failures(constructor("self, dim", body, limit=50))[0].startswith("TooBig: more than 50 elements")
     assert arguments(constructor("self, dim", body, limit=3200))[0] == "[32]"
 
 
-def test_the_first_of_the_failures_that_got_furthest_is_told() -> None:
+def test_the_first_of_the_failures_that_got_furthest_is_returned() -> None:
     body = """
     if dim == 32:
         raise ValueError("early")
@@ -105,6 +105,6 @@ def test_the_search_ends() -> None:
     assert 7 <= len(made._namespace["SEEN"]) < 7 * 70
 
 
-def test_an_entry_class_with_no_signature_of_its_own() -> None:
+def test_an_entry_class_with_an_inherited_constructor() -> None:
     made = Constructor({"Model": nn.GELU, "nn": nn}, "Model", Source(""), "", 100)
     assert arguments(made)[0] in ("[]", "['none']")

@@ -1,4 +1,4 @@
-"""Guarded calls, and what their failures tell."""
+"""Guarded calls and their failures."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def test_a_result() -> None:
     assert attempt(lambda: call(1, 2), __file__) == (1.5, None)
 
 
-def test_a_failure_names_what_failed() -> None:
+def test_a_failure_has_the_names_of_the_failed_expression() -> None:
     _, failure = attempt(lambda: call(1, 0), __file__)
     assert failure is not None
     assert str(failure) == "ZeroDivisionError: division by zero"
     assert failure.names == ("call",) and failure.inner_names == ("number",)
-    _, elsewhere = attempt(lambda: call(1, 0), "elsewhere.py")
-    assert elsewhere is not None and (elsewhere.line, elsewhere.names) == (0, ())
+    _, other_file = attempt(lambda: call(1, 0), "other_file.py")
+    assert other_file is not None and (other_file.line, other_file.names) == (0, ())
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError, RecursionError])
-def test_everything_is_caught(error: type[BaseException]) -> None:
+def test_every_exception_is_caught(error: type[BaseException]) -> None:
     def fail() -> None:
         raise error("why")
 
@@ -42,7 +42,7 @@ def test_everything_is_caught(error: type[BaseException]) -> None:
     assert failure is not None and str(failure) == f"{error.__name__}: why"
 
 
-def test_but_what_ends_the_probe() -> None:
+def test_too_big_is_not_caught() -> None:
     def fail() -> None:
         raise TooBig("why")
 

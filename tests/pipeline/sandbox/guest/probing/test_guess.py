@@ -56,7 +56,7 @@ def test_a_tensor_in_a_list_is_replaced_in_its_place() -> None:
     assert [spec.shape for spec in changed.specs()] == [(2, 16, 12, 20), (2,), (2, 16, 12, 20)]
 
 
-def test_sizes_are_told_apart() -> None:
+def test_sizes_are_pairwise_distinct() -> None:
     """A size in a message names one symbol, and every symbol varies between the workloads."""
     for sizes in SIZES:
         assert len(set(sizes.values()) - {sizes["P"]}) == len(sizes) - 1 - (sizes["B"] == sizes["P"])

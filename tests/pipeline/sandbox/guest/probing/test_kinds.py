@@ -1,4 +1,4 @@
-"""Names of parameters say what they are."""
+"""Kinds of parameters by name."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_kind_of(kind: str, names: str) -> None:
 
 
 def test_sizes_agree_with_heads_and_groups() -> None:
-    """What is divided is a multiple of what divides it, whichever candidates come first."""
+    """The first values of sizes are multiples of the first values of their divisors."""
     heads, width = int(kind_of("num_heads").values[0]), int(kind_of("head_dim").values[0])
     assert heads * width == 32
     assert {kind_of(name).name for name in ("in_channels", "out_channels", "hidden_size", "dim")} == SIZES

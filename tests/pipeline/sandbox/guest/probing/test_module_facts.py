@@ -1,4 +1,4 @@
-"""What is counted and kept of a module that runs."""
+"""Operator counts, state and outputs of a module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import nn
 from kernelquarry.pipeline.sandbox.guest.probing.module_facts import Census, outputs, state_specs
 
 
-def test_a_census_counts_what_is_written_and_multiplied() -> None:
+def test_a_census_counts_elements_and_operations() -> None:
     x, weight = torch.ones(2, 3), torch.ones(3, 4)
     with torch.no_grad(), Census() as census:
         (x @ weight).exp().T.contiguous()  # two results and a copy; the transposed view is free
@@ -18,7 +18,7 @@ def test_a_census_counts_what_is_written_and_multiplied() -> None:
     assert census.elements == 8 + 8 + 8
 
 
-def test_a_census_looks_inside_of_layers() -> None:
+def test_a_census_counts_inside_layers() -> None:
     with torch.no_grad(), Census() as census:
         nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 1, 3))(torch.ones(1, 1, 8, 8))
     assert census.contractions == 2

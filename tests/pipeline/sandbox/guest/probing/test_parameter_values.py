@@ -1,4 +1,4 @@
-"""Values to try for a parameter, best first."""
+"""Candidates for the value of a parameter, best first."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_classes_of_the_file_come_before_instances() -> None:
     assert texts.index("Basic") < texts.index("Bottleneck") < texts.index("nn.Identity()")
 
 
-def test_a_configuration_learns_an_attribute() -> None:
+def test_an_attribute_is_added_to_a_configuration() -> None:
     empty = config({})
     once = with_attribute(empty, "dim")
     assert once is not None
@@ -120,5 +120,5 @@ def test_smaller(name: str, value: Any, expected: str | None) -> None:
     assert smaller(Parameter(name, required=False, default=repr(value), value=value), STYLE) == expected
 
 
-def test_what_is_required_has_no_default_to_replace() -> None:
+def test_a_required_parameter_has_no_smaller_default() -> None:
     assert smaller(Parameter("dim", value=768), STYLE) is None

@@ -1,4 +1,4 @@
-"""The guest's side of the probe, where it is not seen from outside: `tests/transforms/probe` has the rest."""
+"""The guest's side of the probe. Most of its tests run it from outside, in `tests/transforms/probe`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kernelquarry.pipeline.sandbox.guest.jobs import probe
 from kernelquarry.pipeline.sandbox.guest.jobs.probe import _filled_memory
 
 
-def test_memory_that_is_given_no_values_is_nan() -> None:
+def test_uninitialised_memory_is_filled_with_nan() -> None:
     with _filled_memory():
         assert torch.empty(100).isnan().all()
         assert torch.nn.Parameter(torch.empty(100)).isnan().all()
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_what_is_probed_to_get_warm_is_kept_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_up_is_kept_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run, replies = probe.run, []
-    monkeypatch.setattr(probe, "run", lambda *asked: replies.append(run(*asked)))
+    monkeypatch.setattr(probe, "run", lambda *args: replies.append(run(*args)))
     probe.warm()
     assert len(replies[0][0]["workloads"]) == 3
     assert not list(tmp_path.iterdir())

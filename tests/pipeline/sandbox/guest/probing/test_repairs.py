@@ -1,4 +1,4 @@
-"""What a failed call says about the next: real calls fail, and the right guess must be among the first few."""
+"""Repairs of calls that really fail: a guess that runs must be among the first few."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def other(*dims: str) -> TensorArg:
     return TensorArg("y", dims)
 
 
-# what is called -> what it is called with, how many repairs there may be before it runs
+# name -> (function, arguments, number of repairs of which one must run)
 CALLS: dict[str, tuple[Callable[..., Any], tuple[Arg, ...], int]] = {
     "linear layer": (nn.Linear(24, 3), (SEQUENCE,), 1),
     "convolution": (nn.Conv2d(6, 2, 3), (X,), 1),
@@ -94,7 +94,7 @@ def call(function: Callable[..., Any], guess: Guess) -> Failure | None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_some_of_the_first_repairs_runs(name: str) -> None:
+def test_one_of_the_first_repairs_runs(name: str) -> None:
     function, args, number = CALLS[name]
     first = guess(*args)
     failure = call(function, first)
@@ -107,23 +107,23 @@ def failure(message: str, kind: str = "RuntimeError", names: tuple[str, ...] = (
     return Failure(kind, message, 1, names, names)
 
 
-def test_an_optional_argument_that_is_needed() -> None:
-    said = failure("'NoneType' object has no attribute 'shape'", "AttributeError", ("context",))
-    found = [g for g in repairs(guess(SEQUENCE), said, {"context": 3, "mask": 1}) if len(g.args) == 4]
+def test_a_needed_optional_argument_is_added() -> None:
+    failed = failure("'NoneType' object has no attribute 'shape'", "AttributeError", ("context",))
+    found = [g for g in repairs(guess(SEQUENCE), failed, {"context": 3, "mask": 1}) if len(g.args) == 4]
     assert found[0].args == (SEQUENCE, PlainArg(None), PlainArg(None), TensorArg("context", ("B", "L", "C")))
     assert not [g for g in repairs(guess(SEQUENCE), failure("bad size"), {"context": 3}) if len(g.args) > 1]
 
 
-def test_a_type_error_says_nothing_about_sizes() -> None:
+def test_a_type_error_changes_no_sizes() -> None:
     for kind, expected in (("RuntimeError", True), ("TypeError", False)):
         found = repairs(guess(X), failure("unknown", kind), {})
         assert any(g.args == (X,) for g in found) is expected
 
 
-def test_the_tensor_that_failed_is_changed_first() -> None:
+def test_the_tensor_in_the_failed_expression_is_changed_first() -> None:
     y = TensorArg("y", ("B", "C"))
-    said = failure("expected 3D input", names=("y",))
-    first = next(iter(repairs(guess(X, y), said, {})))
+    failed = failure("expected 3D input", names=("y",))
+    first = next(iter(repairs(guess(X, y), failed, {})))
     assert first.args[0] == X and len(first.specs()[1].shape) == 3
 
 

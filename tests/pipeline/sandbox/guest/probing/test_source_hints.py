@@ -1,4 +1,4 @@
-"""What the text of a module says about a parameter."""
+"""Hints about parameters from the source of a module."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ def test_usage(body: str) -> None:
     assert source.usage("Model", "method", "x") == Usage(**USAGES[body])
 
 
-def test_methods_are_looked_for_in_bases() -> None:
+def test_methods_of_bases_are_found() -> None:
     source = Source("class A:\n    def f(self, a): a()\nclass B(A): pass\nclass C(B, D): pass\n")
     assert source.usage("C", "f", "a").called
     assert source.usage("C", "g", "a") == Usage()
     assert source.usage("Missing", "f", "a") == Usage()
 
 
-def test_bases_in_a_circle_end() -> None:
+def test_cyclic_bases_end() -> None:
     assert Source("class A(B): pass\nclass B(A): pass\n").method("A", "f") is None
 
 
@@ -163,7 +163,7 @@ class Model(Base):
 """
 
 
-def test_what_is_kept_is_followed() -> None:
+def test_attributes_that_the_constructor_assigns_are_followed() -> None:
     def usage(name: str) -> Usage:
         return Source(KEEPS).usage("Model", "__init__", name)
 

@@ -1,4 +1,4 @@
-"""Whether a call that runs is a task. Cases from end to end are in `tests/transforms/probe/cases/refused.txt`."""
+"""Calls that are tasks, and calls that are not. End-to-end cases are in `tests/transforms/probe/cases/refused.txt`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def caller(function: Callable[[Tensor], Any]) -> Caller:
 TASKS: dict[str, Callable[[Tensor], Any]] = {
     "a function": torch.exp,
     "a tree": lambda x: {"a": (x.exp(), [x.argmax(1)]), "b": None},
-    "an input beside a result": lambda x: (x, x.exp()),
-    "a view beside a result": lambda x: (x[:1], x.exp()),
+    "an input and a result": lambda x: (x, x.exp()),
+    "a view and a result": lambda x: (x[:1], x.exp()),
     "a copy of a row": lambda x: x[:1].clone(),
-    "what lies otherwise in memory": lambda x: x.t().contiguous(),
+    "another memory layout": lambda x: x.t().contiguous(),
     "a negation": lambda x: -x,
 }
 NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
@@ -48,10 +48,10 @@ NO_TASKS: dict[str, tuple[Callable[[Tensor], Any], str, str]] = {
     "the input": (lambda x: x, "returns_input", "1 outputs"),
     "a view of a row": (lambda x: x[:1], "returns_input", "1 outputs"),
     "views of all of it": (lambda x: [x.unsqueeze(0), x.flatten(), x.t()], "returns_input", "3 outputs"),
-    "a view beside integers": (lambda x: (x.t(), x.argmax(1)), "returns_input", "1 outputs"),
+    "a view and integers": (lambda x: (x.t(), x.argmax(1)), "returns_input", "1 outputs"),
     "a copy of the input": (lambda x: x.clone(), "returns_input", "1 outputs"),
     "a constant": (lambda x: torch.ones(3), "constant_output", "[(3,)]"),
-    "the input's integers beside a constant": (lambda x: (torch.ones(1), x.argmax(1)), "constant_output", "[(1,)]"),
+    "the input's integers and a constant": (lambda x: (torch.ones(1), x.argmax(1)), "constant_output", "[(1,)]"),
     "one infinite element": (lambda x: torch.cat([x.flatten(), x.new_tensor([torch.inf])]), "not_finite", "3.0%"),
     "a changed input": (lambda x: x.zero_() + 1, "changes_input", "forward changes x"),
     "a boolean": (lambda x: x > 0, "no_tensor_output", "torch.bool"),
@@ -73,7 +73,7 @@ def test_no_task(about: str) -> None:
     assert caught.value.reason == reason and evidence in caught.value.evidence
 
 
-def test_noise_is_in_training_alone() -> None:
+def test_noise_in_training_mode_only() -> None:
     module = nn.Sequential(nn.Linear(16, 4), nn.Dropout(0.5), nn.BatchNorm1d(4))
     task_checks.check(Caller(module.eval(), __file__), GUESS)
     with pytest.raises(Unfit, match="a call changes 2") as caught:
@@ -89,7 +89,7 @@ def differ(one: nn.Module, other: nn.Module) -> bool:
     return False
 
 
-def test_states_are_compared_byte_by_byte() -> None:
+def test_states_are_compared_exactly() -> None:
     one = nn.BatchNorm1d(3)
     assert not differ(one, copy.deepcopy(one))
     one.weight.data[1] = 0.25

@@ -1,4 +1,4 @@
-"""Modules whose arguments nothing tells but another module of their tree, which makes and calls them."""
+"""Modules whose arguments are found by observing docstring examples or another module that uses them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def test_what_a_user_gives(sandbox: Sandbox) -> None:
+def test_arguments_from_a_user(sandbox: Sandbox) -> None:
     module = replace(make_module(HEADER + GATE.format(name="Model")), name="Gate")
     alone = probe(module, sandbox)
     assert isinstance(alone, Dropped) and alone.reason is Reason.NO_CONSTRUCTOR_ARGUMENTS, alone
@@ -69,7 +69,7 @@ EXAMPLE = '''
 
 
 @pytest.mark.parametrize(("instead", "kept"), [("large", True), ("huge", False)])
-def test_what_a_docstring_shows(instead: str, kept: bool, sandbox: Sandbox) -> None:
+def test_arguments_from_a_docstring(instead: str, kept: bool, sandbox: Sandbox) -> None:
     line, _, body = GATE.format(name="Model").partition(":\n")
     module = make_module(HEADER + f"{line}:{EXAMPLE.replace('large', instead)}{body}")
     outcome = probe(replace(module, name="Gate"), sandbox)
@@ -92,6 +92,6 @@ def test_what_a_docstring_shows(instead: str, kept: bool, sandbox: Sandbox) -> N
         GATE.format(name="Gate") + "class Model(nn.Module):\n    def forward(self):\n        return self",
     ],
 )
-def test_a_user_that_tells_nothing(user: str, sandbox: Sandbox) -> None:
+def test_a_user_without_a_usable_call(user: str, sandbox: Sandbox) -> None:
     module = replace(make_module(HEADER + GATE.format(name="Model")), name="Gate")
     assert probe(replace(module, user=HEADER + user), sandbox) == probe(module, sandbox)

@@ -1,7 +1,7 @@
-"""A problem as its benchmark constructs it: what `get_init_inputs()` returns becomes its constructor's defaults.
+"""Make the result of a problem's `get_init_inputs()` the defaults of its constructor, as its benchmark constructs it.
 
-Where probing finds no constructor arguments by itself, or others. Sizes are made small and equal, so that what a
-benchmark runs on a GPU runs within probing's limits.
+Probing alone may find other arguments, or none. Sizes become small and equal, so that a problem made for a GPU runs
+within probing's limits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _NAMES = re.compile(r"(channels?|features?|filters?|planes|dim|width|(input|hidd
 _ARGUMENTS = "get_init_inputs"
 
 
-def given_arguments(text: str) -> list[ast.expr]:
-    """The items of the list that `get_init_inputs` returns, written out; none if it does more than that."""
+def init_inputs_of(text: str) -> list[ast.expr]:
+    """The items of the list that `get_init_inputs` returns, as literals; empty if the function does more than that."""
     tree = parse(text)
     constants: dict[str, ast.expr] = {}
     for node in tree.body:
@@ -31,20 +31,20 @@ def given_arguments(text: str) -> list[ast.expr]:
     for node in tree.body:
         match node:
             case ast.FunctionDef(name=name, body=[ast.Return(ast.List(elts=items))]) if name == _ARGUMENTS:
-                written = [_Written(constants).visit(item) for item in items]
-                return written if all(map(_is_literal, written)) else []
+                literals = [_Literals(constants).visit(item) for item in items]
+                return literals if all(map(_is_literal, literals)) else []
     return []
 
 
-def with_arguments(code: str, arguments: list[ast.expr]) -> tuple[str, ...]:
-    """The code with these as the constructor's defaults, none if it does not take as many.
+def with_defaults(code: str, arguments: list[ast.expr]) -> tuple[str, ...]:
+    """The code with these arguments as the constructor's defaults; empty if their number does not fit.
 
-    Twice, where a number that is named as a size is small: probing takes other sizes for a row, whatever they were.
+    There is a second version where a parameter named like a size has a small value: with the size that rows have.
     """
-    return tuple(dict.fromkeys(filter(None, (_constructed(code, arguments, sized) for sized in (False, True)))))
+    return tuple(dict.fromkeys(filter(None, (_with_defaults(code, arguments, sized) for sized in (False, True)))))
 
 
-def _constructed(code: str, arguments: list[ast.expr], sized: bool) -> str:
+def _with_defaults(code: str, arguments: list[ast.expr], sized: bool) -> str:
     tree = parse(code)
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == ENTRY_POINT:
@@ -55,8 +55,8 @@ def _constructed(code: str, arguments: list[ast.expr], sized: bool) -> str:
                     if not 0 < len(arguments) <= places or len(arguments) + len(kept) < places:
                         return ""
                     names = [argument.arg for argument in (*part.args.posonlyargs, *part.args.args)][1:]
-                    given = zip(names, arguments, strict=False)
-                    part.args.defaults = [*(_size(n, a) if sized else a for n, a in given), *kept]
+                    pairs = zip(names, arguments, strict=False)
+                    part.args.defaults = [*(_size(n, a) if sized else a for n, a in pairs), *kept]
                     return ast.unparse(ast.fix_missing_locations(tree))
     return ""
 
@@ -66,8 +66,8 @@ def _size(name: str, argument: ast.expr) -> ast.expr:
     return ast.Constant(_SIZE) if whole and _NAMES.search(name) else argument
 
 
-class _Written(ast.NodeTransformer):
-    """Constants in place of their names, and small sizes."""
+class _Literals(ast.NodeTransformer):
+    """Replaces names by their constants, and large integers by `_SIZE`."""
 
     def __init__(self, constants: Mapping[str, ast.expr], depth: int = 8) -> None:
         self._constants, self._depth = constants, depth
@@ -76,7 +76,7 @@ class _Written(ast.NodeTransformer):
         if node.id not in self._constants or not self._depth:
             return node
         copy = parse_expression(ast.unparse(self._constants[node.id]))
-        return _Written(self._constants, self._depth - 1).visit(copy)
+        return _Literals(self._constants, self._depth - 1).visit(copy)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         large = type(node.value) is int and node.value >= _LARGE
