@@ -70,5 +70,5 @@ def test_a_problem_has_both_versions(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from torch import nn\n" + HEAD.format("a, b, c, d, e") + TAIL)
     (problem,) = read_problems(str(tmp_path))
     assert isinstance(problem, Source) and "self, a, b, c, d, e)" in problem.code
-    (given,) = problem.given
+    (given,) = problem.constructed
     assert "a=32, b=(32, 1, 1), c=3, d=0.5" in given and "get_init_inputs" not in given
