@@ -231,7 +231,7 @@ def measure_served(tokens: int = 256) -> None:
             server.terminate()
             server.wait()
         taught = read(folder / "run")
-    asked, accepted = sum(group.asked for group in taught.groups), sum(group.accepted for group in taught.groups)
+    asked, accepted = sum(group.answers for group in taught.groups), sum(group.verified for group in taught.groups)
     minutes = (time.monotonic() - begun) / 60
     note = f"{told(taught)}; {MODEL}, untrained, {tokens} tokens an answer, {minutes:.0f} min for the whole run"
     record("distill.acceptance", 100 * accepted / asked, f"{COMMAND} served", note)

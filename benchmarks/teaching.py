@@ -12,25 +12,25 @@ from pathlib import Path
 
 from figures import record
 
-from kernelquarry.pipeline.dataset.teacher_stats import Acceptance, acceptance
+from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats, summarise_answers
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Verified
 
 
-def read(run: Path) -> Acceptance:
+def read(run: Path) -> TeacherStats:
     """Raises: SystemExit: the run asked nobody."""
     kept = [v for shard in sorted(run.glob("stages/*-distill/kept-*.parquet")) for v in read_records(shard, Verified)]
     losses = [loss for shard in run.glob("stages/*-distill/lost.parquet") for loss in read_records(shard, DropRecord)]
-    found = acceptance(kept, losses)
+    found = summarise_answers(kept, losses)
     if found is None:
         raise SystemExit(f"{run}: no model was asked: run it with --distill")
     return found
 
 
-def told(found: Acceptance) -> str:
+def told(found: TeacherStats) -> str:
     """How many answers were verified, why the others were not, and their tokens."""
-    asked, accepted = sum(group.asked for group in found.groups), sum(group.accepted for group in found.groups)
+    asked, accepted = sum(group.answers for group in found.groups), sum(group.verified for group in found.groups)
     reasons = ", ".join(f"{number} {reason}" for reason, number in found.failures)
     return f"{accepted} of {asked} answers ({reasons or 'none rejected'}), {found.tokens:,} tokens"
 
@@ -44,10 +44,10 @@ def main() -> None:
     arguments = parser.parse_args()
     found = read(arguments.run)
     for group in found.groups:
-        print(f"{group.model} {group.route} turn {group.turn}: {group.accepted} of {group.asked}")
+        print(f"{group.model} {group.route} turn {group.turn}: {group.verified} of {group.answers}")
     for reason, number in found.failures:
         print(f"  {number} {reason}")
-    asked, accepted = sum(group.asked for group in found.groups), sum(group.accepted for group in found.groups)
+    asked, accepted = sum(group.answers for group in found.groups), sum(group.verified for group in found.groups)
     note = "; ".join(filter(None, (told(found), arguments.note)))
     print(note)
     if arguments.record:

@@ -1,4 +1,4 @@
-"""The published folder: shards, configs, card and metadata. Runs no stage.
+"""The published dataset folder: shards, configs, card and metadata.
 
-Imports `schema`, `filters` and `runtime`.
+Imported by `publish`, `report`, `run` and `cli`.
 """

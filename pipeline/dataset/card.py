@@ -1,4 +1,4 @@
-"""The dataset's pages: the card, for people; the error rates of the verifier; and metadata, for machines."""
+"""Renders the pages of the dataset: the card, the verifier's error rates, and the Croissant metadata."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import TypeAlias
 
 from kernelquarry.pipeline.runtime.funnel import StageCounts, explain
 
+from .columns import TEMPLATES
 from .configs import CONFIGS
 from .croissant import render_croissant
 from .rejected import Rejected
-from .render_template import TEMPLATES, render
+from .render_template import render
 from .summary import Summary
 
-# Licence names that the Hub knows; everything else is "other" there and spelled out in the card.
+# Licence names that the Hub accepts. The header calls all others "other", and the card spells them out.
 _HUB_LICENCES = frozenset(
     {
         "apache-2.0", "bsd-2-clause", "bsd-3-clause", "bsd-3-clause-clear", "bsl-1.0", "cc0-1.0", "isc", "mit", "ncsa",
@@ -38,13 +39,13 @@ def render_card(
     corpus: str,
     benchmarks: Sequence[str] = (),
 ) -> str:
-    """The card as Markdown with the Hub's YAML header. It holds no date: the same build gives the same bytes.
+    """The card as Markdown with the Hub's YAML header. It has no date, so the same build gives the same bytes.
 
-    `configs`: shards by config and split, the default config first; `rows`: their number.
-    `benchmarks`: names of those that rows were compared with.
+    `configs`: shards by config and split, the default config first; `rows`: number of rows by config and split;
+    `benchmarks`: descriptions of the benchmarks that rows were compared with.
     """
     return render(
-        "card.md.j2",
+        TEMPLATES / "card.md.j2",
         summary=summary,
         splits=dict(summary.splits),
         funnel=funnel,
@@ -53,7 +54,7 @@ def render_card(
         licences=_hub_licences([*dict(summary.licences), *(row.licence.spdx for row in rejected.rows)]),
         size=next((name for limit, name in _SIZES if summary.pairs < limit), "1M<n<10M"),
         configs={name: _patterns(shards) for name, shards in configs.items()},
-        whats={each.name: each.what for each in CONFIGS},
+        descriptions={config.name: config.description for config in CONFIGS},
         rows=rows,
         rejected=rejected,
         benchmarks=benchmarks,
@@ -62,18 +63,17 @@ def render_card(
 
 
 def render_verifier() -> str:
-    """The error rates of the verifier, as measured last."""
-    return render(
-        "verifier.md.j2", figures=json.loads((TEMPLATES / "error_rates.json").read_text()), release=_release()
-    )
+    """The page of the verifier's latest measured error rates."""
+    figures = json.loads((TEMPLATES / "error_rates.json").read_text())
+    return render(TEMPLATES / "verifier.md.j2", figures=figures, release=_release())
 
 
 def render_metadata(summary: Summary, configs: Configs, digests: Mapping[str, str], corpus: str) -> str:
-    """The dataset in the Croissant format."""
+    """The dataset's metadata in the Croissant format."""
     return render_croissant(
         name=f"kernelquarry-{re.sub(r'[^a-z0-9]+', '-', corpus.lower()).strip('-')}",
-        description=f"{summary.pairs:,} PyTorch modules, each paired with a Triton kernel that was checked to compute "
-        "the same thing. Every row carries the evidence of that check, and one command replays it.",
+        description=f"{summary.pairs:,} PyTorch modules, each paired with a Triton kernel that is verified to compute "
+        "the same thing. Every row holds the evidence, and one command replays the verification.",
         version=_release(),
         citation=_citation(summary, corpus),
         licences=[name for name, _ in summary.licences],

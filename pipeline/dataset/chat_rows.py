@@ -1,13 +1,13 @@
-"""Rows for training, made from a verified pair."""
+"""Derives training rows from verified pairs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from kernelquarry.pipeline.prompts import Message as Said
-from kernelquarry.pipeline.prompts import answer, ask, prompt_id, render_prompt
+from kernelquarry.pipeline import prompts
 from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
 from kernelquarry.pipeline.schema.ids import chat_id
 from kernelquarry.pipeline.schema.provenance import Distillation, Turn
@@ -15,13 +15,13 @@ from kernelquarry.pipeline.schema.records import Pair, Purity
 
 _SIZE = re.compile(r"input(\d+)_(\d+)")
 _AGREEMENT = re.compile(f"{_SIZE.pattern} == {_SIZE.pattern}")
-COLUMNS = "columns"  # what is thought follows from the pair's columns, by `plan.md.j2`
+COLUMNS = "columns"  # value of `thought_by` for a plan that `plan.md.j2` renders from the pair's columns
 
 
 def examples(pair: Pair) -> tuple[Example, ...]:
-    """The pair as a chat: answered at once, after thinking what its columns tell, and as each model explained it.
+    """The pair as chats: without thinking, with a plan from its columns, and with each model's explanation.
 
-    None if its kernel leaves work to PyTorch's operators, which no prompt asks for.
+    Mixed pairs give no chat, since the prompt requires pure Triton.
     """
     if pair.purity is not Purity.PURE:
         return ()
@@ -30,28 +30,28 @@ def examples(pair: Pair) -> tuple[Example, ...]:
     return tuple(_example(pair, by, thought) for by, thought in thoughts)
 
 
-def question(pair: Pair) -> list[Said]:
-    """The prompt that the pair's kernel answers: it says which inputs the kernel is for, unless it is for all."""
-    return ask(pair.python_code, sizes(pair))
+def pair_prompt(pair: Pair) -> list[prompts.Message]:
+    """The prompt that the pair's kernel answers. It names the supported inputs, unless the kernel supports all."""
+    return prompts.kernel_request(pair.python_code, supported_sizes(pair))
 
 
-def sizes(pair: Pair) -> str:
-    """The inputs that the pair's kernel is for, "" if their sizes are free. That two must agree is no limit."""
+def supported_sizes(pair: Pair) -> str:
+    """The inputs that the pair's kernel supports; "" if sizes are free. Equality of two sizes is no restriction."""
     if not pair.shape_general:
         return "inputs of the sizes that `get_inputs()` gives"
     limits = [guard for guard in pair.guards if not _AGREEMENT.fullmatch(guard)]
-    return f"inputs with {', '.join(f'`{_named(limit, pair)}`' for limit in limits)}" if limits else ""
+    return f"inputs with {', '.join(f'`{_name_sizes(limit, pair)}`' for limit in limits)}" if limits else ""
 
 
-def _named(guard: str, pair: Pair) -> str:
-    """With each size as that of an input that the module's call names."""
+def _name_sizes(guard: str, pair: Pair) -> str:
+    """The guard with `x.shape[2]` in place of `input0_2`."""
     tensors = pair.workloads[0].tensors
     return _SIZE.sub(lambda size: f"{tensors[int(size[1])].name}.shape[{size[2]}]", guard)
 
 
 def exercises(pair: Pair) -> tuple[Exercise, ...]:
     """The module of the pair as a prompt."""
-    prompt = _messages(ask(pair.python_code))
+    prompt = _messages(prompts.kernel_request(pair.python_code))
     row = Exercise(
         id=_id("rl", prompt),
         **_shared(pair, ("system", "write")),
@@ -68,14 +68,14 @@ def exercises(pair: Pair) -> tuple[Exercise, ...]:
 
 
 def conversations(pair: Pair) -> tuple[Conversation, ...]:
-    """How a model came to the pair, if it was told what was wrong with its answers before."""
-    return tuple(_conversation(pair, found) for found in pair.distillation if len(found.turns) > 1)
+    """The conversation in which a model wrote the pair's kernel, if it had to repair an answer."""
+    return tuple(_conversation(pair, made) for made in pair.distillation if len(made.turns) > 1)
 
 
 def _conversation(pair: Pair, distillation: Distillation) -> Conversation:
     turns = distillation.turns
-    said = [(Message("user", turn.asked), Message("assistant", _whole(turn))) for turn in turns]
-    messages = (Message("system", distillation.system), *(message for exchange in said for message in exchange))
+    exchanges = [(Message("user", turn.asked), Message("assistant", _complete_answer(turn))) for turn in turns]
+    messages = (Message("system", distillation.system), *chain.from_iterable(exchanges))
     names = tuple(dict.fromkeys(name for turn in turns for name in turn.prompts))
     return Conversation(
         id=_id("multiturn", messages),
@@ -87,22 +87,22 @@ def _conversation(pair: Pair, distillation: Distillation) -> Conversation:
     )
 
 
-def _whole(turn: Turn) -> str:
-    """The answer, with what was thought before it where the endpoint gave that apart."""
+def _complete_answer(turn: Turn) -> str:
+    """The answer, after the reasoning that the endpoint returned separately."""
     return f"<think>\n{turn.thinking.strip()}\n</think>\n\n{turn.answered}" if turn.thinking.strip() else turn.answered
 
 
 def plan(pair: Pair) -> str:
-    """What there is to know before the kernel is written."""
-    return render_prompt("plan", pair=pair)
+    """The plan for the pair's kernel, rendered from its columns."""
+    return prompts.render_prompt("plan", pair=pair)
 
 
 def _example(pair: Pair, thought_by: str, thought: str) -> Example:
-    messages = _messages([*question(pair), answer(pair.triton_code, thought)])
-    asked = "sized" if sizes(pair) else "write"
+    messages = _messages([*pair_prompt(pair), prompts.answer(pair.triton_code, thought)])
+    request = "sized" if supported_sizes(pair) else "write"
     return Example(
         id=_id("sft", messages),
-        **_shared(pair, ("system", asked, *(["plan"] if thought_by == COLUMNS else []), "answer")),
+        **_shared(pair, ("system", request, *(["plan"] if thought_by == COLUMNS else []), "answer")),
         messages=messages,
         thinking=bool(thought_by),
         thought_by=thought_by,
@@ -110,10 +110,10 @@ def _example(pair: Pair, thought_by: str, thought: str) -> Example:
     )
 
 
-def _shared(pair: Pair, prompts: Sequence[str]) -> dict[str, Any]:
+def _shared(pair: Pair, templates: Sequence[str]) -> dict[str, Any]:
     return dict(
         pair=pair.id,
-        prompts=tuple(prompt_id(name) for name in prompts),
+        prompts=tuple(prompts.prompt_id(name) for name in templates),
         source=pair.source,
         licence=pair.licence,
         cluster=pair.cluster,
@@ -121,7 +121,7 @@ def _shared(pair: Pair, prompts: Sequence[str]) -> dict[str, Any]:
     )
 
 
-def _messages(chat: Sequence[Said]) -> tuple[Message, ...]:
+def _messages(chat: Sequence[prompts.Message]) -> tuple[Message, ...]:
     return tuple(Message(turn["role"], turn["content"]) for turn in chat)
 
 

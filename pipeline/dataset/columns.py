@@ -1,7 +1,7 @@
-"""What each column of each record means, as `docs/schema.md` has it.
+"""The meanings of the columns, for the Croissant metadata.
 
-The page is written for people and tested against the records; the package carries what it says as `columns.json`, which
-`make docs` makes of it, for Croissant and for whoever has no clone.
+`docs/schema.md` is their source, and tests compare it with the records. `make docs` extracts `columns.json` from it,
+which the package ships.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from pathlib import Path
 
-from .render_template import TEMPLATES
-
+TEMPLATES = Path(__file__).parent / "templates"
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 
 def read_page(page: str) -> dict[str, dict[str, str]]:
-    """Record -> column -> what it means, of the tables below each heading of the page; links become their text."""
+    """Record -> column -> meaning, read from the table below each heading of the page, without links."""
     parts = re.split(r"^#+ (.+)$", page, flags=re.MULTILINE)
-    found = {}
+    meanings = {}
     for heading, text in zip(parts[1::2], parts[2::2], strict=True):
         columns = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, flags=re.MULTILINE))
         if columns:
-            found[heading] = {name: _LINK.sub(r"\1", meaning) for name, meaning in columns.items()}
-    return found
+            meanings[heading] = {name: _LINK.sub(r"\1", text) for name, text in columns.items()}
+    return meanings
 
 
 @cache
-def meanings() -> dict[str, dict[str, str]]:
-    """Record -> column -> what it means."""
-    found: dict[str, dict[str, str]] = json.loads((TEMPLATES / "columns.json").read_text(encoding="utf-8"))
-    return found
+def read_meanings() -> dict[str, dict[str, str]]:
+    """Record -> column -> meaning."""
+    meanings: dict[str, dict[str, str]] = json.loads((TEMPLATES / "columns.json").read_text(encoding="utf-8"))
+    return meanings
 
 
 def meaning(record: type, column: str) -> str:
-    """Of a column; what several records share is told of `Pair`. Empty if nothing is said."""
-    told = meanings()
-    return next((told[name][column] for name in (record.__name__, "Pair") if column in told.get(name, {})), "")
+    """The meaning of a record's column, with `Pair` as the fallback; "" if it has none."""
+    meanings = read_meanings()
+    return meanings.get(record.__name__, {}).get(column) or meanings["Pair"].get(column, "")

@@ -1,4 +1,4 @@
-"""Modules that decontaminate took out: rows of the config `contaminated`, without text, and the public report."""
+"""Modules that decontaminate dropped: the rows of the config `contaminated`, and the public report."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from kernelquarry.transforms.split.assign_split import Shares, split_of
 REPORT = "decontamination.json"
 
 
-def contaminated(modules: Iterable[Probed], losses: Iterable[DropRecord]) -> tuple[Contamination, ...]:
-    """A row for each of the `modules` that was dropped as contaminated, by id."""
-    evidence = {loss.id: loss.evidence for loss in losses if loss.reason == Reason.CONTAMINATED.value}
+def contaminated(modules: Iterable[Probed], drops: Iterable[DropRecord]) -> tuple[Contamination, ...]:
+    """A row for each of the `modules` that was dropped as contaminated, sorted by id."""
+    evidence = {drop.id: drop.evidence for drop in drops if drop.reason == Reason.CONTAMINATED.value}
     rows = [_row(module, evidence[module.id]) for module in modules if module.id in evidence]
     return tuple(sorted(rows, key=lambda row: row.id))
 
 
-def describe(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Each benchmark that rows were compared with, and how much of it: "bench (250 problems, of which 249 ran)"."""
+def describe_benchmarks(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A description of each benchmark that rows were compared with: "name (250 problems, of which 249 ran)"."""
     return [
         f"{about['benchmark']} ({about['problems']:,} problems, of which {about['ran']:,} ran)" for about in benchmarks
     ]
@@ -36,30 +36,29 @@ def describe(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 def render_report(
     benchmarks: Sequence[Mapping[str, Any]], rows: Iterable[object], thresholds: Mapping[str, Any] = {}
 ) -> str:
-    """What was compared with what, what each rung found, and every row that was taken out: JSON for the dataset."""
-    taken_out = [row for row in rows if isinstance(row, Contamination)]
-    hits = {row.id: parse_hits(row.evidence) for row in taken_out}
-    every = [hit for found in hits.values() for hit in found]
+    """The decontamination report as JSON: benchmarks, thresholds, matches of each rung, and every dropped module."""
+    removed = [row for row in rows if isinstance(row, Contamination)]
+    hits = {row.id: parse_hits(row.evidence) for row in removed}
+    all_hits = [hit for row_hits in hits.values() for hit in row_hits]
     report = {
         "benchmarks": list(benchmarks),
         "thresholds": {**asdict(DEFAULT), **thresholds},
         "planted": {control.name: list(control.must) for control in CONTROLS},
-        "removed": len(taken_out),
-        "rungs": {rung: _of_rung(rung, every, hits) for rung in Rung},
-        "by_benchmark": dict(sorted(Counter(hit.problem.partition("/")[0] for hit in every).items())),
+        "removed": len(removed),
+        "rungs": {rung: _count_hits(rung, list(hits.values())) for rung in Rung},
+        "by_benchmark": dict(sorted(Counter(hit.problem.partition("/")[0] for hit in all_hits).items())),
         "rows": [
             {"id": row.id, "code_sha256": row.code_sha256, "source": asdict(row.source), "evidence": row.evidence}
-            for row in taken_out
+            for row in removed
         ],
     }
     return json.dumps(report, indent=1) + "\n"
 
 
-def _of_rung(rung: Rung, every: Sequence[Hit], hits: dict[str, tuple[Hit, ...]]) -> dict[str, int]:
-    """Hits, the rows they are in, and the rows that no other rung found."""
-    rows = [found for found in hits.values() if any(hit.rung is rung for hit in found)]
-    alone = sum(all(hit.rung is rung for hit in found) for found in rows)
-    return {"hits": sum(hit.rung is rung for hit in every), "rows": len(rows), "alone": alone}
+def _count_hits(rung: Rung, hits: Sequence[Sequence[Hit]]) -> dict[str, int]:
+    """Of one rung: its hits, the rows with a hit, and the rows without a hit of another rung. `hits`: by row."""
+    own = [[hit.rung is rung for hit in row_hits] for row_hits in hits]
+    return {"hits": sum(map(sum, own)), "rows": sum(map(any, own)), "alone": sum(map(all, own))}
 
 
 def _row(module: Probed, evidence: str) -> Contamination:

@@ -1,7 +1,7 @@
-"""The dataset in the Croissant format, which search engines and loaders read, with its fields for responsible AI.
+"""Metadata in the Croissant format, which search engines and loaders read, with its fields for responsible AI.
 
-Formats: https://docs.mlcommons.org/croissant/docs/croissant-spec.html and `croissant-rai-spec.html` beside it. Every
-shard is a file with its SHA-256, every config a record set whose fields are the columns.
+Formats: https://docs.mlcommons.org/croissant/docs/croissant-spec.html and `croissant-rai-spec.html` there. Every shard
+is a file with its SHA-256, every config a record set whose fields are the columns.
 """
 
 from __future__ import annotations
@@ -18,44 +18,23 @@ from kernelquarry.pipeline.schema.arrow import schema_of
 from .columns import meaning
 from .configs import CONFIGS, Config
 
+_CROISSANT_TERMS = (
+    "citeAs column containedIn equivalentProperty extract field fileObject fileProperty fileSet format includes "
+    "isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate "
+    "separator source subField transform"
+)
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
+    **{term: f"cr:{term}" for term in _CROISSANT_TERMS.split()},
     "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
     "cr": "http://mlcommons.org/croissant/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
     "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 _CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 
@@ -70,10 +49,10 @@ def render_croissant(
     configs: Mapping[str, Mapping[str, Sequence[Path]]],
     digests: Mapping[str, str],
 ) -> str:
-    """The metadata as JSON-LD.
+    """The metadata as JSON-LD. It has no date, so the same build gives the same bytes.
 
-    `responsible`: fields of the vocabulary for responsible AI, without its prefix. `configs`: shards by config and
-    split; `digests`: SHA-256 of each shard. It holds no date: the same build gives the same bytes.
+    `responsible`: fields of the vocabulary for responsible AI, without its prefix; `configs`: shards by config and
+    split; `digests`: SHA-256 of each shard.
     """
     shards = {
         name: [path.as_posix() for paths in splits.values() for path in paths] for name, splits in configs.items()
@@ -127,14 +106,14 @@ def _record_set(config: Config) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": config.name,
         "name": config.name,
-        "description": config.what,
+        "description": config.description,
         "key": {"@id": f"{config.name}/id"},
         "field": fields,
     }
 
 
 def _field(config: Config, column: pa.Field, place: tuple[str, ...]) -> dict[str, Any]:
-    """A column, or a part of one: `place` is the config, the column, and the way down to the part."""
+    """A column, or a field nested in it. `place`: names of the config, the column and the nested fields."""
     repeated, kind = pa.types.is_list(column.type), column.type
     while pa.types.is_list(kind):
         kind = kind.value_type

@@ -1,4 +1,4 @@
-"""What a dataset was built with: the code, its settings, and the packages."""
+"""The origin of a dataset: the code, settings and packages that built it."""
 
 from __future__ import annotations
 
@@ -21,55 +21,51 @@ _FOLDERS = ("filters", "pipeline", "transforms")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What could be chosen otherwise."""
+class BuildSettings:
+    """The settings that decide which rows a dataset has."""
 
-    filters: tuple[str, ...]  # in their order, each with its thresholds
-    shares: dict[str, float]  # of the clusters, by split
-    targets: tuple[str, ...]  # that kernels are compiled for
-    mutants: int  # of each kernel, that its checks must tell from it
+    filters: tuple[str, ...]  # in order, each with its thresholds
+    shares: dict[str, float]  # split -> share of the clusters
+    targets: tuple[str, ...]  # GPU architectures that kernels are compiled for
+    mutants: int  # number of mutants per kernel that verification must reject
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The same code on the same machine gives the same origin; it holds no date, no path and no host name."""
+    """The code and machine of a build. Holds no date, path or host name, so that equal builds have equal origins."""
 
-    release: str  # of kernelquarry
-    commit: str  # of the clone that it ran from, "" if it was installed; "-dirty" if files were changed
-    code: str  # sha256 over every file of the package
-    settings: Settings
+    release: str  # version of kernelquarry
+    commit: str  # of the clone, with "-dirty" after local changes; "" if the package is installed
+    code: str  # SHA-256 over every file of the package
+    settings: BuildSettings
     python: str
     machine: str  # processor and operating system
     packages: dict[str, str]  # direct requirement -> version
 
 
 def origin() -> Origin:
+    """The origin of a dataset that this process builds."""
+    verify = VerifySettings()
     return Origin(
         release=importlib.metadata.version("kernelquarry"),
         commit=_commit(),
         code=_code(),
-        settings=_settings(),
+        settings=BuildSettings(
+            filters=tuple(map(repr, FILTERS)),
+            shares=asdict(Shares()),
+            targets=verify.targets,
+            mutants=verify.mutants,
+        ),
         python=platform.python_version(),
         machine=f"{platform.machine()} {platform.system()}",
         packages=_packages(),
     )
 
 
-def _settings() -> Settings:
-    verify = VerifySettings()
-    return Settings(
-        filters=tuple(map(repr, FILTERS)),
-        shares=asdict(Shares()),
-        targets=verify.targets,
-        mutants=verify.mutants,
-    )
-
-
 @cache
 def _code() -> str:
-    top = ROOT
-    files = sorted(path for folder in _FOLDERS for path in (top / folder).rglob("*.py"))
-    return sha256(canonical([[path.relative_to(top).as_posix(), digest(path)] for path in files]))
+    files = sorted(path for folder in _FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return sha256(canonical([[path.relative_to(ROOT).as_posix(), digest(path)] for path in files]))
 
 
 @cache

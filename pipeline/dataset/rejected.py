@@ -1,7 +1,8 @@
-"""Candidates that verify dropped, as rows of the config `rejected`."""
+"""The rows of the config `rejected`: candidates that failed verification."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,14 +20,14 @@ NAME = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """What became of the candidates that verify dropped."""
+    """Rows of the rejected candidates, and how many candidates were withheld."""
 
-    rows: tuple[Rejection, ...] = ()  # what is published, by id
-    counts: StageCounts = field(default=StageCounts(NAME, "candidate", 0, 0))  # dropped: withheld, by a filter's reason
+    rows: tuple[Rejection, ...] = ()  # published rows, sorted by id
+    counts: StageCounts = field(default=StageCounts(NAME, "candidate", 0, 0))  # drops: withheld by a filter
 
     @property
     def reasons(self) -> Tally:
-        """Reason -> number of rows."""
+        """Code of the reason -> number of rows."""
         return tally(row.reason for row in self.rows)
 
     @property
@@ -34,27 +35,26 @@ class Rejected:
         return tally(row.split for row in self.rows)
 
 
-def reject(candidates: Iterable[Candidate], losses: Iterable[DropRecord]) -> Rejected:
-    """The rows of those `candidates` that verify lost, and of models' answers, which losses carry with them; but for
-    what a filter objects to.
+def collect_rejected(candidates: Iterable[Candidate], drops: Iterable[DropRecord]) -> Rejected:
+    """The rows of the `candidates` that verify dropped, and of the models' answers that `drops` hold.
 
-    What errored is not published: that is our failure, and says nothing of the candidate.
+    Candidates to which a filter objects are withheld. Errored candidates are left out: the failure was the pipeline's.
 
     Raises:
-        ConservationError: a candidate was dropped and is not among `candidates`.
+        ConservationError: a dropped candidate is missing from `candidates`.
     """
-    dropped = [loss for loss in losses if loss.status is Status.DROPPED]
-    by_id = {loss.id: loss for loss in dropped if not loss.candidates}
-    pairs = [(candidate, by_id[candidate.id]) for candidate in candidates if candidate.id in by_id]
-    answers = [(c, loss) for loss in dropped for c in loss.candidates if c.triton_code]  # some have no code
+    dropped = [drop for drop in drops if drop.status is Status.DROPPED]
+    by_id = {drop.id: drop for drop in dropped if not drop.candidates}
+    compiled = [(candidate, by_id[candidate.id]) for candidate in candidates if candidate.id in by_id]
+    answers = [(c, drop) for drop in dropped for c in drop.candidates if c.triton_code]  # some have no code
     rows: dict[str, Rejection] = {}
-    withheld: dict[str, int] = {}
-    for candidate, loss in (*pairs, *answers):
-        row = with_split(flatten_rejected(candidate, loss))
+    withheld: Counter[str] = Counter()
+    for candidate, drop in (*compiled, *answers):
+        row = with_split(flatten_rejected(candidate, drop))
         if (objection := first_objection(row)) is None:
             rows[row.id] = row
         else:
-            withheld[objection.reason.value] = withheld.get(objection.reason.value, 0) + 1
+            withheld[objection.reason.value] += 1
     entered = len(by_id) + len(answers)
     counts = StageCounts(NAME, "candidate", entered, len(rows), dict(sorted(withheld.items())))
     counts.check()

@@ -1,4 +1,4 @@
-"""Text from the templates in `templates/`."""
+"""Renders Jinja templates to text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-_ROOMS = Path(__file__).parents[1]
-TEMPLATES = _ROOMS / "dataset" / "templates"
 
-
-def render(template: str, **values: Any) -> str:
-    """The template with `values`; what goes into HTML is escaped, and a value that is missing is an error."""
+def render(template: Path, **values: Any) -> str:
+    """The template with `values`. HTML is escaped, and a missing value is an error."""
     environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, _ROOMS / "report" / "templates"]),
-        autoescape=template.endswith(".html.j2"),
+        loader=FileSystemLoader(template.parent),
+        autoescape=template.name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -23,4 +20,4 @@ def render(template: str, **values: Any) -> str:
     )
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     environment.filters["number"] = lambda value: f"{value:,}"
-    return environment.get_template(template).render(**values)
+    return environment.get_template(template.name).render(**values)

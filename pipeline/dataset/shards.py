@@ -1,38 +1,30 @@
-"""Sorted rows, cut into shards of a fixed number of rows."""
+"""Writes sorted rows to shards of a fixed number of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kernelquarry.pipeline.schema.arrow import write_shard
 from kernelquarry.transforms.split import SPLITS
 
-ROWS_PER_SHARD = 10_000  # some hundred MB of text
+from .configs import Published
 
-
-class Splitted(Protocol):
-    """A row that knows where it goes."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def split(self) -> str: ...
-
-
-R = TypeVar("R", bound=Splitted)
+ROWS_PER_SHARD = 10_000  # about 300 MB of text
+R = TypeVar("R", bound=Published)
 
 
 def write_rows(
     dataset: Path, folder: Path, kind: type[R], rows: Iterable[R], rows_per_shard: int = ROWS_PER_SHARD
 ) -> dict[str, list[Path]]:
-    """Write `<folder>/<split>-<n>-of-<total>.parquet` below `dataset` and remove the shards of an earlier build.
+    """Write `<folder>/<split>-<n>-of-<total>.parquet` below `dataset`, and remove the shards of an earlier build.
 
-    A split without rows has no shard: `datasets` refuses one. Returns the shards by split, relative to `dataset`.
+    A split without rows gets no shard, since `datasets` rejects empty shards.
 
-    Raises: ValueError if a row has no split.
+    Returns: the shards by split, relative to `dataset`.
+    Raises: ValueError: a row has no split.
     """
     by_split: dict[str, list[R]] = {split: [] for split in SPLITS}
     for row in rows:
@@ -40,16 +32,16 @@ def write_rows(
             raise ValueError(f"{row.id} has the split {row.split!r}: split before writing")
         by_split[row.split].append(row)
     shards = {
-        split: _write_split(dataset, folder / split, kind, found, rows_per_shard)
-        for split, found in by_split.items()
-        if found
+        split: _write_split(dataset, folder / split, kind, split_rows, rows_per_shard)
+        for split, split_rows in by_split.items()
+        if split_rows
     }
-    _remove_others(dataset / folder, shards)
+    _remove_stale(dataset / folder, shards)
     return shards
 
 
 def _write_split(dataset: Path, start: Path, kind: type[R], rows: list[R], rows_per_shard: int) -> list[Path]:
-    """Shards whose paths begin with `start`."""
+    """Write one split to shards whose paths begin with `start`."""
     rows = sorted(rows, key=lambda row: row.id)
     total = ceil(len(rows) / rows_per_shard)
     paths = [start.with_name(f"{start.name}-{index:05d}-of-{total:05d}.parquet") for index in range(total)]
@@ -58,8 +50,8 @@ def _write_split(dataset: Path, start: Path, kind: type[R], rows: list[R], rows_
     return paths
 
 
-def _remove_others(folder: Path, shards: dict[str, list[Path]]) -> None:
-    """Shards of an earlier build under other names would be loaded with these; a killed one leaves halves."""
+def _remove_stale(folder: Path, shards: dict[str, list[Path]]) -> None:
+    """Remove shards of an earlier build, which readers would load too, and partial files of a killed one."""
     written = {path.name for paths in shards.values() for path in paths}
     for path in folder.glob("*"):
         if path.name not in written and path.suffix in (".parquet", ".tmp"):

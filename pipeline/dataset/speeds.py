@@ -1,17 +1,16 @@
-"""How fast a set of pairs is beside eager and `torch.compile`, in figures."""
+"""Speedups of a set of pairs over eager and `torch.compile`."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from kernelquarry.pipeline.schema.records import Pair, Timing
 
-_OCTAVES = (-2, 3)  # of speedups: the first bar has all below a quarter, the last all above eight
-_BARS_PER_OCTAVE = 2
+_LOWEST, _HIGHEST = -4, 6  # upper edges of speedup bars, in half octaves: 1/4 to 8; one more bar holds the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +23,25 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Of the candidates over one other contender, suspect timings left out."""
+    """Speedups of the candidates over one contender, without suspect timings."""
 
     over: str
     pairs: int
-    faster: float  # share of them whose candidate is faster: fast_1
-    median: float  # speedup
-    bars: tuple[Bar, ...]  # of speedups, log scale
+    faster: float  # share of the pairs whose candidate is faster: fast_1
+    median: float  # median speedup
+    bars: tuple[Bar, ...]  # histogram of the speedups, log scale
 
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    timed: int  # pairs with times
-    enlarged: int  # of them, those timed on a call that is larger than the row's own
-    suspects: int  # of them, those whose numbers do not fit together
+    timed: int  # number of pairs with times
+    enlarged: int  # number of those that were timed on a call larger than the row's own
+    suspects: int  # number of those whose numbers do not fit together
     over: tuple[Speed, ...]
 
 
 def speeds(pairs: Sequence[Pair]) -> Speeds | None:
-    """None if none of them has times."""
+    """The speedups of the timed pairs; None if no pair was timed."""
     timings = [timing for pair in pairs for timing in pair.timings if timing.contenders]
     if not timings:
         return None
@@ -58,8 +57,8 @@ def speeds(pairs: Sequence[Pair]) -> Speeds | None:
     )
 
 
-def describe(timing: Timing) -> str:
-    """One line on a pair's timing."""
+def describe_timing(timing: Timing) -> str:
+    """A pair's run times, in one line."""
     times = [f"{timed.name} {timed.median_us:,.1f} µs" for timed in timing.contenders]
     notes = [timing.left_out, f"suspect: {timing.suspect}" if timing.suspect else ""]
     return "; ".join(filter(None, [", ".join(times), *notes]))
@@ -68,12 +67,18 @@ def describe(timing: Timing) -> str:
 def _speed(over: str, ratios: Sequence[float]) -> Speed:
     known = [ratio for ratio in ratios if ratio]
     faster = sum(ratio > 1 for ratio in known) / max(1, len(known))
-    return Speed(over, len(known), faster, median(known or [0.0]), _bars(known))
+    labels = [f"{2 ** (edge / 2):.2g}" for edge in range(_LOWEST, _HIGHEST + 1)]
+    bars = log_bars(known, math.log2, _LOWEST, [*labels, f"> {labels[-1]}"])
+    return Speed(over, len(known), faster, median(known or [0.0]), bars)
 
 
-def _bars(ratios: Sequence[float]) -> tuple[Bar, ...]:
-    first, last = (octave * _BARS_PER_OCTAVE for octave in _OCTAVES)
-    places = (math.ceil(math.log2(ratio) * _BARS_PER_OCTAVE) for ratio in ratios)
-    found = Counter(min(max(place, first), last + 1) for place in places)
-    labels = [f"{2 ** (place / _BARS_PER_OCTAVE):.2g}" for place in range(first, last + 1)]
-    return tuple(Bar(label, found[first + i]) for i, label in enumerate([*labels, f"> {labels[-1]}"]))
+def log_bars(
+    values: Iterable[float], log: Callable[[float], float], lowest: int, labels: Sequence[str]
+) -> tuple[Bar, ...]:
+    """A histogram with one bar per label and half a unit of `log` per bar.
+
+    The first bar ends at `lowest` half units. Values out of range count in the first or the last bar.
+    """
+    edges = (math.ceil(log(value) * 2) if value > 0 else lowest for value in values)
+    counts = Counter(min(max(edge - lowest, 0), len(labels) - 1) for edge in edges)
+    return tuple(Bar(label, counts[i]) for i, label in enumerate(labels))

@@ -1,4 +1,4 @@
-"""What is in a set of pairs, in figures: the dataset card and the report are made of these."""
+"""Statistics of a set of pairs, for the dataset card and the report."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.provenance import Environment
 from kernelquarry.pipeline.schema.records import Pair, Purity
 
-from .speeds import Bar, Speeds, speeds
+from .speeds import Bar, Speeds, log_bars, speeds
 
 Tally: TypeAlias = tuple[tuple[str, int], ...]  # (value, number of pairs), most frequent first
 
-LOWEST_DECADE = -6  # the histogram of errors starts here; smaller ones, and exact results, are in its first bar
-BARS_PER_DECADE = 2
+_LOWEST_EDGE = -11  # upper edge of the first bar of errors, in half decades: 3·10⁻⁶; it holds exact results too
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Figures of a set of pairs. Shares are between 0 and 1."""
+    """Statistics of a set of pairs. Shares are between 0 and 1."""
 
     pairs: int
     splits: Tally
     licences: Tally
     packages: Tally
-    operators: Tally  # those that compute, without their namespace
+    operators: Tally  # without namespaces; without operators that only move data
     extern_operators: Tally
     generators: Tally  # "torch.inductor 2.13.0"
     tiers: Tally
     targets: Tally
-    kernels: tuple[Bar, ...]  # kernels of a pair
-    errors: tuple[Bar, ...]  # worst error of a pair as a share of its tolerance, log scale
+    kernels: tuple[Bar, ...]  # histogram of the number of kernels per pair
+    errors: tuple[Bar, ...]  # histogram of each pair's worst error as a share of its tolerance, log scale
     pure: float
     shape_general: float
     trials: int
@@ -60,55 +59,43 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
         tiers=tally(tier for pair in pairs for tier in pair.verdict.tiers),
         targets=tally(target for pair in pairs for target in pair.verdict.targets),
         kernels=_kernel_bars([len(pair.kernels) for pair in pairs]),
-        errors=_error_bars([pair.verdict.worst_ratio for pair in pairs]),
+        errors=_error_bars(pair.verdict.worst_ratio for pair in pairs),
         pure=sum(pair.purity is Purity.PURE for pair in pairs) / number,
         shape_general=sum(pair.shape_general for pair in pairs) / number,
         trials=sum(len(pair.verdict.trials) for pair in pairs),
         workloads=sum(len(pair.workloads) for pair in pairs),
         median_python_lines=_median_lines(pair.python_code for pair in pairs),
         median_triton_lines=_median_lines(pair.triton_code for pair in pairs),
-        environments=tuple(sorted({pair.verdict.environment for pair in pairs}, key=_environment_order)),
+        environments=tuple(
+            sorted({pair.verdict.environment for pair in pairs}, key=lambda found: canonical(asdict(found)))
+        ),
         speeds=speeds(pairs),
     )
 
 
 def tally(values: Iterable[str]) -> Tally:
-    return tuple(
-        sorted(((str(value), n) for value, n in Counter(values).items()), key=lambda item: (-item[1], item[0]))
-    )
+    counts = Counter(map(str, values))
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _kernel_bars(counts: list[int], most: int = 8) -> tuple[Bar, ...]:
     """One bar for each number of kernels up to `most`, and one for more."""
-    found = Counter(min(count, most + 1) for count in counts)
-    exact = [Bar(str(count), found[count]) for count in range(min(found, default=1), most + 1)]
-    return (*exact, Bar(f"> {most}", found[most + 1]))
+    pairs = Counter(min(count, most + 1) for count in counts)
+    exact = [Bar(str(count), pairs[count]) for count in range(min(pairs, default=1), most + 1)]
+    return (*exact, Bar(f"> {most}", pairs[most + 1]))
 
 
-def _error_bars(ratios: list[float]) -> tuple[Bar, ...]:
-    """Bars of half a decade from 10^LOWEST_DECADE to 1; every accepted ratio is at most 1."""
-    bars = -LOWEST_DECADE * BARS_PER_DECADE
-    found = Counter(_error_bar(ratio, bars) for ratio in ratios)
-    return tuple(Bar(_edge(i + 1), found[i]) for i in range(bars))
+def _error_bars(ratios: Iterable[float]) -> tuple[Bar, ...]:
+    """Bars of half a decade up to 1, the largest ratio that verify accepts."""
+    return log_bars(ratios, math.log10, _LOWEST_EDGE, [_edge_label(edge) for edge in range(_LOWEST_EDGE, 1)])
 
 
-def _edge(halves: int) -> str:
+def _edge_label(half_decades: int) -> str:
     """The upper edge of a bar: "10⁻³" for a decade, "3·10⁻⁴" for the half before it."""
-    decade, half = divmod(LOWEST_DECADE * BARS_PER_DECADE + halves, BARS_PER_DECADE)
+    decade, half = divmod(half_decades, 2)
     power = "1" if decade == 0 else f"10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-decade]}"
     return f"3·{power}" if half else power
 
 
-def _error_bar(ratio: float, bars: int) -> int:
-    if ratio <= 0:
-        return 0
-    place = math.ceil((math.log10(ratio) - LOWEST_DECADE) * BARS_PER_DECADE) - 1
-    return min(max(place, 0), bars - 1)
-
-
 def _median_lines(texts: Iterable[str]) -> int:
     return round(median([text.count("\n") + 1 for text in texts] or [0]))
-
-
-def _environment_order(environment: Environment) -> str:
-    return canonical(asdict(environment))

@@ -1,8 +1,8 @@
-"""What teachers were asked, what of it was verified, and what that cost."""
+"""Statistics of the teachers' answers: how many were verified, and their cost."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,64 +12,61 @@ from kernelquarry.pipeline.schema.records import Verified
 
 from .summary import Tally, tally
 
-ACCEPTED = ""
-
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """Those of one model on one route at one turn of the conversation."""
+class AnswerGroup:
+    """The answers of one model on one route at one turn of the conversation."""
 
     model: str
     route: str
-    turn: int  # 1 is the first
-    asked: int
-    accepted: int
+    turn: int  # counts from 1
+    answers: int
+    verified: int
     usd: float
 
     @property
     def share(self) -> float:
-        return self.accepted / self.asked
+        return self.verified / self.answers
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """Of a run. Replies that were in the cache count as what they cost when they came."""
+class TeacherStats:
+    """The statistics of a run. A cached reply counts with its original cost."""
 
-    groups: tuple[Answers, ...]
+    groups: tuple[AnswerGroup, ...]
     failures: Tally  # code of the reason -> number of answers
     tokens: int
     usd: float
-    kernels: int  # verified answers that are kernels
+    kernels: int  # verified answers that are kernels, not explanations
 
     @property
     def usd_a_pair(self) -> float:
-        """Dollars for each verified kernel; 0 if there is none."""
+        """Dollars per verified kernel; 0 if there is none."""
         return self.usd / self.kernels if self.kernels else 0.0
 
 
-def acceptance(kept: Iterable[Verified], losses: Iterable[DropRecord]) -> Acceptance | None:
-    """From what the stage `distill` left. None if no model was asked."""
-    answers: list[tuple[Distillation, str]] = []
+def summarise_answers(kept: Iterable[Verified], drops: Iterable[DropRecord]) -> TeacherStats | None:
+    """The statistics, from the records that the stage `distill` kept and dropped. None without any answer."""
+    answers: list[tuple[Distillation, str]] = []  # with the code of the reason for a rejection, "" if verified
     for verified in kept:
-        answers += [(distillation, ACCEPTED) for distillation in verified.candidate.distillation]
-        answers += [(explanation.distillation, ACCEPTED) for explanation in verified.explanations]
-    for loss in losses:
-        answers += [(d, loss.reason) for candidate in loss.candidates for d in candidate.distillation]
+        answers += [(distillation, "") for distillation in verified.candidate.distillation]
+        answers += [(explanation.distillation, "") for explanation in verified.explanations]
+    for drop in drops:
+        answers += [(d, drop.reason) for candidate in drop.candidates for d in candidate.distillation]
     if not answers:
         return None
-    asked: Counter[tuple[str, str, int]] = Counter()
-    accepted: Counter[tuple[str, str, int]] = Counter()
-    usd: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    groups: defaultdict[tuple[str, str, int], list[tuple[str, float]]] = defaultdict(list)
     for distillation, reason in answers:
-        key = (distillation.model, distillation.route, len(distillation.turns))
-        asked[key] += 1
-        accepted[key] += reason == ACCEPTED
-        usd[key] += distillation.turns[-1].cost_usd  # those before are answers of their own
-    last = [distillation.turns[-1] for distillation, _ in answers]
-    return Acceptance(
-        groups=tuple(Answers(*key, asked[key], accepted[key], usd[key]) for key in sorted(asked)),
-        failures=tally(reason for _, reason in answers if reason != ACCEPTED),
-        tokens=sum(turn.prompt_tokens + turn.completion_tokens for turn in last),
-        usd=sum(turn.cost_usd for turn in last),
-        kernels=sum(reason == ACCEPTED and distillation.route != "explain" for distillation, reason in answers),
+        last = distillation.turns[-1]  # earlier turns are answers of their own
+        groups[distillation.model, distillation.route, len(distillation.turns)].append((reason, last.cost_usd))
+    turns = [distillation.turns[-1] for distillation, _ in answers]
+    return TeacherStats(
+        groups=tuple(
+            AnswerGroup(*key, len(group), sum(not reason for reason, _ in group), sum(usd for _, usd in group))
+            for key, group in sorted(groups.items())
+        ),
+        failures=tally(reason for _, reason in answers if reason),
+        tokens=sum(turn.prompt_tokens + turn.completion_tokens for turn in turns),
+        usd=sum(turn.cost_usd for turn in turns),
+        kernels=sum(not reason and distillation.route != "explain" for distillation, reason in answers),
     )

@@ -28,12 +28,12 @@ __all__ = [
     "Answer",
     "Message",
     "answer",
-    "ask",
+    "kernel_request",
     "parse_answer",
     "prompt_id",
     "read_answer",
     "render_prompt",
-    "repair",
+    "repair_request",
 ]
 
 _FOLDER = Path(__file__).parent
@@ -71,7 +71,7 @@ def prompt_id(name: str) -> str:
     return f"{name}@{sha256(text)[:16]}"
 
 
-def ask(python_code: str, sizes: str = "") -> list[Message]:
+def kernel_request(python_code: str, sizes: str = "") -> list[Message]:
     """The chat in which a model is asked for the kernel of a module: for inputs of any size, or those of `sizes`."""
     name, values = ("sized", {"sizes": sizes}) if sizes else ("write", {})
     return [
@@ -85,7 +85,7 @@ def answer(triton_code: str, thinking: str = "") -> Message:
     return {"role": "assistant", "content": render_prompt("answer", triton_code=triton_code, thinking=thinking)}
 
 
-def repair(reason: str, evidence: str) -> Message:
+def repair_request(reason: str, evidence: str) -> Message:
     """The turn after an answer that was rejected, for the code and evidence of its reason."""
     return {"role": "user", "content": render_prompt("repair", reason=reason, evidence=evidence)}
 

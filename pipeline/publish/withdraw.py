@@ -14,7 +14,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 
 from kernelquarry.pipeline.dataset.configs import Published
-from kernelquarry.pipeline.dataset.origin import Origin, Settings
+from kernelquarry.pipeline.dataset.origin import BuildSettings, Origin
 from kernelquarry.pipeline.dataset.write_dataset import MANIFEST, Build, Release, write_release
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.chats import Chat
@@ -100,7 +100,7 @@ def _without(contents: Contents, withdrawn: Withdrawn) -> Release:
     manifest = contents.manifest
     try:
         build, told = Build(**manifest["build"]), manifest["origin"]
-        origin = Origin(**{**told, "settings": Settings(**told["settings"])})
+        origin = Origin(**{**told, "settings": BuildSettings(**told["settings"])})
     except (TypeError, KeyError):
         raise UserError(f"{contents.folder}: its manifest is of another release: withdraw with that one") from None
     pairs, rejections = (len(withdrawn.ids.get(name, ())) for name in ("pairs", "rejected"))

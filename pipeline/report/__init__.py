@@ -1,4 +1,4 @@
-"""Pages for people: the report of a run, one row side by side, what each filter removes.
+"""Views of a run for people: the HTML report, one row side by side, and an ablation of the filters.
 
 Imported by `run` and `cli`.
 """

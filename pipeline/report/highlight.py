@@ -1,4 +1,4 @@
-"""Python source as HTML with one-letter classes, for pages that hold hundreds of sources."""
+"""Syntax highlighting of Python source as HTML. One-letter classes keep pages with hundreds of sources small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 TokenType = Any  # pygments has no public name for it
 
-# What has no class is left as it is, which keeps a page at half of its size.
+# Tokens without a class get no element, which halves the size of a page.
 _CLASSES: tuple[tuple[TokenType, str], ...] = (
     (Comment, "c"),
     (String, "s"),
@@ -29,7 +29,7 @@ _LEXER = PythonLexer(stripnl=False)
 
 
 def highlight(code: str) -> str:
-    """Escaped HTML of `code`, without a surrounding element; `templates/report.css` has the colours."""
+    """Escaped HTML of `code`, without a surrounding element. `templates/report.css` defines the colours."""
     parts: list[str] = []
     for name, tokens in groupby(_LEXER.get_tokens(code), key=lambda token: _class_of(token[0])):
         text = escape("".join(value for _, value in tokens), quote=False)

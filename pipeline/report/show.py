@@ -1,4 +1,4 @@
-"""A row in the terminal: both sides next to each other, and what is known of them."""
+"""Shows a row in the terminal: module and kernel side by side, and the facts about them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from kernelquarry.pipeline.dataset.speeds import describe
+from kernelquarry.pipeline.dataset.speeds import describe_timing
 from kernelquarry.pipeline.schema.outcome import printable
 from kernelquarry.pipeline.schema.records import CounterExample, Pair, Rejection, Workload
 
 
 def render_row(row: Pair | Rejection) -> RenderableType:
-    """PyTorch on the left, Triton on the right, the facts below. Wraps to the width of the console."""
+    """The PyTorch source on the left, the Triton source on the right, facts below."""
     sides = Table.grid(expand=True, padding=(0, 1))
     sides.add_column(ratio=9)
     sides.add_column(ratio=11)
@@ -38,7 +38,7 @@ def _facts(row: Pair | Rejection) -> Table:
         "shapes": "; ".join(shapes(workload) for workload in row.workloads)
         + (", shape-general" if row.shape_general else ", specialised")
         + "".join(f", {guard}" for guard in row.guards),
-        **(_proof(row) if isinstance(row, Pair) else _failure(row)),
+        **(_evidence(row) if isinstance(row, Pair) else _failure(row)),
         "generator": f"{row.generator.name} {row.generator.version}",
         "split": row.split,
     }
@@ -50,11 +50,11 @@ def _facts(row: Pair | Rejection) -> Table:
     return table
 
 
-def _proof(pair: Pair) -> dict[str, str]:
-    verdict, times = pair.verdict, [describe(timing) for timing in pair.timings]
-    how = f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
+def _evidence(pair: Pair) -> dict[str, str]:
+    verdict, times = pair.verdict, [describe_timing(timing) for timing in pair.timings]
+    verified = f"{', '.join(verdict.tiers)}; {', '.join(verdict.targets)}; {len(verdict.trials)} comparisons, "
     return {
-        "verdict": f"{how}worst error {verdict.worst_ratio:.2g} of 1 allowed",
+        "verdict": f"{verified}worst error {verdict.worst_ratio:.2g} of 1 allowed",
         "time": "; ".join(times) or "not measured",
     }
 
@@ -62,16 +62,16 @@ def _proof(pair: Pair) -> dict[str, str]:
 def _failure(row: Rejection) -> dict[str, str]:
     return {
         "rejected": f"{row.reason}: {row.evidence}",
-        "fails on": "; ".join(map(example_line, row.counter_examples)) or "no call alone shows it",
+        "fails on": "; ".join(map(example_line, row.counter_examples)) or "no single call shows the failure",
     }
 
 
 def example_line(example: CounterExample) -> str:
-    """`x[2, 65], normal, seed 5: error 1.4, ...; output 0[0, 64] is 0.0, not 1.25`: the call, and what is wrong."""
+    """`x[2, 65], normal, seed 5: error 1.4, ...; output 0[0, 64] is 0.0, not 1.25`: the call and its failure."""
     call = f"{shapes(example.workload)}, {example.distribution}, seed {example.seed}: {example.found}"
     return f"{call}; {example.output} is {example.actual:g}, not {example.expected:g}" if example.output else call
 
 
 def shapes(workload: Workload) -> str:
-    """`x[5, 8], mask[5]`: the tensors of one call of forward."""
+    """`x[5, 8], mask[5]`: names and shapes of the tensors of one call."""
     return ", ".join(f"{tensor.name}[{', '.join(map(str, tensor.shape))}]" for tensor in workload.tensors)

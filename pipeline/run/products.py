@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.dataset.configs import Published
-from kernelquarry.pipeline.dataset.contaminated import contaminated, describe
-from kernelquarry.pipeline.dataset.rejected import Rejected, reject
-from kernelquarry.pipeline.dataset.teacher_stats import Acceptance, acceptance
+from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_benchmarks
+from kernelquarry.pipeline.dataset.rejected import Rejected, collect_rejected
+from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats, summarise_answers
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, VARIANTS, Stage, before, named
 from kernelquarry.pipeline.report.report import render_report
@@ -56,7 +56,7 @@ def write_products(run: Run) -> Products:
     funnel, corpus = run.counts(), run.corpus
     dataset, report = run.root / "dataset", run.root / "report.html"
     benchmarks = tuple(asdict(read_index(path)[0]) for path in run.indexes)
-    described = tuple(describe(benchmarks))
+    described = tuple(describe_benchmarks(benchmarks))
     with replace_file(report) as stream:  # before the dataset: it says why there are no pairs
         text = render_report(corpus.name, pairs, funnel, losses(run), teacher_stats(run), described)
         stream.write(text.encode())
@@ -98,7 +98,7 @@ def rejected(run: Run) -> Rejected:
     candidates = (
         candidate for shard in run.directory(before(verify)).kept for candidate in read_records(shard, Candidate)
     )
-    return reject(candidates, (loss for path in paths for loss in read_records(path, DropRecord)))
+    return collect_rejected(candidates, (loss for path in paths for loss in read_records(path, DropRecord)))
 
 
 def unscreened(run: Run) -> Iterator[Pair]:
@@ -107,12 +107,12 @@ def unscreened(run: Run) -> Iterator[Pair]:
         yield from (flatten_verified(verified) for verified in read_records(shard, Verified))
 
 
-def teacher_stats(run: Run) -> Acceptance | None:
+def teacher_stats(run: Run) -> TeacherStats | None:
     """Answers, verified answers and costs of each teacher; None if no model was asked."""
     directory = run.directory(named("distill"))
     kept = (verified for shard in directory.kept for verified in read_records(shard, Verified))
     lost = read_records(directory.lost, DropRecord) if directory.lost.exists() else iter(())
-    return acceptance(kept, lost)
+    return summarise_answers(kept, lost)
 
 
 def contaminated_rows(run: Run) -> tuple[Contamination, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kernelquarry.pipeline.prompts import Message, ask
+from kernelquarry.pipeline.prompts import Message, kernel_request
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
@@ -37,7 +37,7 @@ class Problem:
 
     @property
     def chat(self) -> list[Message]:
-        return ask(self.row.python_code)
+        return kernel_request(self.row.python_code)
 
 
 AnyProblem: TypeAlias = Problem | ScriptProblem

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from kernelquarry.pipeline.prompts import ask, read_answer
+from kernelquarry.pipeline.prompts import kernel_request, read_answer
 from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
@@ -73,7 +73,7 @@ class KernelWriter:
         Raises: UserError: the endpoint does not answer, or the module does not run.
         """
         row = row_of_source("the module", code, self.sandbox) if verify or time else None
-        answers = [sampled.text for sampled in self._sampler.sample([ask(code)] * n)]
+        answers = [sampled.text for sampled in self._sampler.sample([kernel_request(code)] * n)]
         if row is None:
             return [Candidate(read_answer(text), text, None) for text in answers]
         return self.judge(row, answers, time)
@@ -91,7 +91,7 @@ class KernelWriter:
 
     def stream(self, code: str) -> Iterator[str]:
         """One answer, in parts, as it is written."""
-        return self._sampler.stream(ask(code))
+        return self._sampler.stream(kernel_request(code))
 
     @property
     def sandbox(self) -> Sandbox:

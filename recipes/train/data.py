@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.dataset.chat_rows import examples, plan, question
+from kernelquarry.pipeline.dataset.chat_rows import examples, pair_prompt, plan
 from kernelquarry.pipeline.dataset.rows import read_rows
-from kernelquarry.pipeline.prompts import Message, answer, ask
+from kernelquarry.pipeline.prompts import Message, answer, kernel_request
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import Pair
@@ -119,12 +119,12 @@ def mined(pairs: Iterable[Pair]) -> list[Pair]:
 
 def prompt_of(pair: Pair) -> list[Message]:
     """As evaluation asks: for inputs of any size."""
-    return ask(pair.python_code)
+    return kernel_request(pair.python_code)
 
 
 def chat_of(pair: Pair, thinking: bool = False) -> list[Message]:
     """As the pair's kernel answers: asked for the sizes that it takes, and after thinking what the columns tell."""
-    return [*question(pair), answer(pair.triton_code, plan(pair) if thinking else "")]
+    return [*pair_prompt(pair), answer(pair.triton_code, plan(pair) if thinking else "")]
 
 
 def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int, thinking: bool = False) -> Fitted:
@@ -137,7 +137,7 @@ def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int 
     prompts = [_length(tokenizer, prompt_of(pair), True) for pair in pairs]
     if not kernel:
         return _fitted(pairs, prompts, tokens)
-    kernels = [_length(tokenizer, chat_of(pair), False) - _length(tokenizer, question(pair), True) for pair in pairs]
+    kernels = [_length(tokenizer, chat_of(pair), False) - _length(tokenizer, pair_prompt(pair), True) for pair in pairs]
     asked = [prompt if own <= kernel else tokens + 1 for prompt, own in zip(prompts, kernels, strict=True)]
     return _fitted(pairs, asked, tokens)
 

@@ -53,7 +53,7 @@ def test_every_config_is_described() -> None:
     lines = (DOCS / "schema.md").read_text().splitlines()
     for config in CONFIGS:
         kind = config.record.__name__
-        assert f"| `{config.name}` | [{kind}](#{kind.lower()}) | {config.what} |" in lines
+        assert f"| `{config.name}` | [{kind}](#{kind.lower()}) | {config.description} |" in lines
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kernelquarry.pipeline.prompts import Message, answer, parse_answer, prompt_id, render_prompt, repair
+from kernelquarry.pipeline.prompts import Message, answer, parse_answer, prompt_id, render_prompt, repair_request
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Distillation, Generator, Turn
@@ -69,7 +69,7 @@ class Conversation:
 
     def with_repair_prompt(self, drop: DropRecord) -> Conversation:
         """The conversation after a prompt that says why the last answer was dropped."""
-        message = repair(_WHY[drop.reason], describe_failure(drop))
+        message = repair_request(_WHY[drop.reason], describe_failure(drop))
         turns = (*self.turns[:-1], replace(self.turns[-1], reason=drop.reason))
         return replace(self, messages=(*self.messages, message), prompts=(prompt_id("repair"),), turns=turns)
 

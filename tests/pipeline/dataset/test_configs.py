@@ -9,11 +9,11 @@ import datasets
 import pytest
 from factories import make_contamination, make_pair, make_pairs, make_rejection, make_timing
 
-from kernelquarry.pipeline.dataset.configs import config, derived
+from kernelquarry.pipeline.dataset.configs import derive_rows, find_config
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.rows import read_config
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
-from kernelquarry.pipeline.prompts import ask, prompt_id, read_answer
+from kernelquarry.pipeline.prompts import kernel_request, prompt_id, read_answer
 from kernelquarry.pipeline.schema.chats import Conversation, Example, Exercise, Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import chat_id
@@ -61,9 +61,9 @@ def make_conversation() -> Conversation:
 
 def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     pair = make_pairs(1)[0]
-    plain, thinking = derived([replace(pair, shape_general=True)])["sft"]
+    plain, thinking = derive_rows([replace(pair, shape_general=True)])["sft"]
     assert isinstance(plain, Example) and isinstance(thinking, Example)
-    asked = [(turn["role"], turn["content"]) for turn in ask(pair.python_code)]
+    asked = [(turn["role"], turn["content"]) for turn in kernel_request(pair.python_code)]
     for row in (plain, thinking):
         assert [(message.role, message.content) for message in row.messages[:-1]] == asked
         assert read_answer(row.messages[-1].content).strip() == pair.triton_code.strip()
@@ -76,7 +76,7 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
 
 def test_what_a_model_explained_is_thought_too() -> None:
     pair = make_pair(split="train", explanations=(EXPLANATION,))
-    *_, row = derived([pair])["sft"]
+    *_, row = derive_rows([pair])["sft"]
     assert isinstance(row, Example)
     assert row.messages[-1].content.startswith("<think>\nAdd, then clip.\n</think>")
     assert row.thought_by == "some/model"
@@ -97,9 +97,9 @@ def test_what_a_model_explained_is_thought_too() -> None:
 )
 def test_an_example_asks_for_the_sizes_that_its_kernel_takes(change: dict, told: str) -> None:
     pair = replace(make_pair(split="train"), **change)
-    rows = derived([pair])
+    rows = derive_rows([pair])
     asked = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
-    general = ask(pair.python_code)[1]["content"]
+    general = kernel_request(pair.python_code)[1]["content"]
     assert asked == {general.replace("inputs of any size that `Model` takes", told)}
     (exercise,) = rows["rl"]
     assert isinstance(exercise, Exercise) and exercise.prompt[1].content == general  # as evaluation asks
@@ -110,20 +110,20 @@ def test_an_example_asks_for_the_sizes_that_its_kernel_takes(change: dict, told:
 def test_what_is_thought_of_sizes_is_as_the_kernel_takes_them() -> None:
     thoughts = []
     for general in (True, False):
-        _, thinking = derived([make_pair(split="train", shape_general=general)])["sft"]
+        _, thinking = derive_rows([make_pair(split="train", shape_general=general)])["sft"]
         assert isinstance(thinking, Example)
         thoughts.append(thinking.messages[-1].content.split("</think>")[0])
     assert "sizes are arguments" in thoughts[0] and "sizes are numbers" in thoughts[1]
 
 
 def test_a_kernel_that_leaves_work_to_pytorch_is_no_example() -> None:
-    rows = derived([make_pair(split="train", purity=Purity.MIXED)])
+    rows = derive_rows([make_pair(split="train", purity=Purity.MIXED)])
     assert rows["sft"] == [] and len(rows["rl"]) == 1
 
 
 def test_an_exercise_has_what_a_verifier_needs_and_no_answer() -> None:
     pair = make_pair(timings=(make_timing(),), split="train")
-    (row,) = derived([pair])["rl"]
+    (row,) = derive_rows([pair])["rl"]
     assert isinstance(row, Exercise)
     for name in ("python_code", "init_args", "workloads", "state", "timings"):
         assert getattr(row, name) == getattr(pair, name)
@@ -133,16 +133,16 @@ def test_an_exercise_has_what_a_verifier_needs_and_no_answer() -> None:
 
 def test_two_kernels_of_one_module_are_one_exercise() -> None:
     first, second = make_pair(split="train"), make_pair(triton_code="# another\n", split="train")
-    rows = derived([second, first])
-    assert [row.id for row in rows["rl"]] == [row.id for row in derived([first])["rl"]]
+    rows = derive_rows([second, first])
+    assert [row.id for row in rows["rl"]] == [row.id for row in derive_rows([first])["rl"]]
     assert len(rows["sft"]) == 4
 
 
 def test_ids_follow_from_what_is_trained_on() -> None:
     pair = make_pairs(1)[0]
-    again = [row.id for row in derived([replace(pair, verdict=replace(pair.verdict, launches=7))])["rl"]]
-    other = [row.id for row in derived([replace(pair, python_code="class Model: ...")])["rl"]]
-    assert again == [row.id for row in derived([pair])["rl"]] != other
+    again = [row.id for row in derive_rows([replace(pair, verdict=replace(pair.verdict, launches=7))])["rl"]]
+    other = [row.id for row in derive_rows([replace(pair, python_code="class Model: ...")])["rl"]]
+    assert again == [row.id for row in derive_rows([pair])["rl"]] != other
 
 
 def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
     others = {"multiturn": [make_conversation()], "backward": training, "contaminated": [make_contamination()]}
     others["variants"] = halves
     write_dataset(tmp_path / "dataset", pairs, rejected, [], BUILD, others)
-    expected = {**derived(pairs), "pairs": pairs, "rejected": rejected.rows, **others}
-    for each in (config(name) for name in expected):
+    expected = {**derive_rows(pairs), "pairs": pairs, "rejected": rejected.rows, **others}
+    for each in (find_config(name) for name in expected):
         loaded = datasets.load_dataset(str(tmp_path / "dataset"), each.name, cache_dir=str(tmp_path / "cache"))
         assert sorted(row["id"] for split in loaded.values() for row in split) == sorted(
             row.id for row in expected[each.name]
@@ -167,4 +167,4 @@ def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
 
 def test_a_config_that_is_not_there_is_said() -> None:
     with pytest.raises(UserError, match="no config is called nothing: there are pairs, sft"):
-        config("nothing")
+        find_config("nothing")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset import contaminated as pages
-from kernelquarry.pipeline.dataset.contaminated import contaminated, describe
+from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_benchmarks
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.report.report import render_report
@@ -112,7 +112,7 @@ def test_the_pages_say_what_rows_were_compared_with(tmp_path: Path) -> None:
     said = {}
     for name, benchmarks in (("compared", (about,)), ("not", ())):
         write_dataset(tmp_path / name, make_pairs(3), Rejected(), [], Build("tiny", {}, benchmarks=benchmarks))
-        page = render_report("tiny", make_pairs(3), [], [], benchmarks=describe(benchmarks))
+        page = render_report("tiny", make_pairs(3), [], [], benchmarks=describe_benchmarks(benchmarks))
         said[name] = ((tmp_path / name / "README.md").read_text(), page)
     for text in said["compared"]:
         assert "econtaminated against kernelbench (250 problems, of which 249 ran)" in text and "Not d" not in text

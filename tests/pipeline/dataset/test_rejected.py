@@ -23,7 +23,7 @@ from factories import (
     make_rejection,
 )
 
-from kernelquarry.pipeline.dataset.rejected import Rejected, reject
+from kernelquarry.pipeline.dataset.rejected import Rejected, collect_rejected
 from kernelquarry.pipeline.dataset.rows import find_row, read_rejections
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.graph import STAGES
@@ -73,7 +73,7 @@ def load(folder: Path, tmp_path: Path, config: str) -> datasets.DatasetDict:
 
 def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> None:
     found = candidates(60)
-    rows = reject(found, losses(found[:40])).rows
+    rows = collect_rejected(found, losses(found[:40])).rows
     assert {row.python_code for row in rows} == {candidate.probed.python_code for candidate in found[:40]}
     assert all(row.id.startswith("rej_") for row in rows) and len({row.id for row in rows}) == 40
     assert all(row.split == split_of(row.cluster, Shares()) for row in rows)
@@ -84,7 +84,7 @@ def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> N
 def test_what_errored_is_not_published() -> None:
     found = candidates(3)
     errored = make_drop_record(found[1], status=Status.ERRORED, reason="OSError", counter_examples=())
-    rejected = reject(found, [make_drop_record(found[0]), errored])
+    rejected = collect_rejected(found, [make_drop_record(found[0]), errored])
     assert [row.python_code for row in rejected.rows] == [found[0].probed.python_code]
     assert rejected.counts.entered == 1
 
@@ -102,7 +102,7 @@ def test_a_credential_is_not_published(place: str) -> None:
             loss = replace(loss, evidence=f"KeyError: {CREDENTIAL}")
         case "found":
             loss = replace(loss, counter_examples=(make_example(found=f"KeyError: {CREDENTIAL}"),))
-    rejected = reject([plain, secret], [make_drop_record(plain), loss])
+    rejected = collect_rejected([plain, secret], [make_drop_record(plain), loss])
     assert [row.python_code for row in rejected.rows] == [plain.probed.python_code]
     assert CREDENTIAL not in str(rejected)
     assert rejected.counts.dropped == {"secret": 1}
@@ -112,14 +112,14 @@ def test_every_filter_is_asked() -> None:
     found = candidates(3)
     found[0] = replace(found[0], triton_code="#" * 50_000)
     found[1] = replace(found[1], probed=replace(found[1].probed, operators=()))
-    counts = reject(found, losses(found)).counts
+    counts = collect_rejected(found, losses(found)).counts
     assert (counts.entered, counts.kept, counts.dropped) == (3, 1, {"too_long": 1, "trivial": 1})
 
 
 def test_a_candidate_that_is_gone_is_noticed() -> None:
     found = candidates(3)
     with pytest.raises(ConservationError, match="3 candidate entered, but 2 left"):
-        reject(found[:2], losses(found))
+        collect_rejected(found[:2], losses(found))
 
 
 def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
         write_shard(tidy.path / f"kept-{index:05d}-of-00002.parquet", shard, Candidate)
     assert rejected_in(run) == Rejected()
     write_shard(verify.lost, losses(found[2:5]), DropRecord)
-    assert rejected_in(run) == reject(found, losses(found[2:5]))
+    assert rejected_in(run) == collect_rejected(found, losses(found[2:5]))
     assert rejected_in(run).counts.kept == 3
 
 
@@ -174,7 +174,7 @@ def test_none_rejected_no_config(tmp_path: Path) -> None:
 def test_the_manifest_and_the_card_count_them(tmp_path: Path) -> None:
     found = candidates(5)
     found[4] = replace(found[4], triton_code=CREDENTIAL)
-    manifest = write(tmp_path, reject(found, losses(found[:3] + found[4:])))
+    manifest = write(tmp_path, collect_rejected(found, losses(found[:3] + found[4:])))
     counts = manifest["rejected"]
     assert (counts["entered"], counts["kept"], counts["dropped"]) == (4, 3, {"secret": 1})
     assert sum(manifest["rows"]["rejected"].values()) == 3
@@ -185,8 +185,8 @@ def test_the_manifest_and_the_card_count_them(tmp_path: Path) -> None:
 
 def test_the_order_does_not_matter(tmp_path: Path) -> None:
     found = candidates(9)
-    write(tmp_path / "a", reject(found, losses(found)))
-    write(tmp_path / "b", reject(found[::-1], losses(found)[::-1]))
+    write(tmp_path / "a", collect_rejected(found, losses(found)))
+    write(tmp_path / "b", collect_rejected(found[::-1], losses(found)[::-1]))
     first, second = (
         {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         for folder in (tmp_path / "a", tmp_path / "b")
@@ -206,7 +206,7 @@ def test_rows_are_found_by_their_id(tmp_path: Path) -> None:
 
 def test_a_row_tells_what_its_candidate_claims() -> None:
     (candidate,) = candidates(1)
-    (row,) = reject([candidate], losses([candidate])).rows
+    (row,) = collect_rejected([candidate], losses([candidate])).rows
     assert isinstance(row, Rejection) and isinstance(candidate.probed.module, Module)
     assert (row.kernels, row.workloads, row.licence) == (
         candidate.kernels,
@@ -233,7 +233,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert isinstance(outcome, Dropped), outcome
             found.append(candidate)
             lost.append(DropRecord.of("verify", outcome))
-    rejected = reject(found, lost)
+    rejected = collect_rejected(found, lost)
     assert [len(row.counter_examples) for row in sorted(rejected.rows, key=lambda row: row.reason)] == [0, 1]
     write(folder, rejected)
     return folder
@@ -252,7 +252,7 @@ def test_show_tells_what_it_fails_on(published: Path, invoke: Callable[..., Ende
     assert re.search(r"fails on x0\[2, 6[56]\], heavy_tailed, seed", text)
     assert re.search(r"output 0\[[01], 6[45]\] is 0, not 0?\.?[0-9]", text)
     ended = invoke("show", row_of(published, "kernel_unused").id, "--dataset", published)
-    assert "no call alone shows it" in ended.out
+    assert "no single call shows the failure" in ended.out
 
 
 @pytest.mark.parametrize("reason", ["wrong_values", "kernel_unused"])

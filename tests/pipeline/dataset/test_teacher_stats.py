@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from factories import make_candidate, make_distillation, make_drop_record, make_turn, make_verified
 
-from kernelquarry.pipeline.dataset.teacher_stats import acceptance
+from kernelquarry.pipeline.dataset.teacher_stats import summarise_answers
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Explanation
 from kernelquarry.pipeline.schema.records import Verified
@@ -24,7 +24,7 @@ def rejected(reason: str, **distillation: Any) -> DropRecord:
 
 
 def test_nobody_was_asked() -> None:
-    assert acceptance([make_verified()], [make_drop_record(make_candidate())]) is None
+    assert summarise_answers([make_verified()], [make_drop_record(make_candidate())]) is None
 
 
 def test_answers_are_counted_by_model_route_and_turn() -> None:
@@ -35,9 +35,9 @@ def test_answers_are_counted_by_model_route_and_turn() -> None:
         rejected("wrong_values", model="b", route="write"),
         rejected("wrong_values", model="b", route="write"),
     ]
-    found = acceptance(kept, lost)
+    found = summarise_answers(kept, lost)
     assert found is not None
-    groups = [(group.model, group.route, group.turn, group.asked, group.accepted) for group in found.groups]
+    groups = [(group.model, group.route, group.turn, group.answers, group.verified) for group in found.groups]
     assert groups == [
         ("a", "refine", 1, 1, 0),
         ("a", "refine", 2, 1, 1),
@@ -54,7 +54,7 @@ def test_answers_are_counted_by_model_route_and_turn() -> None:
 
 def test_an_explanation_is_an_answer_and_no_kernel() -> None:
     said = Explanation("Write it.", "One loads, and stores.", make_distillation(route="explain"))
-    found = acceptance([replace(make_verified(), explanations=(said,))], [])
+    found = summarise_answers([replace(make_verified(), explanations=(said,))], [])
     assert found is not None
-    assert [(group.route, group.accepted) for group in found.groups] == [("explain", 1)]
+    assert [(group.route, group.verified) for group in found.groups] == [("explain", 1)]
     assert (found.kernels, found.usd_a_pair) == (0, 0.0)

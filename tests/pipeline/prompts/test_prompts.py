@@ -5,11 +5,11 @@ from __future__ import annotations
 import jinja2
 import pytest
 
-from kernelquarry.pipeline.prompts import answer, ask, read_answer, render_prompt, repair
+from kernelquarry.pipeline.prompts import answer, kernel_request, read_answer, render_prompt, repair_request
 
 
 def test_the_module_is_in_what_is_asked() -> None:
-    system, user = ask("class Model:\n    pass\n")
+    system, user = kernel_request("class Model:\n    pass\n")
     assert (system["role"], user["role"]) == ("system", "user")
     assert "```python\nclass Model:\n    pass\n```" in user["content"]
     assert "ModelNew" in user["content"]
@@ -17,8 +17,8 @@ def test_the_module_is_in_what_is_asked() -> None:
 
 def test_sizes_are_all_that_a_prompt_for_some_has_of_its_own() -> None:
     code = "class Model:\n    pass\n"
-    assert ask(code, "inputs of any size that `Model` takes") == ask(code)
-    assert "kernels with `@triton.jit`, for small inputs." in ask(code, "small inputs")[1]["content"]
+    assert kernel_request(code, "inputs of any size that `Model` takes") == kernel_request(code)
+    assert "kernels with `@triton.jit`, for small inputs." in kernel_request(code, "small inputs")[1]["content"]
 
 
 @pytest.mark.parametrize("thinking", ["", "first ```python\nx = 0\n``` then\nmore"])
@@ -46,7 +46,7 @@ def test_the_last_complete_block_is_the_answer(text: str, code: str) -> None:
 
 
 def test_a_rejection_is_told() -> None:
-    told = repair("wrong_values", "3e-2 off")["content"]
+    told = repair_request("wrong_values", "3e-2 off")["content"]
     assert "wrong_values" in told and "3e-2 off" in told
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from factories import make_contamination, make_pairs, make_rejection
 
-from kernelquarry.pipeline.dataset.configs import derived
+from kernelquarry.pipeline.dataset.configs import derive_rows
 from kernelquarry.pipeline.dataset.origin import origin
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, Release, write_dataset, write_release
@@ -116,8 +116,8 @@ def test_rows_that_were_compared_with_nothing(tmp_path: Path) -> None:
 def test_a_row_that_was_taken_out_and_is_there(tmp_path: Path) -> None:
     first, second = make_pairs(2)
     taken_out = make_contamination(code_sha256=sha256(first.python_code), cluster=first.cluster, split=first.split)
-    write(tmp_path, [first, second], rl=derived([first, second])["rl"], contaminated=[taken_out])
-    (exercise,) = derived([first])["rl"]
+    write(tmp_path, [first, second], rl=derive_rows([first, second])["rl"], contaminated=[taken_out])
+    (exercise,) = derive_rows([first])["rl"]
     assert problems(tmp_path) == [
         f"contamination: {id} overlaps a benchmark, and was taken out" for id in (first.id, exercise.id)
     ]
@@ -137,14 +137,14 @@ def test_a_row_twice(tmp_path: Path) -> None:
 
 def test_a_chat_of_a_pair_that_is_not_there(tmp_path: Path) -> None:
     first, second = make_pairs(2)
-    write(tmp_path, [first], rl=derived([first, second])["rl"])
+    write(tmp_path, [first], rl=derive_rows([first, second])["rl"])
     (found,) = problems(tmp_path)
     assert found.startswith("verification: rl_") and found.endswith(f"is made of {second.id}, which is not in pairs")
 
 
 def test_who_opted_out(tmp_path: Path) -> None:
     pairs = make_pairs(6)
-    write(tmp_path / "data", pairs, rl=derived(pairs)["rl"])
+    write(tmp_path / "data", pairs, rl=derive_rows(pairs)["rl"])
     (tmp_path / "list.txt").write_text(f"package {pairs[2].source.package}\n")
     found = problems(tmp_path / "data", tmp_path / "list.txt")
     assert len(found) == 2 and all("kernelquarry withdraw" in problem for problem in found)
@@ -172,7 +172,7 @@ def test_a_file_too_few_and_one_too_many(folder: Path) -> None:
     assert problems(folder) == [
         "files: VERIFIER.md is missing",
         "files: notes.md is not in the manifest",
-        "card: it links to VERIFIER.md, which is not there",
+        "card: it links to VERIFIER.md, which does not exist",
     ]
 
 
@@ -190,12 +190,12 @@ def edit(folder: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("pretty_name: Kernel", "pretty_name: [Kernel", "card: its header is not understood"),
-        ("data/rl/test-*", "data/rl/tset-*", "card: no file of the config rl is data/rl/tset-*.parquet"),
-        ("data/rl/test-*", "data/*/test-*", "card: data/pairs/test-00000-of-00001.parquet is in 2 configs, not in one"),
-        ("- n<1K", "- small", "card: the Hub knows no size category 'small'"),
+        ("pretty_name: Kernel", "pretty_name: [Kernel", "card: its header cannot be parsed"),
+        ("data/rl/test-*", "data/rl/tset-*", "card: no file of the config rl matches data/rl/tset-*.parquet"),
+        ("data/rl/test-*", "data/*/test-*", "card: data/pairs/test-00000-of-00001.parquet is in 2 configs"),
+        ("- n<1K", "- small", "card: the Hub has no size category 'small'"),
         ("## Limits", "## Praise", "card: it has no section 'Limits'"),
-        ("  default: true\n", "", "card: not one config is the default"),
+        ("  default: true\n", "", "card: exactly one config must be the default"),
         ("language:\n- code\n", "", "card: its header has no language"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from factories import make_candidate, make_drop_record, make_example, make_pair, make_pairs, make_timing
 
 from kernelquarry.pipeline.report.highlight import highlight
-from kernelquarry.pipeline.report.report import LOSSES_SHOWN, PAIRS_SHOWN, render_report, sample
+from kernelquarry.pipeline.report.report import EXAMPLES_SHOWN, PAIRS_SHOWN, render_report, sample
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 
@@ -52,7 +52,7 @@ def test_figures_and_reasons_are_shown() -> None:
     page = Page(render_report("tiny", make_pairs(20), FUNNEL, LOSSES))
     assert page.open == []
     assert page.count("details", **{"class": "pair"}) == 20
-    for text in ("20 verified pairs from tiny", "no inputs were found that it runs on", "our failure", "80.0 %"):
+    for text in ("20 verified pairs from tiny", "no inputs were found on which forward runs", "our failure", "80.0 %"):
         assert text in " ".join(page.text.split())
     assert "scale_shift_relu" in page.text and "evidence 0" in page.text
 
@@ -67,7 +67,7 @@ def test_speed_is_shown_where_it_was_measured() -> None:
     assert page.open == []
     text = " ".join(page.text.split())
     for part in (
-        "4 pairs were timed on a GPU, 4 of them on larger tensors", "The numbers of 1 do not fit together",
+        "4 pairs were timed on a GPU, 4 of them on larger tensors", "times contradict each other are left out: 1.",
         "66.7 % of 3 are faster; the median is 3.00 times as fast", "100.0 % of 2 are faster; the median is 2.00",
         "eager 300.0 µs, compile 200.0 µs, candidate 100.0 µs", "compile: no compiler", "suspect: too good",
     ):  # fmt: skip
@@ -79,7 +79,7 @@ def test_the_page_needs_nothing_else() -> None:
     assert not [tag for tag, _ in page.tags if tag in ("link", "img", "iframe")]
     assert not [attrs for _, attrs in page.tags if "src" in attrs]
     assert {attrs["href"] for tag, attrs in page.tags if tag == "a"} == {
-        "#funnel", "#evidence", "#coverage", "#losses", "#pairs",
+        "#funnel", "#evidence", "#coverage", "#dropped", "#pairs",
     }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def test_long_evidence_and_many_pairs_are_cut() -> None:
     many = [DropRecord(f"mod_{i}", "verify", Status.DROPPED, "wrong_values", "long " * 1000) for i in range(18)]
     page = Page(render_report("tiny", make_pairs(PAIRS_SHOWN + 1), FUNNEL, many))
     assert page.count("details", **{"class": "pair"}) == PAIRS_SHOWN
-    assert page.count("dd") - 8 * PAIRS_SHOWN <= LOSSES_SHOWN + PAIRS_SHOWN
+    assert page.count("dd") - 8 * PAIRS_SHOWN <= EXAMPLES_SHOWN + PAIRS_SHOWN
     assert page.text.count("long ") < 18 * 200
     assert f"{PAIRS_SHOWN} of {PAIRS_SHOWN + 1}, evenly sampled" in page.text
 

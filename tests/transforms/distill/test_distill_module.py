@@ -12,7 +12,7 @@ from distill_factories import make_distill_config, make_teacher
 from factories import make_verdict
 from scripted_endpoint import Said, ScriptedEndpoint
 
-from kernelquarry.pipeline.prompts import ask, render_prompt
+from kernelquarry.pipeline.prompts import kernel_request, render_prompt
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.distill_result import Attempt, DistillResult
@@ -161,7 +161,7 @@ def test_our_own_model_gets_its_training_prompt(sandbox: Sandbox, tmp_path: Path
         config = make_distill_config(make_teacher(endpoint.url, routes=("write",), kind="own"), repairs=0)
         with Client(config, tmp_path / "answers.sqlite") as client:
             distill(SEED, sandbox, TeacherSession(config, client))
-    assert endpoint.requests[0]["messages"] == ask(SEED.candidate.probed.python_code)
+    assert endpoint.requests[0]["messages"] == kernel_request(SEED.candidate.probed.python_code)
 
 
 EXPLANATION = (
