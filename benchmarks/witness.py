@@ -9,14 +9,14 @@ from enum import StrEnum
 from stress import Batch, batches
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET
+from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsRequest
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Pair
+from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate.mutants import Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings
 from kernelquarry.transforms.verify.evidence import InputRejected, Rejected, reply_of
 from kernelquarry.transforms.verify.reference_run import Reference
-from kernelquarry.transforms.verify.task import describe, plan
+from kernelquarry.transforms.verify.task import plan, trial_calls
 from kernelquarry.transforms.verify.verify_candidate import judge_task
 
 _NOT_THE_MUTANT = (Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES)  # reasons that concern the reference
@@ -128,8 +128,8 @@ def _first(tries: Iterable[Batch], mutant: str, sandbox: Sandbox, settings: Veri
 
 def _rejection(reference: Reference, code: str, sandbox: Sandbox, settings: VerifySettings) -> Rejected | None:
     """Run a kernel on the reference's trials; None if its outputs are right."""
-    request = describe(reference.task, reference.trials)
-    request |= {"code": code, "entry_point": CANDIDATE_ENTRY_POINT}
+    task = replace(reference.task, triton_code=code)
+    request = TrialsRequest(task.candidate_source, trial_calls(task, reference.trials))
     report = sandbox.run(Job(INTERPRET, request, reference.tensors, settings.limits))
     try:
         reference.compare(reply_of(report, Reason.DOES_NOT_RUN), report.tensors)

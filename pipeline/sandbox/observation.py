@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelquarry.pipeline.schema.ids import canonical
 
+from .jobs.calls import ObservedCall
 from .protocol import Tensors
 
 if TYPE_CHECKING:
@@ -41,28 +42,26 @@ class Observation:
         return f"output {value}" if behind < 0 else f"input {sorted(self.mutated)[behind]}"
 
 
-def read_observation(description: Any, tensors: Tensors, prefix: str) -> Observation:
-    """The observation whose tensors are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`: inputs, then state.
+def read_observation(call: ObservedCall | None, tensors: Tensors, prefix: str) -> Observation:
+    """A call with its tensors, which are named `<prefix>.output.<i>` and `<prefix>.mutated.<i>`.
 
     Raises:
-        MalformedReply: something is missing or of another type.
+        MalformedReply: the call or a tensor is missing, or they do not fit together.
     """
-    fields = expect(description, dict)
-    strides = [[expect(n, int) for n in expect(row, list)] for row in expect(fields.get("strides"), list)]
-    outputs = [_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(strides))]
-    shares = [expect(owner, str) for owner in expect(fields.get("shares"), list)]
-    indices = [expect(index, int) for index in expect(fields.get("mutated"), list)]
-    changed = [expect(name, str) for name in expect(fields.get("changed"), list)]
-    if len(shares) != len(outputs) or any(len(row) != t.ndim for row, t in zip(strides, outputs, strict=True)):
+    if call is None:
+        raise MalformedReply(f"no call {prefix}")
+    outputs = [_tensor(tensors, f"{prefix}.output.{i}") for i in range(len(call.strides))]
+    if len(call.shares) != len(outputs) or any(len(n) != t.ndim for n, t in zip(call.strides, outputs, strict=True)):
         raise MalformedReply("the description does not fit the outputs")
+    inputs = len(call.mutated)
     return Observation(
-        tree=canonical(fields.get("tree")),
+        tree=canonical(call.tree),
         outputs=tuple(outputs),
-        strides=tuple(tuple(row) for row in strides),
-        shares=tuple(shares),
-        mutated={index: _tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(indices)},
-        changed={name: _tensor(tensors, f"{prefix}.mutated.{i}") for i, name in enumerate(changed, len(indices))},
-        trained=tuple(expect(name, str) for name in expect(fields.get("trained", []), list)),
+        strides=call.strides,
+        shares=call.shares,
+        mutated={index: _tensor(tensors, f"{prefix}.mutated.{i}") for i, index in enumerate(call.mutated)},
+        changed={name: _tensor(tensors, f"{prefix}.mutated.{i}") for i, name in enumerate(call.changed, inputs)},
+        trained=call.trained,
     )
 
 

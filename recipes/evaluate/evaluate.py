@@ -11,7 +11,11 @@ from pathlib import Path
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings, Status
-from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU
+from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import (
+    SCORE_KERNELBENCH,
+    SCORE_KERNELBENCH_GPU,
+    KernelBenchRequest,
+)
 from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -149,12 +153,10 @@ def loose(judgement: Judgement, python_code: str, sandbox: Sandbox) -> tuple[boo
     """
     if "class ModelNew" not in judgement.code or judgement.reason in _NEVER:
         return False, []
-    request = {"reference": python_code, "candidate": judgement.code, "trials": _TRIALS, "tolerances": [STRICT, NAIVE]}
+    request = KernelBenchRequest(python_code, judgement.code, _TRIALS, (STRICT, NAIVE))
     if sandbox.gpus is None:
         report = sandbox.run(Job(SCORE_KERNELBENCH, request, {}, _LOOSE))
     else:
         with sandbox.gpus.share() as gpu:
-            report = sandbox.run(Job(SCORE_KERNELBENCH_GPU, request | {"gpu": gpu}, {}, _LOOSE))
-    reply = report.reply or {}
-    within = reply.get("tolerances", [])
-    return bool(reply.get("compiled", False)), [float(value) for value in within if isinstance(value, float)]
+            report = sandbox.run(Job(SCORE_KERNELBENCH_GPU, replace(request, gpu=gpu), {}, _LOOSE))
+    return (report.reply.compiled, [*report.reply.tolerances]) if report.reply else (False, [])

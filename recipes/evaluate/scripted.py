@@ -13,14 +13,18 @@ launches no kernel of its own, is no Triton kernel, whatever its results are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from kernelquarry.filters.lint import forbidden
 from kernelquarry.pipeline.prompts import Message, read_answer
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU
+from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import (
+    SCORE_TRITONBENCH,
+    SCORE_TRITONBENCH_GPU,
+    TritonBenchReply,
+    TritonBenchRequest,
+)
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 
@@ -79,7 +83,7 @@ def score_script(problem: ScriptProblem, answer: Answer, sandbox: Sandbox, timed
 
 
 def _found(
-    code: str, ran: Report | None, script: Script, sandbox: Sandbox, timed: bool
+    code: str, ran: Report[TritonBenchReply] | None, script: Script, sandbox: Sandbox, timed: bool
 ) -> tuple[Reason | None, str, float]:
     if ran is None:
         return Reason.NO_CODE, "no code", 0.0
@@ -87,13 +91,13 @@ def _found(
         return Reason.FORBIDDEN_CODE, hidden, 0.0
     if ran.reply is None:
         return Reason.DOES_NOT_RUN, ran.error, 0.0
-    if not ran.reply.get("launches"):
+    if not ran.reply.launches:
         return Reason.OUTPUT_NOT_FROM_KERNEL, "it launched no kernel", 0.0
     wanted = _run(script.reference, script, sandbox, 0, timed)
     drawn = _run(script.reference, script, sandbox, 1, False)
     if wanted.reply is None or drawn.reply is None:
         return Reason.ORACLE_FAILED, f"the reference: {wanted.error or drawn.error}", 0.0
-    if ran.reply.get("results") != wanted.reply["results"]:
+    if ran.reply.results != wanted.reply.results:
         return Reason.WRONG_CONTRACT, "other results than the reference's, or in another form", 0.0
     for name, value in sorted(wanted.tensors.items(), key=lambda item: int(item[0])):
         random = not _close(value, drawn.tensors.get(name))
@@ -104,12 +108,12 @@ def _found(
     return None, "", _speedup(wanted.reply, ran.reply) if timed else 0.0
 
 
-def _run(code: str, script: Script, sandbox: Sandbox, draws: int, timed: bool) -> Report:
-    request: dict[str, Any] = {"code": code, "test": script.test, "draws": draws, "timed": timed}
+def _run(code: str, script: Script, sandbox: Sandbox, draws: int, timed: bool) -> Report[TritonBenchReply]:
     if sandbox.gpus is None:
-        return sandbox.run(Job(SCORE_TRITONBENCH, request | {"timed": False}, {}, _LIMITS))
+        return sandbox.run(Job(SCORE_TRITONBENCH, TritonBenchRequest(code, script.test, draws, False), {}, _LIMITS))
     with sandbox.gpus.share() as gpu:
-        return sandbox.run(Job(SCORE_TRITONBENCH_GPU, request | {"gpu": gpu}, {}, _LIMITS))
+        request = TritonBenchRequest(code, script.test, draws, timed, gpu)
+        return sandbox.run(Job(SCORE_TRITONBENCH_GPU, request, {}, _LIMITS))
 
 
 def _close(wanted: torch.Tensor, found: torch.Tensor | None, form: bool = False) -> bool:
@@ -122,8 +126,7 @@ def _close(wanted: torch.Tensor, found: torch.Tensor | None, form: bool = False)
     return torch.allclose(wanted.double(), found.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-def _speedup(wanted: dict[str, Any], found: dict[str, Any]) -> float:
-    theirs, ours = wanted.get("seconds"), found.get("seconds")
-    if not isinstance(theirs, float) or not isinstance(ours, float) or ours <= 0:
+def _speedup(wanted: TritonBenchReply, found: TritonBenchReply) -> float:
+    if found.seconds <= 0:
         return 0.0
-    return theirs / ours if theirs < _INCREDIBLE * ours else 0.0
+    return wanted.seconds / found.seconds if wanted.seconds < _INCREDIBLE * found.seconds else 0.0

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM
+from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM, ProblemReply, ProblemRequest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
@@ -21,34 +21,25 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
     Raises:
         UserError: it does not run.
     """
-    report = sandbox.run(Job(DESCRIBE_PROBLEM, {"code": code}, {}, _LIMITS))
+    report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code), {}, _LIMITS))
     if report.reply is None:
         raise UserError(f"{name}: the problem does not run: {report.error}")
-    try:
-        return _row(name, code, report.reply)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{name}: the problem's guest gave no proper reply: {error}") from None
+    return _row(name, code, report.reply)
 
 
-def _row(name: str, code: str, reply: dict[str, Any]) -> Row:
+def _row(name: str, code: str, reply: ProblemReply) -> Row:
     tensors: list[TensorSpec] = []
     args: list[Any] = []
-    for place, given in enumerate(reply["inputs"]):
-        if "value" in given:
-            args.append(given["value"])
+    for place, given in enumerate(reply.inputs):
+        if given.tensor is None:
+            args.append(given.value)
             continue
         args.append({"tensor": len(tensors)})
-        shape = tuple(int(size) for size in given["shape"])
-        tensors.append(TensorSpec(f"x{place}", shape, str(given["dtype"]), int(given["low"]), int(given["high"])))
+        spec = given.tensor
+        tensors.append(TensorSpec(f"x{place}", spec.shape, spec.dtype, spec.low, spec.high))
     state = tuple(
-        StateSpec(
-            str(entry["name"]),
-            str(entry["kind"]),
-            tuple(int(size) for size in entry["shape"]),
-            str(entry["dtype"]),
-            *(float(entry[key]) for key in ("mean", "std", "minimum")),
-        )
-        for entry in reply["state"]
+        StateSpec(entry.name, entry.kind, entry.shape, entry.dtype, entry.mean, entry.std, entry.minimum)
+        for entry in reply.state
     )
     return Row(
         id=name,
@@ -61,7 +52,7 @@ def _row(name: str, code: str, reply: dict[str, Any]) -> Row:
         source=SourceRef("benchmark", name, "", "", sha256(code.encode())),
         licence=Licence("NOASSERTION", ""),
         imported_files=(),
-        init_args=str(reply["init_args"]),
+        init_args=reply.init_args,
         workloads=(Workload(tuple(tensors), json.dumps(args)),),
         state=state,
         operators=(),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import quantiles
-from typing import Any
 
 from kernelquarry.pipeline.sandbox.executor.service import GpuDescription
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.jobs.timing import TimingReply
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.schema.records import Timed
 
 CONTENDERS = ("eager", "compile", "candidate")
@@ -18,36 +17,18 @@ _STEP_US = 25.0  # for a busy host to start a launch, fill or copy, which may bo
 _MAX_WRONG = 0.01  # share of the candidate's elements; at large sizes, long sums are less precise
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Validated reply of the guest `timing`."""
+def contenders(reply: TimingReply) -> tuple[Timed, ...]:
+    """The times of each contender.
 
-    times: Mapping[str, Sequence[float]]  # microseconds of each run, by contender
-    left_out: Mapping[str, str]
-    written: int  # bytes
-    flops: int
-    wrong: float  # share of wrong elements in the candidate's outputs
-
-    @property
-    def contenders(self) -> tuple[Timed, ...]:
-        return tuple(_timed(name, self.times[name]) for name in CONTENDERS if name in self.times)
-
-
-def read_measured(reply: Mapping[str, Any]) -> Measured:
-    """Validate a reply. Raises: MalformedReply."""
-    times = {name: _times(runs) for name, runs in expect(reply.get("times"), dict).items()}
-    left_out = {name: expect(why, str) for name, why in expect(reply.get("left_out"), dict).items()}
+    Raises:
+        MalformedReply: a contender is missing, or took no time.
+    """
+    times, left_out = reply.times, reply.left_out
     if times.keys() & left_out.keys() or times.keys() | left_out.keys() != set(CONTENDERS):
         raise MalformedReply(f"times of {sorted(times)}, without {sorted(left_out)}")
-    written, flops = (expect(reply.get(name), int) for name in ("written", "flops"))
-    return Measured(times, left_out, written, flops, float(expect(reply.get("wrong"), float)))
-
-
-def _times(claim: Any) -> list[float]:
-    runs = [expect(run, float) for run in expect(claim, list)]
-    if not runs or not all(math.isfinite(run) and run > 0 for run in runs):
+    if not all(runs and all(math.isfinite(run) and run > 0 for run in runs) for runs in times.values()):
         raise MalformedReply("no runs, or some that took no time")
-    return runs
+    return tuple(_timed(name, times[name]) for name in CONTENDERS if name in times)
 
 
 def _timed(name: str, runs: Sequence[float]) -> Timed:
@@ -55,7 +36,7 @@ def _timed(name: str, runs: Sequence[float]) -> Timed:
     return Timed(name, middle, low, high, len(runs))
 
 
-def floor_us(measured: Measured, gpu: GpuDescription) -> float:
+def floor_us(measured: TimingReply, gpu: GpuDescription) -> float:
     """Lower bound in microseconds for any kernel on this GPU.
 
     The bytes written must reach the memory, except those that fit in the cache. Bytes read do not count, as a module

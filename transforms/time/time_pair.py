@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus, Gpus
-from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.jobs.timing import TIMING, TimingRequest
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT, Engine, Pair, Timing, Workload
+from kernelquarry.pipeline.schema.records import Engine, Pair, Timing, Workload
 from kernelquarry.transforms.verify.environment import environment
 from kernelquarry.transforms.verify.execution import trace
-from kernelquarry.transforms.verify.task import Call, Task, describe_inputs
+from kernelquarry.transforms.verify.task import Call, Task, input_specs
 
-from .check import floor_us, read_measured, suspicion
+from .check import contenders, floor_us, suspicion
 from .workloads import calls_to_time
 
 _MESSAGE = 500  # characters
@@ -62,12 +61,12 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
     request = _request(pair, workload, traced)
     # Guests that run no Python code of a candidate share the GPU: they compile at once, and take turns to measure.
     with gpus.share() if traced else gpus.reserve() as ordinal:
-        job = Job(TIMING, request | {"gpu": ordinal}, traced.tensors if traced else {}, settings.limits)
+        job = Job(TIMING, replace(request, gpu=ordinal), traced.tensors if traced else {}, settings.limits)
         report = sandbox.run(job)
     if report.reply is None:
         raise NotTimed(report.error)
     try:
-        measured = read_measured(report.reply)
+        measured, timed = report.reply, contenders(report.reply)
     except MalformedReply as error:
         raise NotTimed(f"the guest gave no proper times: {error}") from error
     slope, failed = _slope(gpus, request, traced, report.tensors, settings) if traced else (0.0, "")
@@ -77,11 +76,11 @@ def _time_call(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, set
         workload=workload,
         enlarged=True,
         engine=Engine.TRACE if traced else Engine.GUEST,
-        contenders=measured.contenders,
+        contenders=timed,
         left_out="; ".join(f"{name}: {why}" for name, why in sorted(measured.left_out.items()))[:_MESSAGE],
         floor_us=floor,
         slope_us=slope,
-        suspect=failed or suspicion(measured.contenders, floor, slope, steps, measured.wrong),
+        suspect=failed or suspicion(timed, floor, slope, steps, measured.wrong),
         environment=environment(sandbox),
     )
 
@@ -100,13 +99,13 @@ def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settin
     """Trace one call; None if the candidate has no trace. Raises: NotTimed."""
     call = Call.of(Task.of_row(pair), workload, 0, "normal")
     report = trace(call.task, [call.trial], gpus.description.target, sandbox, settings.limits)
-    if report.reply is None or "load_error" in report.reply:
-        raise NotTimed(report.error if report.reply is None else str(report.reply["load_error"]))
-    if "untraceable" in report.reply:
+    if report.reply is None or report.reply.load_error:
+        raise NotTimed(report.reply.load_error if report.reply else report.error)
+    if report.reply.untraceable:
         return None
     try:
-        kernels = expect(report.reply.get("kernels"), list)
-        (claim,) = expect(report.reply.get("programs"), list)
+        kernels = [*report.reply.kernels]
+        (claim,) = report.reply.programs
         program = read_program(claim, len(read_kernels(kernels)))
     except (MalformedReply, ValueError) as error:
         raise NotTimed(f"the candidate's guest gave no proper program: {error}") from error
@@ -116,26 +115,21 @@ def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settin
     return _Traced(claim, kernels, tensors, program)
 
 
-def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> dict[str, Any]:
-    """Request for the guest `timing`."""
-    request: dict[str, Any] = {
-        "reference": pair.python_code,
-        "entry_points": {"reference": ENTRY_POINT, "candidate": CANDIDATE_ENTRY_POINT},
-        "init_args": pair.init_args,
-        "args": workload.args,
-        "kwargs": workload.kwargs,
-        "drawn": describe_inputs(workload),
-    }
+def _request(pair: Pair, workload: Workload, traced: _Traced | None) -> TimingRequest:
+    """The request, for a GPU that is chosen later."""
+    task = Task.of_row(pair)
+    request = TimingRequest(0, task.reference_source, workload.args, workload.kwargs, input_specs(workload))
     if traced is None:
-        return request | {"candidate": pair.triton_code}
-    return request | {"program": traced.claim, "kernels": traced.kernels}
+        return replace(request, candidate=task.candidate_source)
+    return replace(request, program=traced.claim, kernels=tuple(traced.kernels))
 
 
 def _slope(
-    gpus: Gpus, request: Mapping[str, Any], traced: _Traced, state: Tensors, settings: TimeSettings
+    gpus: Gpus, request: TimingRequest, traced: _Traced, state: Tensors, settings: TimeSettings
 ) -> tuple[float, str]:
     """Microseconds per call by the executor's clock; or 0, and the reason."""
-    replay = {"kernels": traced.kernels, "programs": [traced.claim], "drawn": request["drawn"], "slopes": _SLOPES}
+    replay = {"kernels": traced.kernels, "programs": [traced.claim], "slopes": _SLOPES}
+    replay["drawn"] = [asdict(spec) for spec in request.inputs]
     execution = gpus.run(replay, {**state, **traced.tensors}, settings.limits.wall_s)
     if execution.status != ExecutionStatus.DONE:
         return 0.0, f"the executor could not replay it: {execution.error}"

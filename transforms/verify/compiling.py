@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
+from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE, CompileRequest
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
+from kernelquarry.pipeline.schema.records import Engine
 
 from .evidence import Rejected, check_launches_agree, reply_of
 from .reference_run import Conclusion, Reference
-from .task import Call, VerifySettings, describe, draw, shapes_of
+from .task import Call, VerifySettings, draw, shapes_of, trial_calls
 
 # Errors of the interpreter that a GPU raises at run time, too.
 _UNALIGNED = re.compile("16-byte aligned|last dim must be contiguous")
@@ -39,9 +39,14 @@ def compile_kernels(
     if not left:
         return settings.targets
     needed = settings.needed(task)
-    request = describe(task, reference.trials) | {"code": task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-    others = [i for i in reference.first_trials_of_calls()[1:] if reference.trials[i].workload < len(task.workloads)]
-    request |= {"targets": left, "further": needed[0] if task.by_model else "", "others": others}
+    more = [i for i in reference.first_trials_of_calls()[1:] if reference.trials[i].workload < len(task.workloads)]
+    request = CompileRequest(
+        module=task.candidate_source,
+        trials=trial_calls(task, reference.trials),
+        targets=tuple(left),
+        more_target=needed[0] if task.by_model else "",
+        more_trials=tuple(more),
+    )
     report = sandbox.run(Job(COMPILE, request, reference.tensors, settings.limits))
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
     compiled = check_launches_agree(reply, left, conclusion.launches, conclusion.launch_logs, needed)
@@ -63,10 +68,9 @@ def check_kernel_failure(call: Call, broken: str, sandbox: Sandbox, settings: Ve
     if not broken or not settings.targets or _UNALIGNED.search(broken):
         return
     target, trials = settings.needed(call.task)[0], (call.trial,)
-    request = describe(call.task, trials) | {"code": call.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
-    request |= {"targets": [target], "further": "", "others": []}
+    request = CompileRequest(call.task.candidate_source, trial_calls(call.task, trials), (target,))
     report = sandbox.run(Job(COMPILE, request, draw(call.task, trials), settings.limits))
-    compiled = (report.reply or {}).get(target)
-    if isinstance(compiled, dict) and "error" not in compiled and not compiled.get("failed"):
+    compiled = report.reply.targets.get(target, ()) if report.reply else ()
+    if compiled and not compiled[0].error and not compiled[0].failed:
         where = f"for inputs {shapes_of(call.task.workloads[0])}"
         raise Rejected(Reason.DOES_NOT_RUN, f"{where} a kernel compiles, and raises as interpreted: {broken}")

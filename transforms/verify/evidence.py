@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from itertools import takewhile
-from typing import Any
 
 from kernelquarry.filters.lint import same_operator
 from kernelquarry.pipeline.sandbox import Report, Status
 from kernelquarry.pipeline.sandbox.executor.program import MAX_GRID
+from kernelquarry.pipeline.sandbox.jobs.calls import Launch
+from kernelquarry.pipeline.sandbox.jobs.compile import CompiledCall, CompileReply
+from kernelquarry.pipeline.sandbox.jobs.kind import Reply
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.judge import Element
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 
@@ -25,8 +27,6 @@ _ARGUMENT = 60  # characters of a launch argument in evidence
 # Evidence is published, so folders of this machine and addresses of this run are removed.
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+@-]+/)+")
 _ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
-
-Launch = tuple[str, tuple[int, ...]]  # kernel and grid
 
 
 class Rejected(Exception):
@@ -45,20 +45,12 @@ class Rejected(Exception):
 class InputRejected(Exception):
     """The module raises on `trials`, on which it is allowed to."""
 
-    def __init__(self, trials: list[int]) -> None:
+    def __init__(self, trials: Sequence[int]) -> None:
         super().__init__(trials)
         self.trials = trials
 
 
-def rejected_trials(reply: dict[str, Any]) -> list[int]:
-    """Numbers of the trials on which the module raised, from a guest's reply. Raises: Rejected: malformed reply."""
-    try:
-        return [expect(index, int) for index in expect(reply.get("refused", []), list)]
-    except MalformedReply as error:
-        raise Rejected(Reason.CRASHED, f"a guest gave no proper reply: {error}") from error
-
-
-def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
+def reply_of(report: Report[Reply], raised: Reason) -> Reply:
     """The guest's reply.
 
     Args:
@@ -78,7 +70,7 @@ def reply_of(report: Report, raised: Reason) -> dict[str, Any]:
     return report.reply
 
 
-def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[list[list[Launch]], tuple[str, ...]]:
+def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list[list[Launch]], tuple[str, ...]]:
     """The launches of each trial, and the names of all kernels that were launched.
 
     Args:
@@ -87,9 +79,9 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
     Raises:
         Rejected: the kernels did not compute the outputs, or PyTorch helped with operators that are not declared.
     """
-    if reply.get("failed"):
-        raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply['failed'][0]}")
-    launches = [_launches(trial) for trial in reply["launches"]]
+    if reply.failed:
+        raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply.failed[0]}")
+    launches = [_launches(trial) for trial in reply.launches]
     names = tuple(sorted({name for trial in launches for name, _ in trial}))
     if not all(launches):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, "a call launched no kernel")
@@ -98,22 +90,22 @@ def check_kernels(task: Task, reply: dict[str, Any], kept: list[int]) -> tuple[l
             raise Rejected(Reason.DOES_NOT_RUN, f"{name} is launched on a grid of {grid}, the largest is {MAX_GRID}")
     if idle := sorted(set(task.kernels) - set(names)):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"never launched: {', '.join(idle)}")
-    operators = {_operator(name) for name in reply["operators"]}
+    operators = {_operator(name) for name in reply.operators}
     declared = {_operator(name) for name in task.extern_ops} if task.purity == Purity.MIXED else set()
     # Some operators have other names on a GPU.
     if hidden := sorted(name for name in operators if not any(same_operator(name, each) for each in declared)):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"computes outside its kernels with {', '.join(hidden)}")
-    outputs = len(reply["trials"][0]["strides"]) + len(reply["trials"][0]["mutated"])
+    outputs = len(reply.trials[0].strides) + len(reply.trials[0].mutated)
     if kept and (task.purity == Purity.PURE or len(kept) == outputs):
         raise Rejected(Reason.OUTPUT_NOT_FROM_KERNEL, f"outputs {kept} are right although no kernel ran")
     return launches, names
 
 
 def check_launches_agree(
-    reply: dict[str, Any],
+    reply: CompileReply,
     targets: Sequence[str],
     calls: Sequence[Sequence[Launch]],
-    launch_logs: Sequence[list[str]],
+    launch_logs: Sequence[Sequence[str]],
     needed: Collection[str],
 ) -> tuple[str, ...]:
     """The targets for which the kernels compiled.
@@ -128,46 +120,45 @@ def check_launches_agree(
     """
     compiled = []
     for target in targets:
-        first = reply.get(target)
-        if not isinstance(first, dict) or "error" in first:
+        found = reply.targets.get(target, ())
+        if not found or found[0].error:
             if target in needed:
-                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {first and first.get('error')}")
+                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found[0].error if found else None}")
             continue
-        others = {int(number): call for number, call in first.get("others", {}).items()}
-        for number, call in ({0: first} | others).items():
-            where = f"{target}, trial {number}" if number else target
-            _check_compiled(call, where, calls[number], launch_logs[number] if launch_logs else None)
+        for call in found:
+            if call.trial not in range(len(calls)):
+                raise Rejected(Reason.CRASHED, f"the candidate's guest compiled trial {call.trial} of {len(calls)}")
+            where = f"{target}, trial {call.trial}" if call.trial else target
+            _check_compiled(call, where, calls[call.trial], launch_logs[call.trial] if launch_logs else None)
         compiled.append(target)
     return tuple(compiled)
 
 
-def read_launch_logs(reply: dict[str, Any], trials: int) -> list[list[str]]:
-    """Launches of each trial with their arguments; [] if the engine does not log them. Raises: Rejected."""
-    try:
-        logs = [[expect(one, str) for one in expect(call, list)] for call in expect(reply.get("told", []), list)]
-    except MalformedReply as error:
-        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-    if logs and len(logs) != trials:
-        raise Rejected(Reason.CRASHED, f"launch logs of {len(logs)} trials instead of {trials}")
-    return logs
+def check_logged(reply: TrialsReply, trials: int) -> None:
+    """Raises: Rejected: the reply has the launches of another number of trials."""
+    if len(reply.launches) != trials or len(reply.launch_logs) not in (0, trials):
+        found = f"launches of {len(reply.launches)} trials and launch logs of {len(reply.launch_logs)}, not of {trials}"
+        raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {found}")
 
 
-def _check_compiled(call: dict[str, Any], where: str, launches: Sequence[Launch], launch_log: list[str] | None) -> None:
-    if "error" in call:
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {call['error']}")
-    if call.get("failed"):
-        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {call['failed'][0]}")
-    compiled = _launches(call["launches"])
-    if call.get("without_room"):  # the autotuner selects another configuration, with other grids and arguments
-        compiled, launches, launch_log = (
-            [(name, ()) for name, _ in compiled],
-            [(name, ()) for name, _ in launches],
-            None,
-        )
+def _check_compiled(
+    call: CompiledCall, where: str, launches: Sequence[Launch], launch_log: Sequence[str] | None
+) -> None:
+    if call.error:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: {call.error}")
+    if call.failed:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{where}: a launch failed, and forward went on: {call.failed[0]}")
+    compiled = _launches(call.launches)
+    if call.without_room:  # the autotuner selects another configuration, with other grids and arguments
+        compiled, launches, launch_log = _without_grids(compiled), _without_grids(launches), None
     if compiled != launches:
         raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter")
-    if launch_log is not None and (other := difference(call["told"], launch_log)):
+    if launch_log is not None and (other := difference(call.launch_log, launch_log)):
         raise Rejected(Reason.NOT_DETERMINISTIC, f"launches for {where} differ from those in the interpreter: {other}")
+
+
+def _without_grids(launches: Sequence[Launch]) -> list[Launch]:
+    return [(name, ()) for name, _ in launches]
 
 
 def difference(new: Sequence[str], old: Sequence[str]) -> str:
@@ -181,8 +172,9 @@ def difference(new: Sequence[str], old: Sequence[str]) -> str:
     return "" if len(new) == len(old) else f"{len(new)} launches in place of {len(old)}"
 
 
-def _launches(claimed: Any) -> list[Launch]:
-    return [(str(name), tuple(int(n) for n in (*grid, 1, 1)[:3])) for name, grid in claimed]
+def _launches(claimed: Sequence[Launch]) -> list[Launch]:
+    """The launches, each grid with three sizes."""
+    return [(name, (*grid, 1, 1)[:3]) for name, grid in claimed]
 
 
 def _operator(name: str) -> str:

@@ -11,15 +11,16 @@ from typing import Any
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus
-from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
+from kernelquarry.pipeline.sandbox.jobs.trace import TRACE, TracedCall, TraceReply, TraceRequest
+from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-from .evidence import InputRejected, Rejected, rejected_trials, reply_of
+from .evidence import InputRejected, Rejected, reply_of
 from .reference_run import Reference
-from .task import PlannedTrial, Task, VerifySettings, describe_inputs
+from .task import PlannedTrial, Task, VerifySettings, input_specs
 
 _EXTRA_RUNS = ("repeat", "ghost")  # of the first trial
 FAILURES = {
@@ -35,7 +36,7 @@ class Untraceable(Exception):
     """No trace describes the candidate: its launches depend on values, or it needs an operator that traces lack."""
 
 
-def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[dict[str, Any], Tensors]:
+def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[TrialsReply, Tensors]:
     """Run the trials, a repetition and a ghost of the first; reply and tensors as from the guest `interpret`.
 
     Raises:
@@ -49,18 +50,18 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     trials = reference.trials
     report = trace(reference.task, trials, sandbox.gpus.description.target, sandbox, settings.limits)
     reply = reply_of(report, Reason.DOES_NOT_RUN)
-    if "load_error" in reply:
-        return reply, {}
-    if "untraceable" in reply:
-        raise Untraceable(str(reply["untraceable"]))
-    reference.check_state(reply)  # a program names entries of the state, and only the reference's have values
+    if reply.load_error:
+        return TrialsReply(load_error=reply.load_error), {}
+    if reply.untraceable:
+        raise Untraceable(reply.untraceable)
+    reference.check_state(reply.state)  # a program names entries of the state, and only the reference's have values
     calls = list(_calls(trials))
-    if rejected := rejected_trials(reply):
-        unwanted = [calls[number] for number in rejected if number < len(calls)]
+    if reply.refused:
+        unwanted = [calls[number] for number in reply.refused if number < len(calls)]
         raise InputRejected([i for i, trial in enumerate(trials) if (trial.workload, trial.strided) in unwanted])
     try:
-        kernels = read_kernels(reply.get("kernels"))
-        programs = [read_program(claim, len(kernels)) for claim in expect(reply.get("programs"), list)]
+        kernels = read_kernels([*reply.kernels])
+        programs = [read_program(claim, len(kernels)) for claim in reply.programs]
     except MalformedReply as error:
         raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper programs: {error}") from error
     if len(programs) != len(calls):
@@ -71,35 +72,30 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
     values = {f"state.{key}.{name}": value for key in states for name, value in reference.undrawn.items()}
     values |= reference.tensors
     values |= {name: t for name, t in report.tensors.items() if name.startswith(("binary.", "constant."))}
-    request = {"kernels": reply["kernels"], "programs": reply["programs"], "runs": runs}
+    request = {"kernels": [*reply.kernels], "programs": [*reply.programs], "runs": runs}
     execution = sandbox.gpus.run(request, values, settings.limits.cpu_s)
     if execution.status != ExecutionStatus.DONE:
         raise Rejected(FAILURES[execution.status], execution.error)
     return _as_interpreted(reply, programs, runs, execution, [kernel.name for kernel in kernels])
 
 
-def trace(task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits) -> Report:
+def trace(
+    task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits
+) -> Report[TraceReply]:
     """Trace each combination of workload and layout in `trials`, in order of their first trial."""
     workloads = task.calls
-    request = {
-        "code": task.triton_code,
-        "entry_point": CANDIDATE_ENTRY_POINT,
-        "init_args": task.init_args,
-        "dtype": task.dtype,
-        "target": target,
-        "workloads": [
-            {
-                "args": workloads[index].args,
-                "kwargs": workloads[index].kwargs,
-                "inputs": describe_inputs(workloads[index]),
-                "strided": strided,
-                "optional": task.may_refuse(index),
-                "trial": number,
-            }
-            for (index, strided), number in _calls(trials).items()
-        ],
-    }
-    return sandbox.run(Job(TRACE, request, {}, limits))
+    calls = tuple(
+        TracedCall(
+            args=workloads[index].args,
+            kwargs=workloads[index].kwargs,
+            inputs=input_specs(workloads[index]),
+            strided=strided,
+            optional=task.may_refuse(index),
+            trial=number,
+        )
+        for (index, strided), number in _calls(trials).items()
+    )
+    return sandbox.run(Job(TRACE, TraceRequest(task.candidate_source, target, calls), {}, limits))
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:
@@ -115,12 +111,12 @@ def _run(program: int, index: int, trial: PlannedTrial) -> dict[str, Any]:
 
 
 def _as_interpreted(
-    reply: Mapping[str, Any],
+    reply: TraceReply,
     programs: Sequence[Program],
     runs: Sequence[Mapping[str, Any]],
     execution: Execution,
     names: Sequence[str],
-) -> tuple[dict[str, Any], Tensors]:
+) -> tuple[TrialsReply, Tensors]:
     """Reply and tensors of the executor in the form of the guest `interpret`."""
     results: Tensors = {}
     calls = []
@@ -132,32 +128,39 @@ def _as_interpreted(
         results |= tensors
     # Each run has buffers of its own, so no later run changes the outputs of an earlier one.
     results |= {f"later.output.{i}": results[f"0.output.{i}"] for i in range(len(programs[runs[0]["program"]].outputs))}
-    trials, (repeat, ghost) = calls[: -len(_EXTRA_RUNS)], calls[-len(_EXTRA_RUNS) :]
-    launches = [
-        [[names[kernel], list(grid)] for kernel, grid in programs[run["program"]].launches]
+    launches = tuple(
+        tuple((names[kernel], tuple(grid)) for kernel, grid in programs[run["program"]].launches)
         for run in runs[: -len(_EXTRA_RUNS)]
-    ]
-    described: dict[str, Any] = {"state": reply.get("state"), "operators": reply.get("operators"), "failed": []}
-    return described | {"trials": trials, "launches": launches, "repeat": repeat, "ghost": ghost}, results
+    )
+    *trials, repeat, ghost = calls
+    interpreted = TrialsReply(
+        state=reply.state,
+        trials=tuple(trials),
+        launches=launches,
+        repeat=repeat,
+        ghost=ghost,
+        operators=reply.operators,
+    )
+    return interpreted, results
 
 
 def _call(
     program: Program, changed: Sequence[str], tensors: Tensors, index: int, prefix: str
-) -> tuple[dict[str, Any], Tensors]:
-    """Description of one run, as in `guest/candidate/module_call`, and its tensors by their names in the reply."""
+) -> tuple[ObservedCall, Tensors]:
+    """One run, and its tensors by their names in the reply."""
     mutated = sorted(int(name.removeprefix("input.")) for name in changed if name.startswith("input."))
     results = {f"{prefix}.output.{i}": tensors[f"{index}.output.{i}"] for i in range(len(program.outputs))}
     state = sorted(name.removeprefix("state.") for name in changed if name.startswith("state."))
     for place, name in enumerate([*(f"input.{number}" for number in mutated), *(f"state.{name}" for name in state)]):
         results[f"{prefix}.mutated.{place}"] = tensors[f"{index}.changed.{name}"]
-    description = {
-        "tree": program.tree,
-        "strides": [list(view.strides) for view in program.outputs],
-        "shares": _shares(program),
-        "mutated": mutated,
-        "changed": state,
-    }
-    return description, results
+    call = ObservedCall(
+        tree=program.tree,
+        strides=tuple(view.strides for view in program.outputs),
+        shares=tuple(_shares(program)),
+        mutated=tuple(mutated),
+        changed=tuple(state),
+    )
+    return call, results
 
 
 def _shares(program: Program) -> list[str]:

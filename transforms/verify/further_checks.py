@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.inputs import draw_far_state
+from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS
+from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedRun, RunSpec
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
@@ -25,10 +26,10 @@ from kernelquarry.transforms.workloads.resize import (
 
 from .compiling import check_kernel_failure
 from .evidence import InputRejected, Rejected
-from .interpreting import RunSpec, fails, run_specs
+from .interpreting import fails, run_specs
 from .reference_run import Reference
 from .source_constants import SourceConstants
-from .task import STATE_SETS, Call, Task, VerifySettings, draw, shapes_of
+from .task import Call, Task, VerifySettings, draw, shapes_of
 
 _MAX_CONFIGURATIONS = 64
 _PERTURBATIONS = (  # of one call each
@@ -72,20 +73,20 @@ def _check_perturbed(reference: Reference, sandbox: Sandbox, settings: VerifySet
     code, seed = reference.task.triton_code, reference.task.first_seed >> 8
     calls = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
     runs, tensors = run_specs([RunSpec(code, again=True), *calls], reference, sandbox, settings)
-    if changed := runs[0].get("changed_again"):
+    if changed := runs[0].changed_again:
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
-    configurations = runs[0].get("configurations", 1)
+    configurations = runs[0].configurations
     if any(_raises_or_fails(reference, runs[number], tensors, number) for number in range(1, len(runs))):
         names = tuple(dict.fromkeys(name for group in reversed(_PERTURBATIONS) for name in group))
         alone = [RunSpec(code, perturbations=(name,), seed=seed) for name in names]
         runs, tensors = run_specs(alone, reference, sandbox, settings)
         failing = [name for at, name in enumerate(names) if _raises_or_fails(reference, runs[at], tensors, at)]
         raise Rejected(Reason.UNVERIFIED_PATH, f"wrong under the perturbations {', '.join(failing or names)}")
-    return configurations if isinstance(configurations, int) else 1
+    return configurations
 
 
-def _raises_or_fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int) -> bool:
-    return "raised" in run or fails(reference, run, tensors, number)
+def _raises_or_fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int) -> bool:
+    return bool(run.raised) or fails(reference, run, tensors, number)
 
 
 def _check_one_tensor(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
@@ -123,8 +124,8 @@ def _failure(
     """The exception of one call of the candidate, or "wrong values"; "" if the call is right."""
     specs = [RunSpec(reference.task.triton_code, perturbations=perturbations)]
     (run,), tensors = run_specs(specs, reference, sandbox, settings)
-    wrong = run.get("broken") or fails(reference, run, tensors, 0)
-    return str(run.get("raised") or "wrong values") if wrong else ""
+    wrong = run.broken or fails(reference, run, tensors, 0)
+    return (run.raised or "wrong values") if wrong else ""
 
 
 def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
@@ -133,7 +134,7 @@ def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, se
     runs, tensors = run_specs(calls, reference, sandbox, settings)
     for number, run in enumerate(runs):
         if fails(reference, run, tensors, number):
-            raised = run.get("raised", "wrong values")
+            raised = run.raised or "wrong values"
             raise Rejected(Reason.WRONG_VALUES, f"with configuration {calls[number].configuration}: {raised}")
 
 
@@ -149,9 +150,8 @@ def _check_sizes(reference: Reference, sandbox: Sandbox, settings: VerifySetting
     logs, unfinished = list[str](), 0
     for alternatives in (*([one] for one in ones), *drawn_sizes(task)):
         run = _check_first_decided(task, alternatives, sandbox, settings)
-        log = (run or {}).get("told")
-        logs += [each for each in log if isinstance(each, str)] if isinstance(log, list) else []
-        unfinished += run == {}
+        logs += run.launch_log if run else ()
+        unfinished += run == PerturbedRun()
         if unfinished == _MAX_UNFINISHED:
             break
     return logs
@@ -189,17 +189,17 @@ def _accepts(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifyS
 
 def _check_first_decided(
     task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings
-) -> dict[str, Any] | None:
+) -> PerturbedRun | None:
     """Check the first call on which the reference is decided.
 
     If the candidate raises there, check the call with sizes rounded up to multiples of 64, which some kernels need.
 
     Returns:
-        The guest's description of the call: {} if it exceeded a limit, None if the reference is decided on no call.
+        The run, an empty one if it exceeded a limit; None if the reference is decided on no call.
     """
     for workload in workloads:
         run = _check_size(task, workload, sandbox, settings)
-        even = rounded(task.workloads, workload, _UNIT) if run and "raised" in run else None
+        even = rounded(task.workloads, workload, _UNIT) if run and run.raised else None
         if even is not None and (even_run := _check_size(task, even, sandbox, settings)) is not None:
             run = even_run
         if run is not None:
@@ -207,8 +207,8 @@ def _check_first_decided(
     return None
 
 
-def _check_size(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySettings) -> dict[str, Any] | None:
-    """Check a call: the guest's description, {} if it exceeded a limit, None if the reference is not decided."""
+def _check_size(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySettings) -> PerturbedRun | None:
+    """Check a call: the run, an empty one if it exceeded a limit; None if the reference is not decided."""
     call = Call.of(task, workload, task.first_seed, "normal")
     reference = _decided_reference(call, draw(call.task, (call.trial,)), sandbox, settings)
     if reference is None:
@@ -217,8 +217,8 @@ def _check_size(task: Task, workload: Workload, sandbox: Sandbox, settings: Veri
     (run,), tensors = run_specs([RunSpec(task.triton_code)], reference, sandbox, replace(settings, limits=limits))
     if fails(reference, run, tensors, 0):
         where = f"for inputs {shapes_of(workload)}"
-        raise Rejected(Reason.WRONG_VALUES, f"{where}: {run.get('raised', 'wrong values')}")
-    check_kernel_failure(call, str(run.get("broken", "")), sandbox, settings)
+        raise Rejected(Reason.WRONG_VALUES, f"{where}: {run.raised or 'wrong values'}")
+    check_kernel_failure(call, run.broken, sandbox, settings)
     return run
 
 

@@ -4,61 +4,50 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
-from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
+from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED, PerturbedRequest, PerturbedRun, RunSpec
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
+from kernelquarry.pipeline.schema.records import ENTRY_POINT
 
 from .evidence import Rejected
 from .reference_run import Reference
-from .task import VerifySettings, describe, uneven
-
-
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """A source, and how it is called."""
-
-    code: str
-    trial: int = 0
-    reverse: bool = False  # programs run from the last to the first
-    configuration: int = 0  # of each autotuned kernel
-    again: bool = False  # repeat the call twice, to detect changes of kept state
-    perturbations: tuple[str, ...] = ()  # differences from a trial, see the guest
-    seed: int = 0
+from .task import VerifySettings, trial_calls, uneven
 
 
 def run_specs(
     calls: Sequence[RunSpec], reference: Reference, sandbox: Sandbox, settings: VerifySettings
-) -> tuple[list[dict[str, Any]], Tensors]:
+) -> tuple[Sequence[PerturbedRun], Tensors]:
     """Run the calls in guests of kind `perturbed`.
 
     Returns:
-        The guest's description of each call, {} if the call exceeded a limit; and the tensors of all calls.
+        Each run, an empty one if the call exceeded a limit; and the tensors of all runs.
 
     Raises:
         Rejected: the candidate crashes its guest.
     """
-    request = describe(reference.task, reference.trials)
-    request |= {"calls": [asdict(call) for call in calls], "entry_point": CANDIDATE_ENTRY_POINT}
+    task = reference.task
     by_keyword = any("keywords" in call.perturbations for call in calls)
-    request["names"] = named_arguments(reference.task.python_code) if by_keyword else []
+    request = PerturbedRequest(
+        module=task.candidate_source,
+        trials=trial_calls(task, reference.trials),
+        runs=tuple(calls),
+        argument_names=tuple(named_arguments(task.python_code)) if by_keyword else (),
+    )
     trials = {call.trial for call in calls}
     prefixes = ("state.", *(name for trial in trials for name in (f"input.{trial}.", f"gradient.{trial}")))
     needed = {name: tensor for name, tensor in reference.tensors.items() if name.startswith(prefixes)}
     report = sandbox.run(Job(PERTURBED, request, needed, replace(settings.limits, processes=1)))
     if report.status is Status.CRASHED:
         raise Rejected(Reason.CRASHED, f"called once more, interpreted: {report.error}")
-    runs = (report.reply or {}).get("runs")
-    if isinstance(runs, list) and len(runs) == len(calls) and all(isinstance(run, dict) for run in runs):
-        return runs, report.tensors
+    if report.reply is not None and len(report.reply.runs) == len(calls):
+        return report.reply.runs, report.tensors
     if len(calls) == 1:
-        return [{}], {}
+        return [PerturbedRun()], {}
     half = len(calls) // 2  # all calls together exceeded a limit
     (runs, tensors), (more_runs, more_tensors) = (
         run_specs(part, reference, sandbox, settings) for part in (calls[:half], calls[half:])
@@ -80,12 +69,12 @@ def named_arguments(code: str) -> list[str]:
     return [] if parameters is None or parameters.vararg else [argument.arg for argument in parameters.args[1:]]
 
 
-def fails(reference: Reference, run: dict[str, Any], tensors: Tensors, number: int, trial: int = 0) -> bool:
+def fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int, trial: int = 0) -> bool:
     """True if the call gave wrong values, or accessed an address outside of its tensors."""
-    if "raised" in run:
-        return bool(run.get("outside"))
+    if run.raised:
+        return run.outside
     try:
-        return not reference.is_right(trial, read_observation(run, tensors, str(number)))
+        return not reference.is_right(trial, read_observation(run.call, tensors, str(number)))
     except (MalformedReply, ValueError):
         return False
 
@@ -106,6 +95,6 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     runs, tensors = run_specs(calls, reference, sandbox, settings)
     for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
         if fails(reference, run, tensors, number, call.trial):
-            if raised := str(run.get("raised", "")):
-                raise Rejected(Reason.DOES_NOT_RUN, raised)
+            if run.raised:
+                raise Rejected(Reason.DOES_NOT_RUN, run.raised)
             raise Rejected(Reason.NOT_DETERMINISTIC, "right on the GPU, and wrong where programs run in reverse")

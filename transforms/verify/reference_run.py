@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import NAMED
-from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
+from kernelquarry.pipeline.sandbox.jobs.calls import Launch, ObservedCall, StateEntry
+from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE, ReferenceRequest
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.judge import (
     ErrorBounds,
     contract_difference,
@@ -20,13 +21,13 @@ from kernelquarry.pipeline.sandbox.judge import (
     same_bits,
     same_bytes,
 )
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, expect, read_observation
+from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, read_observation
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import ENTRY_POINT, Trial, Workload
+from kernelquarry.pipeline.schema.records import Trial, Workload
 
-from .evidence import InputRejected, Launch, Rejected, check_kernels, read_launch_logs, rejected_trials, reply_of
-from .task import PlannedTrial, Task, VerifySettings, describe, nudges, terms
+from .evidence import InputRejected, Rejected, check_kernels, check_logged, reply_of
+from .task import PlannedTrial, Task, VerifySettings, nudges, terms, trial_calls
 
 _TIES = ("sparse", "assorted", NAMED)  # distributions with equal values
 _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
@@ -52,7 +53,9 @@ class Conclusion:
     trials: tuple[Trial, ...]
     deterministic: bool
     launches: list[list[Launch]]  # of each trial
-    launch_logs: list[list[str]]  # launches of each trial with their arguments; empty if the engine does not log them
+    launch_logs: Sequence[
+        Sequence[str]
+    ]  # launches of each trial with their arguments; empty if the engine does not log them
     kernels: tuple[str, ...]  # names of all launched kernels
     written: float  # share of the first call's output bytes that only the kernels get right
 
@@ -83,21 +86,25 @@ class Reference:
             Rejected: the reference fails, or its guest sends a malformed reply.
         """
         self.task, self.trials, self.tensors = task, trials, tensors
-        request = describe(task, trials) | {"code": task.python_code, "entry_point": ENTRY_POINT}
-        request |= {"nudges": nudges(task, in_order), "half": task.is_half}
-        request["ties"] = [index for index, trial in enumerate(trials) if self._is_tied(trial)]
-        request["exact"] = [index for index, trial in enumerate(trials) if trial.distribution == NAMED]
+        request = ReferenceRequest(
+            module=task.reference_source,
+            trials=trial_calls(task, trials),
+            nudges=tuple(nudges(task, in_order)),
+            half=task.is_half,
+            ties=tuple(index for index, trial in enumerate(trials) if self._is_tied(trial)),
+            exact=tuple(index for index, trial in enumerate(trials) if trial.distribution == NAMED),
+        )
         report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
         try:
-            if rejected := rejected_trials(reply):
-                raise InputRejected(rejected)
-            self._state, self._indirect = reply["state"], frozenset(expect(reply["indirect"], list))
+            if reply.refused:
+                raise InputRejected(reply.refused)
+            self._state, self._indirect = reply.state, frozenset(reply.indirect)
             keys = {name: f"state.{name}" for name in self._state}
             self.undrawn = {name: report.tensors[key] for name, key in keys.items() if key in report.tensors}
             runs = [
                 {name: read_observation(call, report.tensors, f"{index}.{name}") for name, call in calls.items()}
-                for index, calls in enumerate(reply["trials"])
+                for index, calls in enumerate(reply.trials)
             ]
             self._runs: list[dict[str, Observation]] = runs
             calls = task.calls  # a property that computes the calls
@@ -190,24 +197,23 @@ class Reference:
                 raise Rejected(Reason.IMPOSTOR_PASSES, evidence)
         return tuple(sorted(answers))
 
-    def conclude(self, reply: dict[str, Any], tensors: Tensors) -> Conclusion:
+    def conclude(self, reply: TrialsReply, tensors: Tensors) -> Conclusion:
         """Check the trials, the repetition and the ghost run of a candidate. Raises: Rejected."""
         trials, deterministic = self.compare(reply, tensors)
         self.check_later(tensors)
-        kept = self._ghost_keeps(reply, tensors)
+        check_logged(reply, len(self.trials))
+        kept = self._ghost_keeps(reply.ghost, tensors)
         launches, kernels = check_kernels(self.task, reply, kept)
-        logs = read_launch_logs(reply, len(self.trials))
-        return Conclusion(trials, deterministic, launches, logs, kernels, self._written(kept))
+        return Conclusion(trials, deterministic, launches, reply.launch_logs, kernels, self._written(kept))
 
-    def compare(self, reply: dict[str, Any], tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
+    def compare(self, reply: TrialsReply, tensors: Tensors) -> tuple[tuple[Trial, ...], bool]:
         """The trials with their errors, and True if the repetition is bitwise equal. Raises: Rejected."""
-        if "load_error" in reply:
-            raise Rejected(Reason.DOES_NOT_LOAD, str(reply["load_error"]))
-        self.check_state(reply)
+        if reply.load_error:
+            raise Rejected(Reason.DOES_NOT_LOAD, reply.load_error)
+        self.check_state(reply.state)
         try:
-            calls = expect(reply.get("trials"), list)
-            runs = [read_observation(call, tensors, str(index)) for index, call in enumerate(calls)]
-            repeat = read_observation(reply.get("repeat"), tensors, "repeat")
+            runs = [read_observation(call, tensors, str(index)) for index, call in enumerate(reply.trials)]
+            repeat = read_observation(reply.repeat, tensors, "repeat")
         except (MalformedReply, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
         if len(runs) != len(self.trials):
@@ -216,9 +222,9 @@ class Reference:
         self._trial(0, repeat, Reason.NOT_DETERMINISTIC)
         return tuple(results), same_bytes(repeat, runs[0])
 
-    def check_state(self, reply: dict[str, Any]) -> None:
+    def check_state(self, state: Mapping[str, StateEntry]) -> None:
         """Raises: Rejected: the constructors of the candidate and the reference leave different states."""
-        if different := _state_difference(self._state, reply.get("state")):
+        if different := _state_difference(self._state, state):
             raise Rejected(Reason.STATE_DIFFERS, different)
 
     def _written(self, kept: Sequence[int]) -> float:
@@ -283,10 +289,10 @@ class Reference:
             if not owner and not same_bits(later, first):
                 raise Rejected(Reason.WRONG_CONTRACT, f"output {index} of the first call was changed by a later one")
 
-    def _ghost_keeps(self, reply: dict[str, Any], tensors: Tensors) -> list[int]:
+    def _ghost_keeps(self, ghost: ObservedCall | None, tensors: Tensors) -> list[int]:
         """Numbers of the outputs that are right in the ghost run, except views of inputs or state."""
-        ghost, eager = reply.get("ghost"), self._runs[0]["eager"]
-        if isinstance(ghost, dict) and "raised" in ghost:
+        eager = self._runs[0]["eager"]
+        if ghost is None:
             return []
         try:
             observed = read_observation(ghost, tensors, "ghost")
@@ -310,25 +316,19 @@ def _has_integers(observed: Observation) -> bool:
     return any(_is_discrete(value) and value.dtype != torch.bool for value in observed.values)
 
 
-def _state_difference(reference: Any, candidate: Any) -> str:
+def _state_difference(reference: Mapping[str, StateEntry], candidate: Mapping[str, StateEntry]) -> str:
     """Names of the first entries that differ; "" if none does."""
-    if not isinstance(reference, dict) or not isinstance(candidate, dict):
-        return "no state was reported"
     every = sorted(reference.keys() | candidate.keys())
     names = [name for name in every if not _same_entry(reference.get(name), candidate.get(name))]
     return f"{len(names)} entries differ: {', '.join(names[:5])}" if names else ""
 
 
-def _same_entry(reference: Any, candidate: Any) -> bool:
+def _same_entry(reference: StateEntry | None, candidate: StateEntry | None) -> bool:
     """True if two entries are equal within a tolerance: a constructor's solver, for example, varies by process."""
-    if reference == candidate:
-        return True
-    if not isinstance(reference, dict) or not isinstance(candidate, dict):
+    if reference is None or candidate is None or reference == candidate:
+        return reference == candidate
+    old, new = ((entry.shape, entry.dtype, len(entry.sums)) for entry in (reference, candidate))
+    if old != new or not reference.sums:
         return False
-    if any(reference.get(name) != candidate.get(name) for name in ("shape", "dtype")):
-        return False
-    old, new = (entry.get("sums") for entry in (reference, candidate))
-    if not isinstance(old, list) or not isinstance(new, list) or len(old) != len(new):
-        return False
-    bound = _STATE_TOLERANCE * float(reference.get("norm", 0.0))
-    return all(isinstance(two, int | float) and abs(one - two) <= bound for one, two in zip(old, new, strict=True))
+    bound = _STATE_TOLERANCE * reference.norm
+    return all(abs(one - two) <= bound for one, two in zip(reference.sums, candidate.sums, strict=True))

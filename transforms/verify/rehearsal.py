@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
 from kernelquarry.pipeline.sandbox.executor.service import ExecutionStatus
-from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN
-from kernelquarry.pipeline.sandbox.observation import MalformedReply, expect
+from kernelquarry.pipeline.sandbox.jobs.dry_run import DRY_RUN, DryCall, DryRunReply, DryRunRequest
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Purity, Workload
+from kernelquarry.pipeline.schema.records import Purity, Workload
 from kernelquarry.transforms.workloads.resize import count_elements, large, set_each, square, sweep_each, wide
 
 from .evidence import Rejected, difference, reply_of
 from .execution import FAILURES, trace
 from .paths import MORE, is_longer_loop
 from .reference_run import Reference
-from .task import Call, VerifySettings, describe_inputs, shapes_of
+from .task import Call, VerifySettings, input_specs, shapes_of
 
 _REPEATS = 200
 _ALIASES_RESULT = "returns the memory of an earlier result"  # a step of a path, as the guest reports it
@@ -36,34 +34,9 @@ _MEDIUM = 499  # a size at which loops over it stay below the limit
 _LARGE_S = 20.0  # to trace a large call, and then for its kernels, which take a second if they terminate
 
 
-@dataclass(frozen=True, slots=True)
-class _DryRun:
-    """A guest's reply: paths and launch logs of all calls, then facts about repeated calls."""
-
-    paths: list[Any]  # None: the call raised
-    raised: list[Any]
-    launch_logs: list[Any]
-    later: list[Any]  # repeated calls that behaved differently, as (path, launch log, reason)
-    handled: str  # an exception that the candidate caught
-    keeps: str  # kept state that still changes after many calls
-    left: str  # global state that the candidate changed
-
-    @classmethod
-    def of(cls, reply: dict[str, Any], calls: int) -> _DryRun:
-        """Validate a reply on `calls` calls. Raises: Rejected."""
-        try:
-            lists = [expect(reply.get(name), list) for name in ("paths", "raised", "told", "later")]
-            dry_run = cls(*lists, *(expect(reply.get(name), str) for name in ("handled", "keeps", "left")))
-        except MalformedReply as error:
-            raise Rejected(Reason.CRASHED, f"the candidate's guest gave no proper reply: {error}") from error
-        if not len(dry_run.paths) == len(dry_run.raised) == len(dry_run.launch_logs) == calls:
-            raise Rejected(Reason.CRASHED, f"{len(dry_run.paths)} paths of {calls} calls")
-        return dry_run
-
-
 def rehearse(
     reference: Reference,
-    launch_logs: Sequence[list[str]],
+    launch_logs: Sequence[Sequence[str]],
     sandbox: Sandbox,
     settings: VerifySettings,
     elements: int = _ELEMENTS,
@@ -86,27 +59,27 @@ def rehearse(
     known = [task.calls[reference.trials[index].workload] for index in first]
     larger = _larger_calls(task.workloads, elements) if task.shape_general else []
     calls = [_call(workload, index) for index, workload in zip(first, known, strict=True)]
-    calls += [_limited_call(workload) | {"otherwise": even and _limited_call(even)} for workload, even in larger]
-    request = {
-        "code": task.triton_code,
-        "entry_point": CANDIDATE_ENTRY_POINT,
-        "init_args": task.init_args,
-        "dtype": task.dtype,
-        "calls": calls,
-        "repeats": _REPEATS,
-        "sizes": [_limited_call(workload) for workload in sweep_each(task.workloads)] if task.shape_general else [],
-        "seed": task.first_seed >> 8,
-        "mixed": task.purity is Purity.MIXED,
-        "broken_off": MORE,
-    }
+    calls += [
+        replace(_limited_call(workload), otherwise=_limited_call(even) if even else None) for workload, even in larger
+    ]
+    request = DryRunRequest(
+        module=task.candidate_source,
+        calls=tuple(calls),
+        repeats=_REPEATS,
+        sizes=tuple(map(_limited_call, sweep_each(task.workloads))) if task.shape_general else (),
+        seed=task.first_seed >> 8,
+        mixed=task.purity is Purity.MIXED,
+        cut_off=MORE,
+    )
     try:
-        reply = reply_of(sandbox.run(Job(DRY_RUN, request, {}, settings.limits)), Reason.DOES_NOT_RUN)
+        dry_run = reply_of(sandbox.run(Job(DRY_RUN, request, {}, settings.limits)), Reason.DOES_NOT_RUN)
     except Rejected as rejected:
-        if rejected.reason is Reason.TIMED_OUT and request["mixed"] and elements > _FEWER_ELEMENTS:
+        if rejected.reason is Reason.TIMED_OUT and request.mixed and elements > _FEWER_ELEMENTS:
             return rehearse(reference, launch_logs, sandbox, settings, _FEWER_ELEMENTS)
         evidence = f"called {_REPEATS} times more, and for large inputs: {rejected.found}"
         raise Rejected(rejected.reason, evidence) from rejected
-    dry_run = _DryRun.of(reply, len(calls))
+    if len(dry_run.calls) != len(calls):
+        raise Rejected(Reason.CRASHED, f"{len(dry_run.calls)} paths of {len(calls)} calls")
     _check_trials(reference, first, dry_run, launch_logs)
     _check_repeats(dry_run)
     large_only = _check_larger(dry_run, known, [workload for workload, _ in larger])
@@ -122,41 +95,42 @@ def rehearse(
 
 
 def _check_trials(
-    reference: Reference, first: Sequence[int], dry_run: _DryRun, launch_logs: Sequence[list[str]]
+    reference: Reference, first: Sequence[int], dry_run: DryRunReply, launch_logs: Sequence[Sequence[str]]
 ) -> None:
     """Compare the first trial of each call with the trial's launches. Raises: Rejected."""
     for place, index in enumerate(first):
-        path, trial = dry_run.paths[place], reference.trials[index]
-        if path is None:
-            evidence = f"raises where it is called again: {dry_run.raised[place]}"
+        call, trial = dry_run.calls[place], reference.trials[index]
+        if call.path is None:
+            evidence = f"raises where it is called again: {call.raised}"
             raise Rejected(Reason.UNVERIFIED_PATH, evidence, trial)
-        if launch_logs and (other := difference(dry_run.launch_logs[place], launch_logs[index])):
+        if launch_logs and (other := difference(call.launch_log, launch_logs[index])):
             raise Rejected(Reason.UNVERIFIED_PATH, f"launches otherwise where it is called again: {other}", trial)
-        if (_ALIASES_RESULT in path) != (_ALIASES_RESULT in dry_run.paths[0]):
+        if (_ALIASES_RESULT in call.path) != (_ALIASES_RESULT in (dry_run.calls[0].path or ())):
             raise Rejected(Reason.UNVERIFIED_PATH, f"only for some sizes {_ALIASES_RESULT}", trial)
 
 
-def _check_repeats(dry_run: _DryRun) -> None:
+def _check_repeats(dry_run: DryRunReply) -> None:
     """Raises: Rejected: a repeated call behaves differently."""
     if dry_run.later:
-        path, log, reason = dry_run.later[0]
-        first = dry_run.paths[0]
-        other = reason or (difference(log, dry_run.launch_logs[0]) if path == first else _divergence(path, first))
+        later, first = dry_run.later[0], dry_run.calls[0]
+        same_path = later.path == first.path
+        launches = difference(later.launch_log, first.launch_log) if same_path else _divergence(later.path, first.path)
+        other = later.raised or launches
         raise Rejected(Reason.UNVERIFIED_PATH, f"one of {_REPEATS} further calls goes another way: {other}")
 
 
-def _check_larger(dry_run: _DryRun, known: Sequence[Workload], larger: Sequence[Workload]) -> dict[str, str]:
+def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Sequence[Workload]) -> dict[str, str]:
     """Compare the paths of larger calls with the known ones. Raises: Rejected.
 
     Returns:
         Flags that only larger calls pass to a kernel, each with evidence.
     """
-    known_paths = dry_run.paths[: len(known)]
+    known_paths = [call.path for call in dry_run.calls[: len(known)]]
     tried = list(zip(known_paths, known, strict=True))
-    known_flags = flags(launch for log in dry_run.launch_logs[: len(known)] for launch in log)
+    known_flags = flags(launch for call in dry_run.calls[: len(known)] for launch in call.launch_log)
     new = dict[str, str]()
     for place, workload in enumerate(larger, len(known)):
-        path = dry_run.paths[place]
+        path = dry_run.calls[place].path
         if path is None:
             continue
         if path not in known_paths and not is_longer_loop(path, workload, tried):
@@ -164,7 +138,7 @@ def _check_larger(dry_run: _DryRun, known: Sequence[Workload], larger: Sequence[
             evidence = f"goes another way for inputs {shapes_of(workload)}: {divergence}"
             raise Rejected(Reason.UNVERIFIED_PATH, evidence)
         where = f"only for inputs {shapes_of(workload)} gives a kernel"
-        new |= {flag: f"{where} {flag}" for flag in sorted(flags(dry_run.launch_logs[place]) - known_flags)}
+        new |= {flag: f"{where} {flag}" for flag in sorted(flags(dry_run.calls[place].launch_log) - known_flags)}
     return new
 
 
@@ -180,9 +154,9 @@ def _larger_calls(workloads: Sequence[Workload], elements: int) -> list[tuple[Wo
     return [*((call, None) for call in medium), *zip(odd, even, strict=True), *((call, None) for call in uniform)]
 
 
-def _divergence(path: Any, before: Any) -> str:
+def _divergence(path: list[str] | None, before: list[str] | None) -> str:
     """The first step at which two paths differ."""
-    if not (isinstance(path, list) and isinstance(before, list)):
+    if path is None or before is None:
         return f"{path} in place of {before}"
     step = next((at for at, pair in enumerate(zip(path, before, strict=False)) if pair[0] != pair[1]), None)
     if step is None:
@@ -212,23 +186,22 @@ def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) 
     limits = replace(settings.limits, wall_s=_LARGE_S, cpu_s=int(_LARGE_S))
     call = Call.of(task, workload, 0, "normal")
     report = trace(call.task, [call.trial], sandbox.gpus.description.target, sandbox, limits)
-    if report.reply is None or "programs" not in report.reply:
+    if report.reply is None or not report.reply.programs:
         return
     first = {name.replace("state.0.", "state."): t for name, t in tensors.items() if name.startswith("state.0.")}
     values = {f"state.{name}": t for name, t in reference.undrawn.items()} | first | report.tensors
-    request = {name: report.reply[name] for name in ("kernels", "programs")}
-    request |= {"drawn": describe_inputs(workload), "slopes": 0}
+    request = {"kernels": [*report.reply.kernels], "programs": [*report.reply.programs], "slopes": 0}
+    request["drawn"] = [asdict(spec) for spec in input_specs(workload)]
     execution = sandbox.gpus.run(request, values, _LARGE_S)
     # MALFORMED includes a grid that exceeds the limits of the GPU.
     if execution.status not in (ExecutionStatus.DONE, ExecutionStatus.MEMORY, ExecutionStatus.MALFORMED):
         raise Rejected(FAILURES[execution.status], f"for inputs {shapes_of(workload)}: {execution.error}")
 
 
-def _call(workload: Workload, trial: int) -> dict[str, Any]:
-    inputs = describe_inputs(workload)
-    return {"args": workload.args, "kwargs": workload.kwargs, "inputs": inputs, "trial": trial}
+def _call(workload: Workload, trial: int) -> DryCall:
+    return DryCall(workload.args, workload.kwargs, input_specs(workload), trial)
 
 
-def _limited_call(workload: Workload) -> dict[str, Any]:
+def _limited_call(workload: Workload) -> DryCall:
     """A call whose path ends at the step limit, as a loop may have an iteration for each element of an axis."""
-    return _call(workload, 0) | {"steps": _STEPS}
+    return replace(_call(workload, 0), steps=_STEPS)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.run_trials import EXECUTE, INTERPRET
+from kernelquarry.pipeline.sandbox.jobs.run_trials import EXECUTE, INTERPRET, TrialsReply, TrialsRequest
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, Engine
+from kernelquarry.pipeline.schema.records import Engine
 
 from .compiling import check_kernel_failure
-from .evidence import InputRejected, Rejected, rejected_trials, reply_of
+from .evidence import InputRejected, Rejected, reply_of
 from .execution import Untraceable, execute
 from .reference_run import Reference
-from .task import Call, VerifySettings, describe
+from .task import Call, VerifySettings, trial_calls
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRun:
     """Reply and tensors of a candidate's trials, in the form of the guest `interpret` for every engine."""
 
-    reply: dict[str, Any]
+    reply: TrialsReply
     tensors: Tensors
     engine: Engine
 
@@ -35,8 +34,7 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
         Rejected: the candidate does not run to the end.
     """
     tensors = reference.tensors
-    request = describe(reference.task, reference.trials)
-    request |= {"code": reference.task.triton_code, "entry_point": CANDIDATE_ENTRY_POINT}
+    request = TrialsRequest(reference.task.candidate_source, trial_calls(reference.task, reference.trials))
     if sandbox.gpus is None or settings.engine is Engine.INTERPRETER:
         alone = replace(settings.limits, processes=1)  # so that the guest observes all work
         report = sandbox.run(Job(INTERPRET, request, tensors, alone))
@@ -49,21 +47,23 @@ def run_candidate(reference: Reference, sandbox: Sandbox, settings: VerifySettin
             if settings.engine is Engine.TRACE:
                 raise Rejected(Reason.UNTRACEABLE, str(error)) from error
     with sandbox.gpus.share() as gpu:
-        report = sandbox.run(Job(EXECUTE, request | {"gpu": gpu}, tensors, settings.limits))
+        report = sandbox.run(Job(EXECUTE, replace(request, gpu=gpu), tensors, settings.limits))
     return _read_run(report, Engine.GUEST)
 
 
-def _check_kernel_failures(reference: Reference, report: Report, sandbox: Sandbox, settings: VerifySettings) -> None:
+def _check_kernel_failures(
+    reference: Reference, report: Report[TrialsReply], sandbox: Sandbox, settings: VerifySettings
+) -> None:
     """Raises: Rejected: a kernel that compiles raised in the interpreter."""
-    task, broken = reference.task, (report.reply or {}).get("broken")
+    task, broken = reference.task, report.reply.broken if report.reply else {}
     for index, trial in enumerate(reference.trials):
-        if isinstance(broken, dict) and (error := str(broken.get(str(index), ""))):
+        if error := broken.get(str(index)):
             alone = replace(task, workloads=(task.calls[trial.workload],))
             check_kernel_failure(Call(alone, replace(trial, workload=0)), error, sandbox, settings)
 
 
-def _read_run(report: Report, engine: Engine) -> CandidateRun:
+def _read_run(report: Report[TrialsReply], engine: Engine) -> CandidateRun:
     reply = reply_of(report, Reason.DOES_NOT_RUN)
-    if rejected := rejected_trials(reply):
-        raise InputRejected(rejected)
+    if reply.refused:
+        raise InputRejected(reply.refused)
     return CandidateRun(reply, report.tensors, engine)

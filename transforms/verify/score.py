@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.sandbox.jobs.perturbed import RunSpec
 from kernelquarry.transforms.mutate import choose_likely
 
 from .evidence import InputRejected, Rejected
-from .interpreting import RunSpec, fails, run_specs
+from .interpreting import fails, run_specs
 from .reference_run import Reference
 from .running import run_candidate
 from .task import VerifySettings
@@ -23,7 +24,7 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
     runs, tensors = run_specs([RunSpec(mutant.code) for mutant in mutants], reference, sandbox, settings)
     tried, passed = 0, []
     for number, (mutant, run) in enumerate(zip(mutants, runs, strict=True)):
-        if "raised" in run and not run.get("outside"):
+        if run.raised and not run.outside:
             continue
         tried += 1
         if fails(reference, run, tensors, number):

@@ -7,13 +7,15 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits
 from kernelquarry.pipeline.sandbox.inputs import KINDS, NAMED, draw_gradient, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, InputSpec, ModuleSource, TrialCall
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.records import (
+    CANDIDATE_ENTRY_POINT,
+    ENTRY_POINT,
     Candidate,
     Engine,
     Probed,
@@ -33,7 +35,6 @@ from .source_constants import SourceConstants
 _SLACK = 1.5  # factor over the expected error of a sequential sum
 _MIN_NUDGE = 4  # units in the last place
 _SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the other bits are the same in all of them
-STATE_SETS = 2  # sets of weights; the trial's seed selects one
 _REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # distributions on which a reference may raise
 _HALF = frozenset({"float16", "bfloat16"})
 MODEL_TARGET = "sm_90"  # for which all answers of models must compile
@@ -109,6 +110,14 @@ class Task:
         """Seed of the first trial. A model's source determines it, so that the source cannot contain the answers."""
         digest = hashlib.sha256(self.triton_code.encode(errors="surrogatepass")).digest()
         return int.from_bytes(digest[:4], "little") << _SEED_BITS if self.by_model else 0
+
+    @property
+    def reference_source(self) -> ModuleSource:
+        return ModuleSource(self.python_code, ENTRY_POINT, self.init_args, self.dtype)
+
+    @property
+    def candidate_source(self) -> ModuleSource:
+        return ModuleSource(self.triton_code, CANDIDATE_ENTRY_POINT, self.init_args, self.dtype)
 
     @classmethod
     def of_candidate(cls, candidate: Candidate) -> Task:
@@ -281,23 +290,28 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     return tensors
 
 
-def describe(task: Task, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
-    """Part of the request that all guests share: constructor arguments and the calls to make."""
-    calls, described = task.calls, []
+def trial_calls(task: Task, trials: Sequence[PlannedTrial]) -> tuple[TrialCall, ...]:
+    """The calls of the trials, as guests take them."""
+    workloads, calls = task.calls, []
     for trial in trials:
-        workload = calls[trial.workload]
-        call = {"args": workload.args, "kwargs": workload.kwargs, "inputs": len(workload.tensors), "state": trial.state}
-        refusable = trial.workload >= len(task.workloads) or trial.distribution in _REFUSABLE
-        call |= {"strided": trial.strided, "refusable": refusable}
-        described.append(call | {"optional": task.may_refuse(trial.workload)})
-    states = [str(key) for key in range(STATE_SETS)]
-    return {"init_args": task.init_args, "dtype": task.dtype, "states": states, "trials": described}
+        workload = workloads[trial.workload]
+        calls.append(
+            TrialCall(
+                args=workload.args,
+                kwargs=workload.kwargs,
+                inputs=len(workload.tensors),
+                state=trial.state,
+                strided=trial.strided,
+                refusable=trial.workload >= len(task.workloads) or trial.distribution in _REFUSABLE,
+                optional=task.may_refuse(trial.workload),
+            )
+        )
+    return tuple(calls)
 
 
-def describe_inputs(workload: Workload) -> list[dict[str, Any]]:
-    """Part of a request for guests and executors that draw a call's inputs themselves."""
-    specs = workload.tensors
-    return [{"shape": list(spec.shape), "dtype": spec.dtype, "low": spec.low, "high": spec.high} for spec in specs]
+def input_specs(workload: Workload) -> tuple[InputSpec, ...]:
+    """The inputs of a call, for guests and executors that draw them themselves."""
+    return tuple(InputSpec(spec.shape, spec.dtype, spec.low, spec.high) for spec in workload.tensors)
 
 
 def shapes_of(workload: Workload) -> str:

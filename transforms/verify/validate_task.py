@@ -13,13 +13,14 @@ import numpy as np
 import torch
 
 from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, NAMED
+from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS
 from kernelquarry.pipeline.sandbox.protocol import MAX_DIMENSIONS, MAX_TENSORS
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import TensorSpec
 from kernelquarry.transforms.workloads.guards import parse_guard
 
 from .evidence import Rejected
-from .task import STATE_SETS, PlannedTrial, Task, source_values
+from .task import PlannedTrial, Task, source_values
 
 _MAX_ELEMENTS = 1 << 27  # of all trials and weights; the host needs up to 60 bytes to draw one
 _MAX_SOURCE = 1 << 23  # characters

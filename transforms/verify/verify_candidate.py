@@ -95,7 +95,7 @@ def _run_and_compile(
     run = run_candidate(reference, sandbox, settings)
     conclusion = reference.conclude(run.reply, run.tensors)
     if run.engine is not Engine.INTERPRETER:  # a GPU's autotuner may skip configurations for lack of memory
-        conclusion = replace(conclusion, launch_logs=[])
+        conclusion = replace(conclusion, launch_logs=())
     targets = compile_kernels(reference, conclusion, run.engine, sandbox, settings)
     if run.engine is not Engine.INTERPRETER:
         check_interpreted(reference, sandbox, settings)

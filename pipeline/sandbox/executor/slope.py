@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
 
@@ -55,7 +56,7 @@ def _slopes(calls: Sequence[Callable[[], Any]], number: int, device: Device) -> 
 
 
 def _values(program: Program, request: Mapping[str, Any], tensors: Tensors, device: Device) -> Tensors:
-    drawn = draw_timing_inputs(request["drawn"], device.memory)
+    drawn = draw_timing_inputs([InputSpec(**spec) for spec in request["drawn"]], device.memory)
     values = {f"input.{index}": value for index, value in enumerate(drawn)}
     return values | {name: require_tensor(tensors, name) for name in program.named if name not in values}
 

@@ -1,9 +1,37 @@
-"""The job `compile`."""
+"""The job `compile`: a candidate's launches, compiled for each target; nothing runs, and no GPU is needed."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
+from .calls import Launch, ModuleSource, TrialCall
 from .kind import GuestKind
 
-COMPILE = GuestKind("compile", dict[str, Any], dict[str, Any], "compile")
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """Trial 0 is compiled for each target, and `more_trials` for `more_target`, one of them."""
+
+    module: ModuleSource
+    trials: tuple[TrialCall, ...]
+    targets: tuple[str, ...]
+    more_target: str = ""
+    more_trials: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCall:
+    trial: int
+    error: str = ""  # of the compiler, or of the candidate; then nothing else is set
+    launches: tuple[Launch, ...] = ()
+    launch_log: tuple[str, ...] = ()  # launches with their arguments, without values
+    failed: tuple[str, ...] = ()  # messages of launches that raised
+    without_room: bool = False  # a tuner's first choice does not fit the target
+
+
+@dataclass(frozen=True, slots=True)
+class CompileReply:
+    targets: dict[str, tuple[CompiledCall, ...]]
+
+
+COMPILE = GuestKind("compile", CompileRequest, CompileReply, "compile")

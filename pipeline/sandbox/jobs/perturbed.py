@@ -1,9 +1,52 @@
-"""The job `perturbed`."""
+"""The job `perturbed`: calls of a candidate and of its mutants, interpreted, in an environment that no trial has."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
+from .calls import ModuleSource, ObservedCall, TrialCall
 from .kind import INTERPRETED, GuestKind
 
-PERTURBED = GuestKind("perturbed", dict[str, Any], dict[str, Any], "perturbed", {**INTERPRETED, "PYTHONHASHSEED": "1"})
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One call of a source."""
+
+    code: str
+    trial: int = 0
+    reverse: bool = False  # programs run from the last to the first
+    configuration: int = 0  # of each autotuned kernel, in the second of two calls
+    again: bool = False  # the call is made twice more, to see what changes in what is kept
+    perturbations: tuple[str, ...] = ()  # names in `guest/candidate/perturbations.py`
+    seed: int = 0  # of the perturbations
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedRequest:
+    module: ModuleSource  # its code is that of each run in turn
+    trials: tuple[TrialCall, ...]
+    runs: tuple[RunSpec, ...]
+    argument_names: tuple[str, ...] = ()  # of forward, for the perturbation `keywords`
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedRun:
+    """One run: `call`, whose tensors have its number as prefix, or the exception that it `raised`."""
+
+    call: ObservedCall | None = None
+    raised: str = ""
+    outside: bool = False  # a kernel left its tensors
+    broken: str = ""  # message of the first launch that raised
+    configurations: int = 1  # the most that one kernel has
+    launch_log: tuple[str, ...] = ()  # launches with their arguments, without values
+    changed_again: str = ""  # what the third call changed, in what is kept or in memory of kernels
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedReply:
+    runs: tuple[PerturbedRun, ...]
+
+
+PERTURBED = GuestKind(
+    "perturbed", PerturbedRequest, PerturbedReply, "perturbed", {**INTERPRETED, "PYTHONHASHSEED": "1"}
+)

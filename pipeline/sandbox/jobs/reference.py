@@ -1,9 +1,35 @@
-"""The job `reference`."""
+"""The job `reference`: the reference in float64 for the oracle, and as it is for the error of honest arithmetic."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
 
+from .calls import ModuleSource, ObservedCall, StateEntry, TrialCall
 from .kind import GuestKind
 
-REFERENCE = GuestKind("reference", dict[str, Any], dict[str, Any], "reference")
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRequest:
+    module: ModuleSource
+    trials: tuple[TrialCall, ...]
+    nudges: tuple[int, ...]  # runs on nudged values: by how many units in the last place the values are moved
+    half: bool  # the module, an input or a weight has a half dtype: nudged runs are in float32
+    ties: tuple[int, ...]  # trials that are run once more with other indices of equal values
+    exact: tuple[int, ...]  # trials in which large whole numbers are not moved
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceReply:
+    """Runs of each trial by name: `oracle`, `eager`, `nudged<n>`, `tied`, and `other` for the other set of weights.
+
+    The tensors of a run have the prefix `<trial>.<run>`. Entries of the state that no tensor of the request gives come
+    as `state.<name>`. If the reference raises on refusable trials, the reply has their numbers alone.
+    """
+
+    state: dict[str, StateEntry] = field(default_factory=dict)
+    trials: tuple[dict[str, ObservedCall], ...] = ()
+    indirect: tuple[int, ...] = ()  # trials with ties among computed values
+    refused: tuple[int, ...] = ()
+
+
+REFERENCE = GuestKind("reference", ReferenceRequest, ReferenceReply, "reference")

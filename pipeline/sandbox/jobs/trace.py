@@ -1,9 +1,48 @@
-"""The job `trace`."""
+"""The job `trace`: a candidate's forward as programs for an executor; no GPU is needed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from .calls import InputSpec, ModuleSource, StateEntry
 from .kind import GuestKind
 
-TRACE = GuestKind("trace", dict[str, Any], dict[str, Any], "trace")
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """A call on inputs that hold zeros."""
+
+    args: str
+    kwargs: str
+    inputs: tuple[InputSpec, ...]
+    strided: bool = False
+    optional: bool = False  # the candidate may raise
+    trial: int = 0  # number of the configuration that autotuned kernels take
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRequest:
+    module: ModuleSource
+    target: str
+    calls: tuple[TracedCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReply:
+    """A program for each call, or why there is none: `load_error`, `untraceable` or `refused`.
+
+    Binaries come as `binary.<sha256>`, constants as `constant.<call>.<storage>`. The host reads programs and kernels
+    with `executor/program.py`.
+    """
+
+    load_error: str = ""
+    state: dict[str, StateEntry] = field(default_factory=dict)
+    programs: tuple[Any, ...] = ()
+    kernels: tuple[Any, ...] = ()
+    operators: tuple[str, ...] = ()  # that ran outside of the kernels
+    untraceable: str = ""
+    refused: tuple[int, ...] = ()  # optional calls on which the candidate raised
+
+
+TRACE = GuestKind("trace", TraceRequest, TraceReply, "trace")

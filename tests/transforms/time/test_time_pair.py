@@ -15,6 +15,9 @@ from traced_programs import doubled_sum, kernel
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
+from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
+from kernelquarry.pipeline.sandbox.jobs.timing import TimingReply
+from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.records import Engine, Pair, Timing
 from kernelquarry.transforms.time import TimeSettings, time
@@ -22,13 +25,13 @@ from kernelquarry.transforms.time import TimeSettings, time
 WORKLOADS = (make_workload(4, 8), make_workload(3, 8))
 PAIR = make_pair(workloads=WORKLOADS, verdict=make_verdict(engine=Engine.TRACE))
 SETTINGS = TimeSettings(elements=1 << 16)
-TIMES = {"eager": [90.0] * 20, "compile": [60.0] * 20, "candidate": [30.0] * 20}
-MEASURED = {"times": TIMES, "left_out": {}, "written": 80_000_000, "flops": 0, "wrong": 0.0}
-TRACED = {"programs": [doubled_sum()], "kernels": [kernel("add"), kernel("scale")]}
+TIMES = {"eager": (90.0,) * 20, "compile": (60.0,) * 20, "candidate": (30.0,) * 20}
+MEASURED = TimingReply(TIMES, {}, written=80_000_000, flops=0, wrong=0.0)
+TRACED = TraceReply(programs=(doubled_sum(),), kernels=(kernel("add"), kernel("scale")))
 BINARY = torch.zeros(1, dtype=torch.uint8)
 
 
-def report(reply: dict[str, Any] | None, error: str = "", **tensors: torch.Tensor) -> Report:
+def report(reply: Any, error: str = "", **tensors: torch.Tensor) -> Report:
     return Report(Status.OK if reply is not None else Status.RAISED, reply, tensors, error, "", "", 1.0, 1.0, 1.0)
 
 
@@ -83,7 +86,7 @@ class Guests:
         self.jobs: list[Job] = []
 
     def run(self, job: Job) -> Report:
-        status = "" if job.kind.name != "timing" else "alone" if "candidate" in job.request else "shared"
+        status = "" if job.kind.name != "timing" else "alone" if job.request.candidate else "shared"
         assert self.gpus.lent == status
         self.jobs.append(job)
         reports = self._reports[job.kind.name]
@@ -114,9 +117,9 @@ def test_a_trace_is_timed_on_a_large_call() -> None:
     assert (found.floor_us, found.slope_us) == (pytest.approx(10.0), pytest.approx(28.0))
     assert found.environment.device == "a double"
     trace, job = guests.jobs
-    assert job.request["program"] == doubled_sum() and "candidate" not in job.request
-    assert job.request["drawn"] == [{"shape": [8192, 8], "dtype": "float32", "low": 0, "high": 0}]
-    assert trace.request["workloads"][0]["inputs"] == job.request["drawn"]
+    assert job.request.program == doubled_sum() and job.request.candidate is None
+    assert job.request.inputs == (InputSpec((8192, 8), "float32"),)
+    assert trace.request.calls[0].inputs == job.request.inputs
     assert job.tensors.keys() == {"binary.hash of add", "binary.hash of scale"}
 
 
@@ -124,13 +127,13 @@ def test_the_executor_replays_the_trace_with_the_reference_s_state() -> None:
     guests = Guests()
     timing(guests)
     ((request, tensors),) = guests.gpus.requests
-    assert request["programs"] == [doubled_sum()] and request["kernels"] == TRACED["kernels"]
+    assert request["programs"] == [doubled_sum()] and request["kernels"] == [*TRACED.kernels]
     assert tensors.keys() == {"state.weight", "binary.hash of add", "binary.hash of scale"}
 
 
 def test_times_below_the_host_s_are_suspect() -> None:
     assert "by the host's clock" in timing(Guests(slope_s=150e-6)).suspect
-    assert "no less than" in timing(Guests(timing=[report(MEASURED | {"written": 500_000_000})])).suspect
+    assert "no less than" in timing(Guests(timing=[report(replace(MEASURED, written=500_000_000))])).suspect
 
 
 def test_a_failed_replay_is_suspect() -> None:
@@ -143,7 +146,7 @@ def test_a_smaller_call_follows_a_failure() -> None:
     found = timing(Guests(timing=[failed, timed]))
     assert [spec.shape for spec in found.workload.tensors] == [(2048, 8)]
     too_much = copy.deepcopy(TRACED)
-    too_much["programs"][0]["storages"][2]["bytes"] = 5 << 30
+    too_much.programs[0]["storages"][2]["bytes"] = 5 << 30
     assert timing(Guests(trace=[report(too_much), report(TRACED)])).workload == found.workload
     assert timing(Guests(trace=[report(None, "MemoryError"), report(TRACED)])).workload == found.workload
 
@@ -151,9 +154,9 @@ def test_a_smaller_call_follows_a_failure() -> None:
 def test_a_pair_that_cannot_be_timed_is_kept() -> None:
     for guests in (
         Guests(timing=[report(None, "RuntimeError: no such operator")]),
-        Guests(timing=[report({"times": {}})]),
-        Guests(trace=[report({"load_error": "ImportError"})]),
-        Guests(trace=[report({"programs": [{}], "kernels": []})]),
+        Guests(timing=[report(replace(MEASURED, times={}))]),
+        Guests(trace=[report(TraceReply(load_error="ImportError"))]),
+        Guests(trace=[report(TraceReply(programs=({},)))]),
     ):
         found = timing(guests)
         assert (found.contenders, found.workload, found.enlarged) == ((), WORKLOADS[0], False)
@@ -162,17 +165,17 @@ def test_a_pair_that_cannot_be_timed_is_kept() -> None:
 
 def test_without_torch_compile_there_are_two_contenders() -> None:
     times = {name: runs for name, runs in TIMES.items() if name != "compile"}
-    found = timing(Guests(timing=[report(MEASURED | {"times": times, "left_out": {"compile": "no compiler"}})]))
+    found = timing(Guests(timing=[report(replace(MEASURED, times=times, left_out={"compile": "no compiler"}))]))
     assert [timed.name for timed in found.contenders] == ["eager", "candidate"]
     assert (found.left_out, found.over_compile, found.suspect) == ("compile: no compiler", 0.0, "")
 
 
 @pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
 def test_a_candidate_without_a_trace_is_timed_from_its_source(engine: Engine) -> None:
-    guests = Guests(trace=[report({"untraceable": "reads values with python.item"})])
+    guests = Guests(trace=[report(TraceReply(untraceable="reads values with python.item"))])
     found = timing(guests, replace(PAIR, verdict=make_verdict(engine=engine)))
     assert (found.engine, found.slope_us, found.suspect) == (Engine.GUEST, 0.0, "")
-    assert guests.jobs[-1].request["candidate"] == PAIR.triton_code and not guests.gpus.requests
+    assert guests.jobs[-1].request.candidate.code == PAIR.triton_code and not guests.gpus.requests
     assert len(guests.jobs) == (2 if engine is Engine.TRACE else 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from test_execution import TASK, TRIALS, report
 
 from kernelquarry.pipeline.sandbox import Job
+from kernelquarry.pipeline.sandbox.jobs.compile import CompiledCall, CompileReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine
 from kernelquarry.transforms.verify.compiling import check_kernel_failure, compile_kernels
@@ -30,10 +31,10 @@ class Compiler:
         self._fails = fails
 
     def run(self, job: Job) -> Any:
-        targets: Any = job.request["targets"]
+        targets = [*job.request.targets]
         self.requested.append(targets)
-        reply: Any = {target: {"launches": [["add", [1]]], "failed": []} for target in targets}
-        return report({**reply, **{target: {"error": "no room"} for target in targets if target == self._fails}})
+        compiled, failed = CompiledCall(0, launches=(("add", (1,)),)), CompiledCall(0, error="no room")
+        return report(CompileReply({each: (failed if each == self._fails else compiled,) for each in targets}))
 
 
 def compiled(
@@ -41,7 +42,7 @@ def compiled(
 ) -> tuple[str, ...]:
     task = replace(TASK, by_model=by_model)
     reference: Any = SimpleNamespace(task=task, trials=TRIALS, tensors={}, first_trials_of_calls=lambda: [0])
-    conclusion: Any = SimpleNamespace(launches=LAUNCHES, launch_logs=[])
+    conclusion: Any = SimpleNamespace(launches=LAUNCHES, launch_logs=())
     return compile_kernels(reference, conclusion, engine, sandbox, settings or VerifySettings())
 
 

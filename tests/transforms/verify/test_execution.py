@@ -16,6 +16,9 @@ from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.cuda import Fault
 from kernelquarry.pipeline.sandbox.executor.process import execute as execute_in_process
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
+from kernelquarry.pipeline.sandbox.jobs.calls import StateEntry
+from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
+from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.sandbox.observation import read_observation
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
@@ -30,6 +33,8 @@ TASK = Task(
     state=(StateSpec("weight", "parameter", (SIZE,), "float32", 0.0, 1.0, -1.0),),
     kernels=("add", "scale"), purity=Purity.PURE, extern_ops=(), shape_general=True,
 )  # fmt: skip
+ENTRY = StateEntry((SIZE,), "float32", "…")
+STATE = {"weight": ENTRY}
 TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTrial(1, 2, "normal"))
 
 
@@ -47,7 +52,7 @@ class TracedSandbox:
 
     def run(self, request: Any, tensors: Any = None, wall_s: float = 0) -> Any:
         if isinstance(request, Job):
-            assert (request.kind.name, request.request["target"], request.tensors) == ("trace", "sm_90", {})
+            assert (request.kind.name, request.request.target, request.tensors) == ("trace", "sm_90", {})
             return self._report
         return self._execute(request, tensors)
 
@@ -67,7 +72,7 @@ class TracedSandbox:
         return Execution(ExecutionStatus.DONE, reply, results, "", 0.0)
 
 
-def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
+def report(reply: Any, **changes: Any) -> Report:
     binaries = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in ("add", "scale")}
     fields = {"status": Status.OK, "error": "", "traceback": "", "stderr": "", "wall_s": 0.0, "cpu_s": 0.0}
     return Report(**{"reply": reply, "tensors": binaries, "peak_mb": 0.0, **fields, **changes})
@@ -75,19 +80,19 @@ def report(reply: dict[str, Any] | None, **changes: Any) -> Report:
 
 def traced(program: dict[str, Any] | None = None, **fields: Any) -> Report:
     programs = [program or doubled_sum(), doubled_sum()]
-    names = {"kernels": [kernel("add"), kernel("scale")], "state": {"weight": "…"}, "operators": []}
-    return report({"programs": programs, **names, **fields})
+    names = {"kernels": [kernel("add"), kernel("scale")], "state": STATE}
+    return report(TraceReply(**{"programs": programs, **names, **fields}))
 
 
 def executed(
     guest: Report, fault: str = "", undrawn: Any = None, trials: tuple[PlannedTrial, ...] = TRIALS
-) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+) -> tuple[TrialsReply, dict[str, torch.Tensor]]:
     reference = SimpleNamespace(task=TASK, trials=trials, tensors=draw(TASK, trials), undrawn=undrawn or {})
-    reference.check_state = partial(Reference.check_state, SimpleNamespace(_state={"weight": "…"}))
+    reference.check_state = partial(Reference.check_state, SimpleNamespace(_state=STATE))
     return execute(reference, TracedSandbox(guest, fault), VerifySettings())  # type: ignore[arg-type]
 
 
-def executed_program(program: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def executed_program(program: dict[str, Any] | None = None) -> tuple[TrialsReply, dict[str, torch.Tensor]]:
     return executed(traced(program))
 
 
@@ -95,12 +100,12 @@ def test_every_trial_is_described() -> None:
     reply, results = executed_program()
     drawn = draw(TASK, TRIALS)
     for index, trial in enumerate(TRIALS):
-        observed = read_observation(reply["trials"][index], results, str(index))
+        observed = read_observation(reply.trials[index], results, str(index))
         expected = 2 * (drawn[f"input.{index}.0"] + drawn[f"state.{trial.state}.weight"])
         torch.testing.assert_close(observed.outputs[0], expected)
         assert (observed.strides, observed.shares, observed.mutated, observed.changed) == (((1,),), ("",), {}, {})
-    assert reply["launches"] == [[["add", [1, 1, 1]], ["scale", [1, 1, 1]]]] * 3
-    assert (reply["state"], reply["operators"], reply["failed"]) == ({"weight": "…"}, [], [])
+    assert reply.launches == ((("add", (1, 1, 1)), ("scale", (1, 1, 1))),) * 3
+    assert (reply.state, reply.operators, reply.failed) == (STATE, (), ())
 
 
 def test_strided_trials_have_a_program_of_their_own() -> None:
@@ -108,14 +113,14 @@ def test_strided_trials_have_a_program_of_their_own() -> None:
     copied["outputs"] = [view(1, [SIZE])]
     trials = (*TRIALS, PlannedTrial(0, 3, "shifted_strided"))
     reply, _ = executed(traced(programs=[doubled_sum(), doubled_sum(), copied]), trials=trials)
-    assert [call["shares"] for call in reply["trials"]] == [[""], [""], [""], ["input 0"]]
+    assert [call.shares for call in reply.trials] == [("",), ("",), ("",), ("input 0",)]
 
 
 def test_the_repetition_and_the_ghost_run_the_first_trial() -> None:
     reply, results = executed_program()
-    repeat = read_observation(reply["repeat"], results, "repeat")
+    repeat = read_observation(reply.repeat, results, "repeat")
     assert torch.equal(repeat.outputs[0], results["0.output.0"])
-    assert read_observation(reply["ghost"], results, "ghost").outputs[0].isnan().all()
+    assert read_observation(reply.ghost, results, "ghost").outputs[0].isnan().all()
 
 
 def test_outputs_that_share_memory_and_inputs_that_change() -> None:
@@ -124,7 +129,7 @@ def test_outputs_that_share_memory_and_inputs_that_change() -> None:
     program["outputs"] = [view(1, [SIZE]), view(0, [2]), view(2, [3]), view(2, [2], offset=2), view(2, [0])]
     program["outputs"] += [view(2, [1], offset=4)]
     reply, results = executed_program(program)
-    observed = read_observation(reply["trials"][0], results, "0")
+    observed = read_observation(reply.trials[0], results, "0")
     assert observed.shares == ("input 0", "state weight", "", "output 2", "", "")
     assert list(observed.mutated) == [0] and torch.equal(observed.mutated[0], observed.outputs[0])
 
@@ -133,7 +138,7 @@ def test_a_change_of_the_state_is_reported() -> None:
     program = copy.deepcopy(doubled_sum())
     program["steps"][1]["arguments"][1] = ["*", 0, 0]  # scale writes into the weight
     reply, results = executed_program(program)
-    observed = read_observation(reply["trials"][0], results, "0")
+    observed = read_observation(reply.trials[0], results, "0")
     drawn = draw(TASK, TRIALS)
     torch.testing.assert_close(observed.changed, {"weight": 2 * (drawn["input.0.0"] + drawn["state.0.weight"])})
 
@@ -148,7 +153,7 @@ def test_state_that_is_not_drawn_has_the_reference_s_values() -> None:
     program["named"]["state.table"] = program["named"].pop("state.weight")
     program["storages"][0]["origin"] = "state.table"
     table = torch.arange(float(SIZE))
-    _, results = executed(report({**traced().reply, "programs": [program, program]}), undrawn={"table": table})  # type: ignore[dict-item]
+    _, results = executed(traced(programs=[program, program]), undrawn={"table": table})
     torch.testing.assert_close(results["0.output.0"], 2 * (draw(TASK, TRIALS)["input.0.0"] + table))
 
 
@@ -160,7 +165,7 @@ def test_a_fault_rejects() -> None:
 
 def test_a_candidate_without_a_trace_raises() -> None:
     with pytest.raises(Untraceable, match="reads a value"):
-        executed(report({"state": {}, "untraceable": "reads a value"}))
+        executed(report(TraceReply(untraceable="reads a value")))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +175,7 @@ def test_a_candidate_without_a_trace_raises() -> None:
         (report(None, status=Status.RAISED, error="ValueError"), Reason.DOES_NOT_RUN),
         (traced(programs=[doubled_sum()]), Reason.CRASHED),
         (traced(programs=[doubled_sum(), {}]), Reason.CRASHED),
-        (traced(programs=None), Reason.CRASHED),
+        (traced(programs=()), Reason.CRASHED),
         (traced(kernels=[{}]), Reason.CRASHED),
     ],
 )
@@ -184,9 +189,9 @@ def test_an_additional_entry_of_the_state_rejects() -> None:
     program = copy.deepcopy(doubled_sum())
     program["named"]["state.extra"] = program["named"]["state.weight"]
     with pytest.raises(Rejected, match="1 entries differ: extra") as raised:
-        executed(traced(program, state={"weight": "…", "extra": "…"}))
+        executed(traced(program, state={"weight": ENTRY, "extra": ENTRY}))
     assert raised.value.reason == Reason.STATE_DIFFERS
 
 
 def test_a_load_error_is_passed_on() -> None:
-    assert executed(report({"load_error": "SyntaxError"})) == ({"load_error": "SyntaxError"}, {})
+    assert executed(report(TraceReply(load_error="SyntaxError"))) == (TrialsReply(load_error="SyntaxError"), {})

@@ -12,6 +12,8 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Report, Status
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus, GpuDescription
+from kernelquarry.pipeline.sandbox.jobs.dry_run import DryPath, DryRunReply
+from kernelquarry.pipeline.sandbox.jobs.trace import TraceReply
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
 from kernelquarry.transforms.verify.evidence import Rejected
@@ -36,7 +38,7 @@ class Double:
 
     description = GpuDescription("a double", "sm_90", "1")
 
-    def __init__(self, reply: dict[str, Any], status: ExecutionStatus = ExecutionStatus.DONE) -> None:
+    def __init__(self, reply: Any, status: ExecutionStatus = ExecutionStatus.DONE) -> None:
         self.report = Report(Status.OK, reply, {"binary.x": torch.zeros(1)}, "", "", "", 0.0, 0.0, 0.0)
         self.status, self.requests = status, list[tuple[Any, Any]]()
 
@@ -61,29 +63,27 @@ def reference(task: Task = TASK) -> Any:
     return SimpleNamespace(task=task, trials=trials, tensors=tensors, undrawn={}, first_trials_of_calls=lambda: first)
 
 
-Later = list[tuple[list[str] | None, list[str], str]]
-NOTHING = {"handled": "", "keeps": "", "left": ""}
+Later = tuple[DryPath, ...]
 LAUNCH = "a[2, 1, 1](x=float32(input 0, [2, 8], [8, 1], 0), n=16)"
 
 
-def reply_to(job: Job, last: list[str] | None, later: Later, launch: str, raised: str) -> dict[str, Any]:
+def reply_to(job: Job, last: list[str] | None, later: Later, launch: str, raised: str) -> DryRunReply:
     """Reply with one path and `launch` for all calls; the first call `raised`, and the last has the path `last`."""
-    calls = job.request["calls"]
-    largest = max(call["inputs"][0]["shape"][0] for call in calls)
-    assert largest * 8 > 1 << 24 and calls[-1]["inputs"][0]["shape"][0] * 8 > 1 << 23, "the last calls are large"
+    calls = job.request.calls
+    largest = max(call.inputs[0].shape[0] for call in calls)
+    assert largest * 8 > 1 << 24 and calls[-1].inputs[0].shape[0] * 8 > 1 << 23, "the last calls are large"
     paths: list[list[str] | None] = [["launch a"]] * (len(calls) - 1)
     paths[0] = None if raised else paths[0]
-    reply = {"paths": [*paths, last], "told": [[launch]] * len(calls), "raised": [raised] * len(calls), "later": later}
-    return reply | NOTHING
+    return DryRunReply(tuple(DryPath(path, (launch,), raised) for path in [*paths, last]), later, "", "", "")
 
 
-def rehearsed(last: list[str] | None, later: Later | None = None, launch: str = LAUNCH, raised: str = "") -> None:
+def rehearsed(last: list[str] | None, later: Later = (), launch: str = LAUNCH, raised: str = "") -> None:
     task = reference()
     logs = [[LAUNCH] for _ in task.trials]
-    sandbox = Double({"paths": [], "told": [], "raised": [], "later": []} | NOTHING)
+    sandbox = Double(DryRunReply((), (), "", "", ""))
     with pytest.raises(Rejected, match="0 paths of"):
         rehearse(task, logs, sandbox, SETTINGS)  # type: ignore[arg-type]
-    reply = reply_to(sandbox.job, last, later or [], launch, raised)
+    reply = reply_to(sandbox.job, last, later, launch, raised)
     rehearse(task, logs, Double(reply), SETTINGS)  # type: ignore[arg-type]
 
 
@@ -98,10 +98,10 @@ def test_a_large_call_may_raise() -> None:
 @pytest.mark.parametrize(
     ("last", "later", "divergence"),
     [
-        (["launch a", "zero_"], [], "8]: 2 steps in place of 1, zero_ more"),
-        ([], [], "0 steps in place of 1, launch a less"),
-        (["launch a"], [(["zero_"], [], "")], "another way: zero_ in place of launch a, its step 1"),
-        (["launch a"], [(None, [], "")], "None in place of"),
+        (["launch a", "zero_"], (), "8]: 2 steps in place of 1, zero_ more"),
+        ([], (), "0 steps in place of 1, launch a less"),
+        (["launch a"], (DryPath(["zero_"]),), "another way: zero_ in place of launch a, its step 1"),
+        (["launch a"], (DryPath(None),), "None in place of"),
     ],
     ids=["large", "less", "later", "no path"],
 )
@@ -113,7 +113,7 @@ def test_another_path_is_rejected(last: list[str], later: Later, divergence: str
 
 def test_a_timeout_names_the_calls() -> None:
     late = Report(Status.TIMED_OUT, None, {}, "more than 60 s of CPU time", "", "", 0.0, 0.0, 0.0)
-    sandbox = Double({})
+    sandbox = Double(None)
     sandbox.report = late
     with pytest.raises(Rejected, match=r"for large inputs: more than 60 s") as raised:
         rehearse(reference(), [], sandbox, SETTINGS)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_a_timeout_names_the_calls() -> None:
 
 def test_repeated_calls_must_pass_the_same_arguments() -> None:
     with pytest.raises(Rejected, match=r"n=17\) in place of n=16"):
-        rehearsed(["launch a"], [(["launch a"], [LAUNCH.replace("n=16", "n=17")], "")])
+        rehearsed(["launch a"], (DryPath(["launch a"], (LAUNCH.replace("n=16", "n=17"),)),))
 
 
 def test_arguments_must_be_those_of_the_trial() -> None:
@@ -139,7 +139,7 @@ def run(sandbox: Double, task: Task = TASK) -> None:
     run_large(reference(task), sandbox, SETTINGS)  # type: ignore[arg-type]
 
 
-PROGRAMS = {"kernels": ["kernel"], "programs": ["program"]}
+PROGRAMS = TraceReply(kernels=("kernel",), programs=("program",))
 
 
 @pytest.mark.parametrize("status", [ExecutionStatus.TIMED_OUT, ExecutionStatus.FAULT, ExecutionStatus.DIED])
@@ -159,6 +159,7 @@ def test_kernels_that_terminate_or_need_too_much_memory_pass(status: ExecutionSt
 
 
 def test_candidates_without_a_trace_or_of_one_shape_are_not_run() -> None:
-    for sandbox, task in ((Double({"untraceable": "…"}), TASK), (Double(PROGRAMS), replace(TASK, shape_general=False))):
+    one_shape = replace(TASK, shape_general=False)
+    for sandbox, task in ((Double(TraceReply(untraceable="…")), TASK), (Double(PROGRAMS), one_shape)):
         run(sandbox, task)
         assert sandbox.requests == []

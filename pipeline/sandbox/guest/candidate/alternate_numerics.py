@@ -42,7 +42,7 @@ def textbook() -> Formulas:
     return Formulas(_TEXTBOOK)
 
 
-class AnotherOfEquals(Formulas):
+class AlternateTieBreaks(Formulas):
     """Where several are the largest, or are sorted, and are equal, another of them is where one would be.
 
     `indirect` says whether others than `inputs` were, values that are computed, of which others may be equal elsewhere.

@@ -179,7 +179,7 @@ def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_of(value)
 
 
-class Here(TorchFunctionMode):
+class RedirectCudaToCpu(TorchFunctionMode):
     """What is asked for on a GPU is made here, and nothing is said of a GPU: for a reference, which may name one."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
+
+from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 
 from .op_census import poison
 
@@ -16,13 +17,13 @@ _OFFSET = 16  # elements, so that addresses are aligned as an allocator's are in
 _PLACES = 97  # where an input may be in its buffer
 
 
-def zeros(specs: Iterable[Mapping[str, Any]], device: torch.device) -> list[Tensor]:
-    """A tensor for each `shape` and `dtype`. Large memory comes as zeros from the system, and is not written to."""
+def zeros(specs: Iterable[InputSpec], device: torch.device) -> list[Tensor]:
+    """A tensor of zeros for each spec. Large memory comes as zeros from the system, and is not written to."""
     made = []
     for spec in specs:
-        dtype = getattr(torch, spec["dtype"])
-        make = torch.empty if math.prod(spec["shape"]) * dtype.itemsize >= _FRESH else torch.zeros
-        made.append(make(spec["shape"], dtype=dtype, device=device))
+        dtype = getattr(torch, spec.dtype)
+        make = torch.empty if math.prod(spec.shape) * dtype.itemsize >= _FRESH else torch.zeros
+        made.append(make(spec.shape, dtype=dtype, device=device))
     return made
 
 

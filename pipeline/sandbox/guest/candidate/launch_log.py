@@ -18,9 +18,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 class Session:
     skip: bool = False  # ghost replay: a launch does nothing
     reverse: bool = False  # run the programs of a grid from the last to the first, where their order is ours
+    zero_masked: bool = False  # a masked load without `other` gives 0, as mostly on a GPU, in place of poison
     trial: int = 0  # its number; of autotuned kernels, each takes the next configuration
     launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
-    told: list[str] = field(default_factory=list)  # the launches of a call with all that they were given but values
+    log: list[str] = field(default_factory=list)  # launches of a call with their arguments, without values
     failed: list[str] = field(default_factory=list)  # what the others raised
     configurations: int = 1  # the most that one of the autotuned kernels has
     without_room: bool = False  # a configuration that was to be taken does not fit the target, and another was taken
@@ -29,17 +30,17 @@ class Session:
 
     def begin(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
         """A call begins: what is told from now on is told of it."""
-        self.told, self._storages = [], {}
+        self.log, self._storages = [], {}
         for index, tensor in enumerate(inputs):
             self._name(tensor, f"input {index}", int(tensor.storage_offset()))
         for name, tensor in entries(module).items():
             self._name(tensor, f"state {name}")
 
-    def tell(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def add(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         """`bound`: what the kernel's parameters are given; `options`: what else the launch is, such as `num_warps`."""
         given = {**bound, **{key: value for key, value in options.items() if key not in bound}}
         written = ", ".join(f"{key}={self._written(value)}" for key, value in given.items())
-        self.told.append(f"{name}{[*grid, 1, 1][:3]}({written})")
+        self.log.append(f"{name}{[*grid, 1, 1][:3]}({written})")
 
     def given(self) -> dict[int, Any]:
         """The storages that the call's launches were given so far, but for those of inputs and state."""

@@ -76,7 +76,7 @@ class Watch(TorchDispatchMode):
         return read
 
 
-class Plain(Watch):
+class RandomFillWatch(Watch):
     """Leaves numbers in fresh memory as other work does: a candidate that looks for poison finds none. `seed` says
     which."""
 

@@ -28,11 +28,11 @@ def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
         if config is not self.configs[session.trial % len(self.configs)]:
             return [1.0] * 3
         self.do_bench = lambda call, quantiles: [call() or 0.0] * len(quantiles)
-        failed, told = len(session.failed), len(session.told)
+        failed, logged = len(session.failed), len(session.log)
         with unseen():
             times: list[float] = _benchmark(self, *args, config=config, **meta)
         session.without_room |= times[0] == math.inf
-        del session.failed[failed:], session.told[told:]  # the former for want of room
+        del session.failed[failed:], session.log[logged:]  # the former for want of room
         return times
 
     Autotuner._bench = bench

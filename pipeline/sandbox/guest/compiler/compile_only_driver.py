@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -37,17 +37,6 @@ def target(name: str) -> GPUTarget:
     if name.startswith("sm_"):
         return GPUTarget("cuda", int(name.removeprefix("sm_")), 32)
     return GPUTarget("hip", name, 64)
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """A kernel as it was compiled for one target."""
-
-    name: str
-    sha256: str
-    size: int  # bytes
-    shared: int  # bytes of shared memory
-    num_warps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +104,6 @@ class Recorder:
     """What Triton takes for the driver's launcher: notes the grid and the binary instead of launching."""
 
     launches: list[tuple[str, tuple[int, ...]]] = []
-    binaries: dict[str, Binary] = {}
     listener: Callable[[Launch], None] | None = None  # hears of each launch
 
     def __init__(self, source: Any, metadata: Any) -> None:
@@ -124,35 +112,25 @@ class Recorder:
 
     def __call__(self, x: int, y: int, z: int, stream: int, binary: bytes, *rest: Any) -> None:
         fake_cuda.check_reachable(rest[BEFORE_ARGUMENTS:])
-        metadata, digest = self._metadata, hashlib.sha256(binary).hexdigest()
+        metadata = self._metadata
         if Recorder.listener is None and (needed := beyond_a_grid(metadata)):
             raise NotImplementedError(f"{needed}, which nothing here gives")
         Recorder.launches.append((metadata.name, (x, y, z)))
-        Recorder.binaries[digest] = Binary(metadata.name, digest, len(binary), metadata.shared, metadata.num_warps)
         if Recorder.listener is not None:
+            digest = hashlib.sha256(binary).hexdigest()
             Recorder.listener(Launch(metadata, binary, digest, self._signature, rest[BEFORE_ARGUMENTS:], (x, y, z)))
 
     @classmethod
     @contextmanager
     def unseen(cls) -> Iterator[None]:
         """What is launched within is compiled, and not recorded."""
-        listener, binaries, recorded = cls.listener, cls.binaries, len(cls.launches)
-        cls.listener, cls.binaries = None, dict(binaries)
+        listener, recorded = cls.listener, len(cls.launches)
+        cls.listener = None
         try:
             yield
         finally:
-            cls.listener, cls.binaries = listener, binaries
+            cls.listener = listener
             del cls.launches[recorded:]
-
-    @classmethod
-    def take(cls) -> dict[str, Any]:
-        """What was seen since the last time, as JSON."""
-        seen = {
-            "kernels": [asdict(cls.binaries[digest]) for digest in sorted(cls.binaries)],
-            "launches": [[name, list(grid)] for name, grid in cls.launches],
-        }
-        cls.binaries, cls.launches = {}, []
-        return seen
 
 
 class ScratchCache(CacheManager):

@@ -28,8 +28,10 @@ from triton._C.libtriton import ir
 from triton.runtime.interpreter import InterpreterBuilder, InterpreterOptions, TensorHandle
 from triton.runtime.interpreter import _get_np_dtype as find_np_dtype
 
+from ..candidate.launch_log import session
+from ..lib.errors import OutOfBounds
 from . import libdevice
-from .memory import Memory, OutOfBounds, whole
+from .memory import Memory, whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _STORED_AS: dict[str, np.dtype[Any]] = {}
@@ -152,7 +154,6 @@ class BatchedBuilder(InterpreterBuilder):
         self.options = InterpreterOptions(sanitize_overflow=False)
         self.memory = Memory()
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
-        self.plain = False  # what a masked load without `other` gives where it does not load is 0, as mostly on a GPU
         self.largest = 1  # elements of the largest block seen, for one program
         self._owners: dict[int, bytes] = {}  # of addresses: the program that alone has atomics there
 
@@ -321,7 +322,7 @@ class BatchedBuilder(InterpreterBuilder):
         stored = stored_as(dtype)
         filler = other
         if filler is None:
-            nothing = np.zeros(1, dtype=stored) if self.plain else undefined(dtype)
+            nothing = np.zeros(1, dtype=stored) if session.zero_masked else undefined(dtype)
             filler = nothing.reshape((1,) * ptrs.data.ndim)
         return self._block(self.memory.load(ptrs.data, mask, filler.astype(stored, copy=False), stored), dtype)
 

@@ -158,7 +158,7 @@ def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False,
         session.failed.append(f"{self.__name__}: {type(error).__name__}: {error}")
         raise
     session.launches.append((self.__name__, shape))
-    session.tell(self.__name__, shape, bound, options)
+    session.add(self.__name__, shape, bound, options)
     return Launched()
 
 

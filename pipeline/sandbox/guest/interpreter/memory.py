@@ -10,11 +10,9 @@ import numpy as np
 import torch
 from triton._C.libtriton import interpreter as native
 
+from ..lib.errors import OutOfBounds
+
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class OutOfBounds(Exception):
-    """A kernel read or wrote outside the tensors that it was given."""
 
 
 class Memory:

@@ -1,4 +1,4 @@
-"""Guest: a candidate's launches, compiled for each target; nothing runs, and no GPU is needed."""
+"""Guest job: a candidate's launches, compiled for each target; nothing runs, and no GPU is needed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ from triton.backends.nvidia import compiler as nvidia
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.jit import JITFunction
 
-from ..candidate import fake_cuda, module_call
+from kernelquarry.pipeline.sandbox.jobs.compile import CompiledCall, CompileReply, CompileRequest
+
+from ..candidate import fake_cuda
+from ..candidate.candidate_call import CandidateCall
 from ..candidate.launch_log import bind, session, sizes
+from ..candidate.module_setup import construct
 from ..compiler import autotune
 from ..compiler.codegen_cache import Optimizer, once
 from ..compiler.compile_only_driver import CompileOnlyDriver, Recorder, ScratchCache
@@ -26,7 +30,7 @@ _MESSAGE = 2000  # characters
 
 
 def warm() -> None:
-    """A first compile for each backend takes most of a second, all later ones little."""
+    """Compile for each backend once: the first compile takes most of a second, later ones little."""
     triton.knobs.compilation.disable_line_info = True
     triton.knobs.compilation.store_binary_only = True
     triton.knobs.cache.manager_class = ScratchCache
@@ -34,9 +38,9 @@ def warm() -> None:
     CUDABackend.make_llir = nvidia.llvm.taken(CUDABackend.make_llir)
     CUDABackend.make_ptx, CUDABackend.make_cubin = once(CUDABackend.make_ptx), once(CUDABackend.make_cubin)
     autotune.install(Recorder.unseen)
-    JITFunction.run = _noticed(JITFunction.run)
-    _forward_for(_WARM_TARGETS, lambda _: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
-    Recorder.take()
+    JITFunction.run = _logged(JITFunction.run)
+    _compile_for(_WARM_TARGETS, lambda _: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
+    Recorder.launches.clear()
 
 
 @triton.jit
@@ -45,30 +49,25 @@ def _copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-de
     tl.store(out_ptr + at, tl.exp(tl.load(x_ptr + at, mask=at < n)), mask=at < n)
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Call `code`'s entry point on the first of `trials` for each of `targets`, and say what was compiled; for the one
-    of them that is named `further`, then on the trials of the numbers in `others`, too.
-
-    A target has `kernels`, `launches`, as they are `told`, too, those that `failed`, and whether a tuner was
-    `without_room` for its first choice; or the `error` that compiling for it raised. What the others give is the
-    target's `others`, by number. Inputs are `input.<trial>.<i>`.
-    """
+def run(request: CompileRequest, tensors: dict[str, Tensor]) -> tuple[CompileReply, dict[str, Tensor]]:
+    """Call the candidate on trial 0 for each target, and on the further trials for one of them."""
     torch.set_num_threads(1)
 
     def forward(number: int) -> None:
-        trial = request["trials"][number]
         session.trial = number
-        inputs = [tensors[f"input.{number}.{i}"] for i in range(trial["inputs"])]
-        module_call.call(module, trial, inputs, None, tensors.get(f"gradient.{number}"))
+        CandidateCall.of_trial(request.trials, number, tensors).run(module)
 
-    with fake_cuda.pretend(), _Cleared():
-        module = nn.Module.to(module_call.constructed(request, request["code"], "candidate"), fake_cuda.DEVICE)
-        return _forward_for(request["targets"], forward, request["further"], request["others"]), {}
+    with fake_cuda.pretend(), _ZeroedMemory():
+        module = nn.Module.to(construct(request.module, "candidate"), fake_cuda.DEVICE)
+        return CompileReply(_compile_for(request.targets, forward, request.more_target, request.more_trials)), {}
 
 
-class _Cleared(TorchFunctionMode):
-    """New memory holds zeros. No kernel writes it here, and operators that run between them are given it: as an index,
-    or as a matrix to invert, what lay there before would make them raise."""
+class _ZeroedMemory(TorchFunctionMode):
+    """New memory holds zeros.
+
+    No kernel writes it here, and operators between the kernels read it: as an index, or as a matrix to invert, what was
+    in memory before would make them raise.
+    """
 
     _MAKING = (torch.empty, torch.empty_like, torch.empty_strided, Tensor.new_empty, Tensor.new_empty_strided)
 
@@ -77,54 +76,55 @@ class _Cleared(TorchFunctionMode):
         return result.zero_() if func in self._MAKING else result
 
 
-def _noticed(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Launches are told, and those that raise noticed: a candidate could go on, and another way than where it is
-    interpreted."""
+def _logged(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Log launches, and exceptions in them: a candidate could catch them, and take another path than interpreted."""
 
     @wraps(run)
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         try:
             compiled = run(self, *args, grid=grid, warmup=warmup, **options)
         except Exception as error:
-            session.failed.append(f"{self.__name__}: {_told(error)}"[:_MESSAGE])
+            session.failed.append(f"{self.__name__}: {_describe(error)}"[:_MESSAGE])
             raise
         if not warmup:
             bound = bind(self.fn, args, options)
-            session.tell(self.__name__, sizes(grid, bound), bound, options)
+            session.add(self.__name__, sizes(grid, bound), bound, options)
         return compiled
 
     return launch
 
 
-def _forward_for(
-    targets: Sequence[str], forward: Callable[[int], Any], further: str = "", others: Sequence[int] = ()
-) -> dict[str, Any]:
+def _compile_for(
+    targets: Sequence[str],
+    forward: Callable[[int], Any],
+    more_target: str = "",
+    more_trials: Sequence[int] = (),
+) -> dict[str, tuple[CompiledCall, ...]]:
     driver = CompileOnlyDriver(list(targets))
     driver.activate()
-    reply: dict[str, Any] = {}
+    calls = {}
     for device, name in enumerate(targets):
         driver.set_current_device(device)
         autotune.forget()
-        reply[name] = _compiled(forward, 0)
-        if name == further:
-            reply[name]["others"] = {str(number): _compiled(forward, number) for number in others}
-    return reply
+        trials = (0, *more_trials) if name == more_target else (0,)
+        calls[name] = tuple(_compile(forward, number) for number in trials)
+    return calls
 
 
-def _compiled(forward: Callable[[int], Any], number: int) -> dict[str, Any]:
+def _compile(forward: Callable[[int], Any], trial: int) -> CompiledCall:
     try:
-        forward(number)
-        seen = Recorder.take() | {"told": session.told, "failed": session.failed[:8]}
-        return seen | {"without_room": session.without_room}
+        forward(trial)
+        log, failed = tuple(session.log), tuple(session.failed[:8])
+        return CompiledCall(trial, "", tuple(Recorder.launches), log, failed, session.without_room)
     except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
-        Recorder.take()
-        return {"error": _told(error)[:_MESSAGE]}
+        return CompiledCall(trial, error=_describe(error)[:_MESSAGE])
     finally:
+        Recorder.launches.clear()
         session.failed, session.without_room = [], False
 
 
-def _told(error: BaseException) -> str:
-    """What Triton says of a kernel that another calls stands in the cause of what it says of the caller."""
+def _describe(error: BaseException) -> str:
+    """The first cause: Triton reports an error in a called kernel as the cause of one in its caller."""
     first = error
     while first.__cause__ is not None:
         first = first.__cause__

@@ -1,21 +1,26 @@
-"""Guest: the reference, in float64 for the oracle, and as it is for the error that honest arithmetic makes."""
+"""Guest job: the reference, in float64 for the oracle, and as it is for the error of honest arithmetic."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..candidate import alternate_numerics, module_call, op_census
-from ..candidate.alternate_numerics import AnotherOfEquals, decomposed, textbook
-from ..candidate.fake_cuda import Here
+from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource, ObservedCall
+from kernelquarry.pipeline.sandbox.jobs.reference import ReferenceReply, ReferenceRequest
+
+from ..candidate import alternate_numerics, op_census
+from ..candidate.alternate_numerics import AlternateTieBreaks, decomposed, textbook
+from ..candidate.candidate_call import CandidateCall, weight_sets
+from ..candidate.fake_cuda import RedirectCudaToCpu
+from ..candidate.module_setup import construct, digests, state
 from ..candidate.op_census import Watch
 from ..lib.float64 import InFloat64, wide, widened
 
-_MEANING = 8  # smaller whole numbers are on edges, of which the side is nobody's promise
+_EXACT = 8  # whole numbers from here on stand for something, and stay what they are on exact trials
 
 
 def warm() -> None:
@@ -23,83 +28,86 @@ def warm() -> None:
     alternate_numerics.warm()
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Run `code`'s entry point on each of `trials`: once in float64, once as it is, cast to `dtype` if that is a half
-    one, and in float32 on nudged values, one run for each of `nudges`: by how many units in the last place they moved.
-    So are inputs and weights there, where something is `half`. On trials among `ties` it is run once more, and of
-    equals another counts; `indirect` are those in which that may be of values that it computes. On trials that are
-    `exact` large whole numbers stay what they are.
+def run(request: ReferenceRequest, tensors: dict[str, Tensor]) -> tuple[ReferenceReply, dict[str, Tensor]]:
+    """Run the reference on each trial.
 
-    If it raises on trials that are `refusable`, their numbers, `refused`, are the reply, and nothing else is.
-
-    Tensors come as `state.<set>.<name>`, `input.<trial>.<i>` and, where a backward follows, `gradient.<trial>`; they go
-    as `<trial>.<run>.output.<i>`, where run is `oracle`, `eager`, `nudged<n>`, `tied`, or, for the first trial,
-    `other`: with the other set of state. Entries of the state that no tensor came for go as `state.<name>`, as the
-    constructor left them.
+    `eager` is the module as it is, `nudged<n>` the module on values that are moved by units in the last place, computed
+    by other formulas, `tied` the module with other indices of equal values, `oracle` the module in float64.
     """
     torch.set_num_threads(1)
-    with Here():
-        return _run(request, tensors)
+    with RedirectCudaToCpu():
+        return _Runs(request, tensors).reply()
 
 
-def _run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
-        module = _construct(request)
-    reply: dict[str, Any] = {"state": module_call.digests(module), "trials": [], "indirect": []}
-    states = {key: module_call.selected(tensors, f"state.{key}.") for key in request["states"]}
-    drawn = states[request["states"][0]]
-    is_half = request["half"]
-    single = _construct(request).float() if is_half else module
-    results = {f"state.{name}": value for name, value in module_call.state(module).items() if name not in drawn}
-    trials = [
-        (trial, _inputs(tensors, index, trial), tensors.get(f"gradient.{index}"))
-        for index, trial in enumerate(request["trials"])
-    ]
-    generator = torch.Generator().manual_seed(0)
-    refused: list[int] = []
-    for index, (trial, inputs, gradient) in enumerate(trials):
-        state = states[trial["state"]]
-        try:
-            runs = {"eager": _call(module, state, trial, inputs, gradient, f"{index}.eager", results)}
-        except Exception:
-            if not trial["refusable"]:
-                raise
-            refused.append(index)
-            continue
-        finite = all(bool(value.isfinite().all()) for value in inputs)
-        for nudge, units in enumerate(request["nudges"]):
-            moved = {name: _nudged(_single(value, is_half), units, generator) for name, value in state.items()}
-            exact = index in request["exact"]
-            near = [_nudged(_single(value, is_half), units, generator, exact) for value in inputs]
-            mode = textbook() if finite else None if nudge else decomposed()
-            name = f"nudged{nudge}"
-            runs[name] = _call(single, moved, trial, near, gradient, f"{index}.{name}", results, mode)
-        if index in request["ties"]:
-            ties = AnotherOfEquals(inputs)
-            runs["tied"] = _call(module, state, trial, inputs, gradient, f"{index}.tied", results, ties)
-            reply["indirect"] += [index] * ties.indirect
-        reply["trials"].append(runs)
-    if refused:
-        return {"refused": refused}, {}
-    for key in request["states"]:
-        if key != trials[0][0]["state"]:
-            reply["trials"][0]["other"] = _call(module, states[key], *trials[0], "0.other", results)
-    torch.set_default_dtype(torch.float64)
-    module = widened(_construct(request))
-    for index, (trial, inputs, gradient) in enumerate(trials):
-        wider = [wide(value) for value in inputs]
-        runs = reply["trials"][index]
-        state, name = states[trial["state"]], f"{index}.oracle"
-        runs["oracle"] = _call(module, state, trial, wider, gradient, name, results, InFloat64())
-    return reply, results
+class _Runs:
+    """The runs of each trial, and their tensors."""
+
+    def __init__(self, request: ReferenceRequest, tensors: Mapping[str, Tensor]) -> None:
+        self._request = request
+        self._calls = [CandidateCall.of_trial(request.trials, i, tensors) for i in range(len(request.trials))]
+        self._weights = weight_sets(tensors)
+        self._runs: list[dict[str, ObservedCall]] = []
+        self._results: dict[str, Tensor] = {}
+
+    def reply(self) -> tuple[ReferenceReply, dict[str, Tensor]]:
+        request, calls = self._request, self._calls
+        with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
+            module = _construct(request.module)
+        digested, first = digests(module), calls[0]
+        single = _construct(request.module).float() if request.half else module
+        self._results = {f"state.{name}": value for name, value in state(module).items() if name not in first.weights}
+        generator = torch.Generator().manual_seed(0)
+        refused, indirect = [], []
+        for index, call in enumerate(calls):
+            self._runs.append({})
+            try:
+                self._run(module, call, index, "eager")
+            except Exception:
+                if not call.trial.refusable:
+                    raise
+                refused.append(index)
+                continue
+            self._run_nudged(single, call, index, generator)
+            if index in request.ties:
+                ties = AlternateTieBreaks(call.inputs)
+                self._run(module, call, index, "tied", ties)
+                indirect += [index] * ties.indirect
+        if refused:
+            return ReferenceReply(refused=tuple(refused)), {}
+        for key, weights in self._weights.items():
+            if key != first.trial.state:
+                self._run(module, replace(first, weights=weights), 0, "other")
+        torch.set_default_dtype(torch.float64)
+        module = widened(_construct(request.module))
+        for index, call in enumerate(calls):
+            inputs = [wide(value) for value in call.inputs]
+            self._run(module, replace(call, inputs=inputs), index, "oracle", InFloat64())
+        return ReferenceReply(digested, tuple(self._runs), tuple(indirect)), self._results
+
+    def _run(
+        self, module: nn.Module, call: CandidateCall, index: int, name: str, mode: TorchDispatchMode | None = None
+    ) -> None:
+        call.load(module)
+        result = call.run(module, mode)
+        self._runs[index][name] = result.observed
+        self._results |= result.tensors(f"{index}.{name}")
+
+    def _run_nudged(self, module: nn.Module, call: CandidateCall, index: int, generator: torch.Generator) -> None:
+        is_half, is_exact = self._request.half, index in self._request.exact
+        finite = all(bool(value.isfinite().all()) for value in call.inputs)
+        for number, units in enumerate(self._request.nudges):
+            weights = {name: _nudged(_single(value, is_half), units, generator) for name, value in call.weights.items()}
+            inputs = [_nudged(_single(value, is_half), units, generator, is_exact) for value in call.inputs]
+            mode = textbook() if finite else None if number else decomposed()
+            self._run(module, replace(call, weights=weights, inputs=inputs), index, f"nudged{number}", mode)
 
 
-def _construct(request: dict[str, Any]) -> nn.Module:
-    """Values that the constructor computes are float32, then cast, in every run: they are the candidate's too."""
+def _construct(source: ModuleSource) -> nn.Module:
+    """The module. Values that its constructor computes are float32, then cast, in every run, as the candidate's are."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        return module_call.constructed(request, request["code"], "reference")
+        return construct(source, "reference")
     finally:
         torch.set_default_dtype(default)
 
@@ -108,29 +116,11 @@ def _single(value: Tensor, is_half: bool) -> Tensor:
     return value.float() if is_half and value.is_floating_point() else value
 
 
-def _inputs(tensors: Mapping[str, Tensor], index: int, trial: Mapping[str, Any]) -> list[Tensor]:
-    return [tensors[f"input.{index}.{i}"] for i in range(trial["inputs"])]
+def _nudged(tensor: Tensor, units: int, generator: torch.Generator, is_exact: bool = False) -> Tensor:
+    """Each floating value moved up or down by units in its last place.
 
-
-def _call(
-    module: nn.Module,
-    state: Mapping[str, Tensor],
-    trial: Mapping[str, Any],
-    inputs: Sequence[Tensor],
-    gradient: Tensor | None,
-    name: str,
-    results: dict[str, Tensor],
-    mode: TorchDispatchMode | None = None,
-) -> dict[str, Any]:
-    module_call.load_state(module, state)
-    description, outputs, mutated, _ = module_call.call(module, trial, inputs, mode, gradient)
-    results.update(module_call.pack(name, outputs, mutated))
-    return description
-
-
-def _nudged(tensor: Tensor, units: int, generator: torch.Generator, exact: bool = False) -> Tensor:
-    """Each floating value moved up or down by units in its last place; NaN, infinities and zeros are exact, and so may
-    be whole numbers that stand for something."""
+    NaN, infinities and zeros stay, and so do large whole numbers of exact trials.
+    """
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
@@ -139,6 +129,6 @@ def _nudged(tensor: Tensor, units: int, generator: torch.Generator, exact: bool 
     for _ in range(units):
         moved = torch.nextafter(moved, towards)
     stays = ~tensor.isfinite() | (tensor == 0)
-    if exact:
-        stays |= (tensor == tensor.round()) & (tensor.abs() >= _MEANING)
+    if is_exact:
+        stays |= (tensor == tensor.round()) & (tensor.abs() >= _EXACT)
     return torch.where(stays, tensor, moved)

@@ -1,6 +1,6 @@
-"""Guest: a candidate scored as KernelBench scores it, beside its reference in one process, its kernels interpreted.
+"""Guest job: a candidate scored as KernelBench scores it, in one process with its reference.
 
-This is no verdict. It tells how much of what passes elsewhere is right: the candidate could read the answer here, sees
+The score is no verdict. It shows how much of what passes elsewhere is right: the candidate could read the answer, sees
 the very inputs of the reference, in one shape, and is compared within fixed tolerances.
 """
 
@@ -10,45 +10,41 @@ from typing import Any
 
 import torch
 
-from ..candidate import fake_cuda
+from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import KernelBenchReply, KernelBenchRequest
+
+from ..lib.errors import describe
 from ..lib.load_source import load_source
 from ..lib.pytree import flatten
-from .interpret import warm as warm
+from .run_trials import device as device_of
+from .run_trials import warm as warm
 
 _SEED = 42
 
 
-def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """See `score`."""
-    torch.set_num_threads(1)
-    with fake_cuda.pretend():
-        return score(request, fake_cuda.DEVICE), {}
+def run(
+    request: KernelBenchRequest, tensors: dict[str, torch.Tensor]
+) -> tuple[KernelBenchReply, dict[str, torch.Tensor]]:
+    with device_of(request.gpu) as device:
+        return _score(request, device), {}
 
 
-def score(request: dict[str, Any], device: torch.device) -> dict[str, Any]:
-    """Call the source `reference` and the source `candidate` on `trials` draws of the reference's `get_inputs()`.
-
-    Replies with whether the candidate `compiled`: it was constructed; the `tolerances` within which it was right each
-    time; and the `error` that it raised, if it did.
-    """
-    reference = vars(load_source(request["reference"], "reference"))
+def _score(request: KernelBenchRequest, device: torch.device) -> KernelBenchReply:
+    reference = vars(load_source(request.reference, "reference"))
     expected = _construct(reference, "Model", reference, device)
-    reply: dict[str, Any] = {"compiled": False, "tolerances": [], "error": ""}
+    compiled, held = False, request.tolerances
     try:
-        candidate = vars(load_source(request["candidate"], "candidate"))
+        candidate = vars(load_source(request.candidate, "candidate"))
         found = _construct(candidate, "ModelNew", reference, device)
-        reply["compiled"] = True
-        held = list(request["tolerances"])
+        compiled = True
         with torch.no_grad():
-            for trial in range(request["trials"]):
+            for trial in range(request.trials):
                 torch.manual_seed(_SEED + trial)
                 inputs = [_moved(value, device) for value in reference["get_inputs"]()]
                 wanted, got = expected(*inputs), found(*inputs)
-                held = [tolerance for tolerance in held if _close(wanted, got, tolerance)]
-        reply["tolerances"] = held
+                held = tuple(tolerance for tolerance in held if _close(wanted, got, tolerance))
     except Exception as error:  # noqa: BLE001  whatever it raises is the finding
-        reply["error"] = f"{type(error).__name__}: {error}"[:500]
-    return reply
+        return KernelBenchReply(compiled, (), describe(error))
+    return KernelBenchReply(compiled, held, "")
 
 
 def _construct(namespace: dict[str, Any], name: str, reference: dict[str, Any], device: torch.device) -> Any:

@@ -1,7 +1,7 @@
-"""Guest: functions of a file, called by a test that is not theirs, their kernels interpreted.
+"""Guest job: functions of a file, called by a TritonBench test.
 
-A test draws its inputs between its calls, so that a function that draws random numbers of its own would change what the
-next one is given. Here each call has random numbers of its own, and the test's go on as if it had drawn none.
+A test draws its inputs between its calls, so a function that draws random numbers would change the inputs of the next
+one. Here each call has random numbers of its own, and the test's go on as if the function had drawn none.
 """
 
 from __future__ import annotations
@@ -15,39 +15,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..candidate import fake_cuda
+from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import TritonBenchReply, TritonBenchRequest
+
 from ..candidate.launch_log import session
 from ..lib.load_source import load_source
 from ..lib.pytree import flatten
-from .interpret import warm as warm
+from .run_trials import device
+from .run_trials import warm as warm
 
 _SEED = 42
 _WARMING = 3
 _TIMED = 20  # runs of the test, of which the median counts
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """See `call`."""
-    torch.set_num_threads(1)
-    with fake_cuda.pretend():
-        return call(request)
+def run(request: TritonBenchRequest, tensors: dict[str, Tensor]) -> tuple[TritonBenchReply, dict[str, Tensor]]:
+    with device(request.gpu):
+        return _run(request)
 
 
-def call(request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Run each `test_*` of the source `test` on the functions of the source `code`.
-
-    `draws` tells one way to seed what the functions draw from another; with `timed` the tests are timed.
-
-    Replies with the `results` as a tree, its tensors beside it; the number of `launches`; and the `seconds` of a run, 0
-    if it was not timed.
-    """
-    functions = vars(load_source(request["code"], "candidate"))
+def _run(request: TritonBenchRequest) -> tuple[TritonBenchReply, dict[str, Tensor]]:
+    functions = vars(load_source(request.code, "candidate"))
     test = vars(load_source("", "test_of_candidate"))
     count = [0]
     for name, value in functions.items():
         own = inspect.isfunction(value) and value.__module__ == "candidate"
-        test[name] = _apart(value, count, request["draws"]) if own else value
-    exec(compile(request["test"], "<test>", "exec", dont_inherit=True), test)
+        test[name] = _apart(value, count, request.draws) if own else value
+    exec(compile(request.test, "<test>", "exec", dont_inherit=True), test)
     tests = [value for name, value in list(test.items()) if name.startswith("test_") and inspect.isfunction(value)]
 
     def once() -> list[Any]:
@@ -58,10 +51,8 @@ def call(request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     found: list[Tensor] = []
     tree = flatten(_plain(once()), found)
     launches = len(session.launches)
-    seconds = _median(once) if request["timed"] else 0.0
-    return {"results": tree, "launches": launches, "seconds": seconds}, {
-        str(place): value for place, value in enumerate(found)
-    }
+    seconds = _median(once) if request.timed else 0.0
+    return TritonBenchReply(tree, launches, seconds), {str(place): value for place, value in enumerate(found)}
 
 
 def _apart(function: Callable[..., Any], count: list[int], draws: int) -> Callable[..., Any]:
@@ -78,7 +69,7 @@ def _apart(function: Callable[..., Any], count: list[int], draws: int) -> Callab
 
 
 def _plain(value: Any) -> Any:
-    """What can be told to the host: tensors as they are in memory, and of other things their kind."""
+    """The value as a reply can hold it: tensors dense, real and contiguous, and the type name of other objects."""
     if isinstance(value, Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout is not torch.strided else value

@@ -1,12 +1,11 @@
-"""Guest: the reference, the reference under `torch.compile`, and the candidate, timed in turns by one GPU's clock.
+"""Guest job: the reference, the reference under `torch.compile`, and the candidate, timed in turns by a GPU's clock.
 
-The candidate comes as a program, and no Python of it runs here; where there is none, as its source. What is said here
-is a claim, which the host holds against what it knows (`transforms/time/check.py`).
+The candidate comes as a program, and none of its Python runs here; where there is no program, as its source. The times
+are claims, which the host checks (`transforms/time/check.py`).
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -24,26 +23,29 @@ from torch.utils.flop_counter import FlopCounterMode
 from triton.runtime.cache import FileCacheManager
 
 from kernelquarry.pipeline.sandbox.cuda import Cuda, exclusive_use
+from kernelquarry.pipeline.sandbox.jobs.timing import TimingReply, TimingRequest
 from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
 
-from ..candidate import module_call
+from ..candidate.candidate_call import arguments
+from ..candidate.module_setup import construct, load_state
+from ..compiler import gpu_driver
 from ..compiler.player import Player
-from ..lib.pytree import fill, flatten
+from ..lib.errors import describe
+from ..lib.pytree import flatten
 from . import compile as compiling
-from . import execute, lower
+from . import lower
 
 _WARM = 3  # calls of each before the clock is looked at
 _ROUNDS = (10, 100)  # at least, at most
 _LONG_S = 1.0  # after which no round is begun but those that there must be
 _CACHES = 3  # times the last level of cache that is written to between two calls
-_OFF = 0.01  # of the largest value: elements that are further off than that are wrong
-_MESSAGE = 500  # characters
+_OFF = 0.01  # share of the largest value: elements that are further off are wrong
 
 Call = Callable[[], Any]
 
 
 def warm() -> None:
-    """Inductor and Dynamo take seconds to import and to compile for the first time."""
+    """Import Inductor and Dynamo, and compile once, which takes seconds."""
     compiling.warm()
     triton.knobs.cache.manager_class = FileCacheManager  # Inductor looks for binaries where this one leaves them
     triton_helpers.set_driver_to_gpu = lambda: None  # the driver is set: Triton's own would have to be compiled
@@ -56,85 +58,65 @@ def warm() -> None:
     torch._dynamo.reset()
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Time one call: `args`, `kwargs`, and what is `drawn` for their tensors.
-
-    The reference is the source `reference`, whose entry point is in `entry_points`, with `init_args`. The candidate is
-    a `program` with its `kernels`, whose binaries come as `binary.<sha256>` and whose constants as
-    `constant.0.<storage>`; or else the source `candidate`.
-
-    Replies with the `times` of each contender in microseconds, one a round; what was `left_out`, and why; the bytes
-    that the reference had `written`, and the operations, `flops`, of its products; and the share of the candidate's
-    elements that are `wrong`. The state that the program names goes as `state.<name>`.
-    """
+def run(request: TimingRequest, tensors: dict[str, Tensor]) -> tuple[TimingReply, dict[str, Tensor]]:
+    """Time one call of each contender, after one call of the reference and the candidate on the same values."""
     torch.set_num_threads(1)
-    cuda = execute.meet(request["gpu"])
+    cuda = gpu_driver.meet(request.gpu)
     device_interface.init_device_reg()  # again, now that there is a device
     with torch.no_grad():
-        reference = _construct(request, "reference", cuda)
+        reference = construct(request.reference, "reference").to(cuda.memory)
         state = {name: value for name, value in reference.state_dict().items() if isinstance(value, Tensor)}
-        named = request.get("program", {}).get("named", {})
+        named = request.program["named"] if request.program else {}
         results = {name: state[name.removeprefix("state.")].cpu() for name in named if name.startswith("state.")}
         inputs = _inputs(request, cuda)
-        calls = {"eager": _forward(reference, request, inputs)}
+        calls = {"eager": _call(reference, request, inputs)}
         calls["candidate"] = _candidate(request, tensors, state, cuda)
-        with exclusive_use(request["gpu"]):
-            reply: dict[str, Any] = _compared(calls, [*inputs, *state.values()])
-        reply["left_out"] = {}
+        left_out = dict[str, str]()
+        with exclusive_use(request.gpu):
+            flops, written, wrong = _compared(calls, [*inputs, *state.values()])
         try:
             compiled = torch.compile(reference, dynamic=False)
-            calls["compile"] = _forward(compiled, request, _inputs(request, cuda))
+            calls["compile"] = _call(compiled, request, _inputs(request, cuda))
             _repeat(calls["compile"])
         except Exception as error:  # noqa: BLE001  whatever the compiler says is why there is no such contender
             calls.pop("compile", None)
-            reply["left_out"]["compile"] = f"{type(error).__name__}: {error}"[:_MESSAGE]
-        with exclusive_use(request["gpu"]):
+            left_out["compile"] = describe(error)
+        with exclusive_use(request.gpu):
             for call in calls.values():
                 _repeat(call)
-            reply["times"] = _rounds(calls, _flush(cuda.memory))
-    return reply, results
+            times = _rounds(calls, _flush(cuda.memory))
+    return TimingReply({name: tuple(runs) for name, runs in times.items()}, left_out, written, flops, wrong), results
 
 
-def _construct(request: Mapping[str, Any], name: str, cuda: Cuda) -> nn.Module:
-    module = module_call.construct(request[name], name, request["entry_points"][name], request["init_args"])
-    return module.to(cuda.memory)
-
-
-def _inputs(request: Mapping[str, Any], cuda: Cuda) -> list[Tensor]:
+def _inputs(request: TimingRequest, cuda: Cuda) -> list[Tensor]:
     """The same values each time, in memory of their own: a call may change them."""
-    return draw_timing_inputs(request["drawn"], cuda.memory)
+    return draw_timing_inputs(request.inputs, cuda.memory)
 
 
-def _forward(module: Callable[..., Any], request: Mapping[str, Any], inputs: Sequence[Tensor]) -> Call:
-    args, kwargs = (fill(json.loads(request[name]), inputs) for name in ("args", "kwargs"))
+def _call(module: Callable[..., Any], request: TimingRequest, inputs: Sequence[Tensor]) -> Call:
+    args, kwargs = arguments(request, inputs)
     return partial(module, *args, **kwargs)
 
 
-def _candidate(
-    request: Mapping[str, Any], tensors: Mapping[str, Tensor], state: Mapping[str, Tensor], cuda: Cuda
-) -> Call:
-    if "program" in request:
+def _candidate(request: TimingRequest, tensors: Mapping[str, Tensor], state: Mapping[str, Tensor], cuda: Cuda) -> Call:
+    if request.candidate is None:
         values = {f"input.{index}": value for index, value in enumerate(_inputs(request, cuda))}
         values |= {f"state.{name}": value for name, value in state.items()}
-        return Player(request["program"], request["kernels"], tensors, values, cuda)
-    module = _construct(request, "candidate", cuda)
-    module_call.load_state(module, state)
-    return _forward(module, request, _inputs(request, cuda))
+        return Player(request.program, request.kernels, tensors, values, cuda)
+    module = construct(request.candidate, "candidate").to(cuda.memory)
+    load_state(module, state)
+    return _call(module, request, _inputs(request, cuda))
 
 
-def _compared(calls: Mapping[str, Call], held: Sequence[Tensor]) -> dict[str, Any]:
-    """One call of each on the same values, and what the reference's had to do; `held` is the memory that it was given.
+def _compared(calls: Mapping[str, Call], held: Sequence[Tensor]) -> tuple[int, int, float]:
+    """Operations and written bytes of the reference's call, and the share of the candidate's elements that are wrong.
 
-    Their outputs are let go before anything else is timed.
+    `held` is the memory that the reference was given. The outputs are freed before anything else is timed.
     """
     with FlopCounterMode(display=False) as counter:
         expected = _outputs(calls["eager"]())
     found = _outputs(calls["candidate"]())
-    return {
-        "flops": counter.get_total_flops(),
-        "written": written_bytes(expected, held),
-        "wrong": wrong_share(expected, found),
-    }
+    return counter.get_total_flops(), written_bytes(expected, held), wrong_share(expected, found)
 
 
 def _outputs(result: Any) -> list[Tensor]:
@@ -144,7 +126,7 @@ def _outputs(result: Any) -> list[Tensor]:
 
 
 def written_bytes(outputs: Sequence[Tensor], held: Sequence[Tensor]) -> int:
-    """Of the outputs' own memory, each byte once."""
+    """Bytes of the memory that the outputs do not share with `held`, each counted once."""
     owned = {tensor.untyped_storage().data_ptr() for tensor in held}
     sizes: dict[int, int] = {}
     for output in outputs:
@@ -156,9 +138,9 @@ def written_bytes(outputs: Sequence[Tensor], held: Sequence[Tensor]) -> int:
 
 
 def wrong_share(expected: Sequence[Tensor], found: Sequence[Tensor]) -> float:
-    """Of the floating elements, those that are far off; all of them if the outputs have other shapes.
+    """The share of floating elements that are far off; 1 if the outputs have other shapes.
 
-    Integers are not looked at: an index may well be another one where two values are nearly equal.
+    Integers are not compared: where two values are nearly equal, another index may be right.
     """
     if [tensor.shape for tensor in expected] != [tensor.shape for tensor in found]:
         return 1.0
@@ -179,13 +161,13 @@ def _repeat(call: Call) -> None:
 
 
 def _flush(device: torch.device) -> Call:
-    """What empties the GPU's last level of cache of all that a call before has left there."""
+    """A call that overwrites the GPU's last level of cache."""
     size = _CACHES * torch.cuda.get_device_properties(device).L2_cache_size
     return torch.empty(size, dtype=torch.uint8, device=device).zero_
 
 
 def _rounds(calls: Mapping[str, Call], flush: Call) -> dict[str, list[float]]:
-    """Microseconds of each call in each round. Rounds start with another call each, so that none has the best place."""
+    """Microseconds of each call in each round. Each round starts with another call, so that none has the best place."""
     names, times = list(calls), {name: list[float]() for name in calls}
     least, most = _ROUNDS
     started = time.perf_counter()
@@ -199,7 +181,7 @@ def _rounds(calls: Mapping[str, Call], flush: Call) -> dict[str, list[float]]:
 
 
 def _microseconds(call: Call, flush: Call) -> float:
-    """By events on either side, the GPU having nothing else to do; the flush gives the host time to get ahead."""
+    """The time between events on either side of the call. The flush gives the host time to get ahead."""
     before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     flush()

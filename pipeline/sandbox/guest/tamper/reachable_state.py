@@ -24,7 +24,7 @@ from torch.autograd.graph import Node
 from triton.runtime.jit import KernelInterface
 
 from ..candidate.launch_log import entries
-from ..candidate.module_call import sha256
+from ..candidate.module_setup import sha256
 
 _MOST = 20_000  # values that are looked at
 _TEXT = 80  # characters

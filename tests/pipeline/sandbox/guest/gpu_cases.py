@@ -89,7 +89,7 @@ def a_backward_is_on_the_gpu_too():
 @case
 def a_reference_is_told_of_no_gpu():
     x = randn(3)
-    with fake_cuda.Here():
+    with fake_cuda.RedirectCudaToCpu():
         here = [torch.empty(3, device="cuda"), x.cuda(), x.to("cuda:0"), torch.nn.Linear(2, 2).cuda().weight, x]
         assert places(*here) == ["cpu"] * 5 and not x.is_cuda
 

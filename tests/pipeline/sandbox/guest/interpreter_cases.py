@@ -17,7 +17,7 @@ from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from kernelquarry.pipeline.sandbox.guest.interpreter import install
-from kernelquarry.pipeline.sandbox.guest.interpreter.memory import OutOfBounds
+from kernelquarry.pipeline.sandbox.guest.lib.errors import OutOfBounds
 
 CASES = {}
 
@@ -503,11 +503,11 @@ def a_launch_is_told_with_what_it_was_given():
     x, out = randn(4, 50), torch.empty(4, 50)
     install.session.begin(torch.nn.Linear(2, 2), [x])
     softmax_rows[lambda meta: (3,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)
-    (told,) = install.session.told
-    assert told == (
+    (logged,) = install.session.log
+    assert logged == (
         "softmax_rows[3, 1, 1](x_ptr=float32(input 0, [3, 50], [50, 1], 50), "
         "out_ptr=float32(3, [4, 50], [50, 1], 0), columns=50, BLOCK=64, num_warps=2)"
-    ), told
+    ), logged
 
 
 @triton.jit

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kernelquarry.pipeline.sandbox.guest.candidate.alternate_numerics import AnotherOfEquals, decomposed, textbook
+from kernelquarry.pipeline.sandbox.guest.candidate.alternate_numerics import AlternateTieBreaks, decomposed, textbook
 
 
 def widened(x: Tensor) -> Tensor:
@@ -113,23 +113,23 @@ EQUALS = torch.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [5.0, 4.0, 1.0, 2.0, 3.0]])
 )
 def test_another_of_equals_is_where_one_would_be(function: Callable[[Tensor], Tensor]) -> None:
     first = function(EQUALS)
-    with AnotherOfEquals([EQUALS]):
+    with AlternateTieBreaks([EQUALS]):
         other = function(EQUALS)
     assert other[0] != first[0] and EQUALS[0, other[0]] == EQUALS[0, first[0]]
     assert other[1] == first[1] == 0
 
 
 def test_of_all_values_together_another_may_be_the_largest() -> None:
-    with AnotherOfEquals([EQUALS]) as mode:
+    with AlternateTieBreaks([EQUALS]) as mode:
         assert EQUALS[:1].argmax() == 2 and EQUALS.argmax() == 5
         assert EQUALS.sort(stable=True, dim=-1)[1].shape == EQUALS.shape
     assert mode.indirect, "a part is no input"
 
 
 def test_what_is_compared_is_an_input_or_was_computed() -> None:
-    with AnotherOfEquals([EQUALS]) as mode:
+    with AlternateTieBreaks([EQUALS]) as mode:
         EQUALS.argmax(-1), EQUALS.reshape(5, 2).argmax(0), torch.topk(EQUALS, 2)
     assert not mode.indirect
-    with AnotherOfEquals([EQUALS]) as mode:
+    with AlternateTieBreaks([EQUALS]) as mode:
         (EQUALS + 1).argmax(-1)
     assert mode.indirect

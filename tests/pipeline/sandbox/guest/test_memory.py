@@ -10,7 +10,8 @@ import pytest
 import torch
 from triton._C.libtriton import interpreter as native
 
-from kernelquarry.pipeline.sandbox.guest.interpreter.memory import Memory, OutOfBounds, whole
+from kernelquarry.pipeline.sandbox.guest.interpreter.memory import Memory, whole
+from kernelquarry.pipeline.sandbox.guest.lib.errors import OutOfBounds
 
 FLOAT = np.dtype(np.float32)
 WILD = np.uint64(2**64 - 2)  # no item that begins there ends in any memory

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kernelquarry.pipeline.sandbox.guest.candidate.module_call import load_state
+from kernelquarry.pipeline.sandbox.guest.candidate.module_setup import load_state
 
 
 class Halved(nn.Linear):

@@ -10,7 +10,8 @@ import torch
 
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, Status
 from kernelquarry.pipeline.sandbox.executor.program import Copy, Fill, Launch, Pointer, read_kernels, read_program
-from kernelquarry.pipeline.sandbox.jobs.trace import TRACE
+from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec, ModuleSource
+from kernelquarry.pipeline.sandbox.jobs.trace import TRACE, TracedCall, TraceReply, TraceRequest
 from kernelquarry.pipeline.sandbox.tensor_map import Tiling
 
 SOURCE = """
@@ -61,25 +62,17 @@ def trace(
     sandbox: Sandbox, body: str, shapes: tuple[tuple[int, ...], ...] = ((6, 4),), strided: bool = False
 ) -> Report:
     code = SOURCE.replace("BODY", textwrap.indent(textwrap.dedent(body), " " * 8))
-    workloads = [
-        {
-            "args": '[{"tensor":0}]',
-            "kwargs": "{}",
-            "inputs": [{"shape": list(shape), "dtype": "float32"}],
-            "strided": strided,
-            "trial": number,
-        }
+    calls = tuple(
+        TracedCall('[{"tensor":0}]', "{}", (InputSpec(shape, "float32"),), strided, trial=number)
         for number, shape in enumerate(shapes)
-    ]
-    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
-    request |= {"target": "sm_90", "workloads": workloads}
-    return sandbox.run(Job(TRACE, request))
+    )
+    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls)))
 
 
 def program(report: Report, index: int = 0) -> Any:
     assert report.reply is not None, report.traceback
-    assert "programs" in report.reply, report.reply
-    return read_program(report.reply["programs"][index], len(read_kernels(report.reply["kernels"])))
+    assert report.reply.programs, report.reply
+    return read_program(report.reply.programs[index], len(read_kernels([*report.reply.kernels])))
 
 
 def test_strided_inputs_have_their_layout(sandbox: Sandbox) -> None:
@@ -103,14 +96,14 @@ def test_a_launch_with_its_buffers(sandbox: Sandbox) -> None:
     assert isinstance(out, Pointer) and traced.outputs[0].storage == out.storage
     assert [(a.kind, a.value) for a in launch.arguments[3:]] == [("i32", 24), ("fp32", 0.5)]
     assert (launch.grid, traced.outputs[0].shape, traced.constants) == ((1, 1, 1), (6, 4), ())
-    (kernel,) = read_kernels(report.reply["kernels"])  # type: ignore[index]
+    (kernel,) = read_kernels([*report.reply.kernels])  # type: ignore[union-attr]
     assert kernel.name == "scale" and report.tensors[f"binary.{kernel.sha256}"][:4].tolist() == [0x7F, *b"ELF"]
 
 
 def test_each_workload_has_a_program_and_a_binary_is_sent_once(sandbox: Sandbox) -> None:
     report = trace(sandbox, PLAIN, ((6, 4), (40, 8)))
     assert program(report, 1).steps[0].grid == (5, 1, 1)
-    kernels = read_kernels(report.reply["kernels"])  # type: ignore[index]
+    kernels = read_kernels([*report.reply.kernels])  # type: ignore[union-attr]
     sent = [name.removeprefix("binary.") for name in report.tensors if name.startswith("binary.")]
     assert sorted(sent) == sorted({kernel.sha256 for kernel in kernels})
 
@@ -165,14 +158,9 @@ class ModelNew(nn.Module):
 
 
 def described(sandbox: Sandbox, shape: str, target: str = "sm_90") -> Report:
-    inputs = [{"shape": [24, 32], "dtype": "float16"}]
-    workloads = [
-        {"args": '[{"tensor":0}]', "kwargs": "{}", "inputs": inputs, "strided": False, "optional": False, "trial": 0},
-    ]
-    code = DESCRIPTORS.replace("SHAPE", shape)
-    request = {"code": code, "entry_point": "ModelNew", "init_args": "[]", "dtype": "float32"}
-    request |= {"target": target, "workloads": workloads}
-    return sandbox.run(Job(TRACE, request))
+    call = TracedCall('[{"tensor":0}]', "{}", (InputSpec((24, 32), "float16"),))
+    source = ModuleSource(DESCRIPTORS.replace("SHAPE", shape), "ModelNew", "[]")
+    return sandbox.run(Job(TRACE, TraceRequest(source, target, (call,))))
 
 
 def test_a_tensor_descriptor_becomes_a_map_and_its_sizes(sandbox: Sandbox) -> None:
@@ -216,7 +204,7 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
 def test_what_cannot_be_told(sandbox: Sandbox, body: str, why: str) -> None:
     report = trace(sandbox, body)
     assert report.reply is not None, report.traceback
-    assert why in report.reply.get("untraceable", ""), report.reply
+    assert why in report.reply.untraceable, report.reply
 
 
 def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:
@@ -237,6 +225,5 @@ def test_a_configuration_that_the_target_has_no_room_for_is_not_taken(sandbox: S
 
 
 def test_a_source_that_does_not_load(sandbox: Sandbox) -> None:
-    request = {"code": "1/0", "entry_point": "M", "init_args": "[]", "dtype": "float32"}
-    report = sandbox.run(Job(TRACE, request | {"target": "sm_90", "workloads": []}))
-    assert report.reply == {"load_error": "ZeroDivisionError: division by zero"}
+    report = sandbox.run(Job(TRACE, TraceRequest(ModuleSource("1/0", "M", "[]"), "sm_90", ())))
+    assert report.reply == TraceReply(load_error="ZeroDivisionError: division by zero")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelquarry.pipeline.sandbox.guest.jobs.compile import _Cleared
+from kernelquarry.pipeline.sandbox.guest.jobs.compile import _ZeroedMemory
 
 
 @pytest.fixture
@@ -35,6 +35,6 @@ def made() -> list[Tensor]:
 @pytest.mark.usefixtures("littered")
 def test_what_no_kernel_wrote_is_an_index_and_a_matrix_to_all_operators() -> None:
     assert not any(value.eq(0).all() for value in made())
-    with _Cleared():
+    with _ZeroedMemory():
         assert all(value.eq(0).all() for value in made())
         assert torch.ones(4).index_select(0, torch.empty(2, dtype=torch.int64)).tolist() == [1, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from traced_programs import SIZE, doubled_sum, kernel, view
 from kernelquarry.pipeline.sandbox import Job, Sandbox, Status
 from kernelquarry.pipeline.sandbox.guest.compiler.player import Player
 from kernelquarry.pipeline.sandbox.guest.jobs import timing
-from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
-from kernelquarry.pipeline.sandbox.test_values import stand_ins
-from kernelquarry.transforms.time.check import read_measured
+from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec, ModuleSource
+from kernelquarry.pipeline.sandbox.jobs.timing import TIMING, TimingReply, TimingRequest
+from kernelquarry.pipeline.sandbox.timing_inputs import draw_timing_inputs
+from kernelquarry.transforms.time.check import contenders
 
 
 class Card:
@@ -130,32 +132,30 @@ class Model(nn.Module):
     def forward(self, x, factor):
         return factor * (x + self.weight)
 """
-REQUEST = {
-    "gpu": 0,
-    "reference": REFERENCE,
-    "entry_points": {"reference": "Model", "candidate": "ModelNew"},
-    "init_args": f"[{SIZE}]",
-    "args": '[{"tensor":0}]',
-    "kwargs": '{"factor":2.0}',
-    "drawn": [{"shape": [SIZE], "dtype": "float32", "low": 0, "high": 0}],
-}
-PROGRAM = {"program": doubled_sum(), "kernels": [kernel("add"), kernel("scale")]}
+REQUEST = TimingRequest(
+    gpu=0,
+    reference=ModuleSource(REFERENCE, "Model", f"[{SIZE}]"),
+    args='[{"tensor":0}]',
+    kwargs='{"factor":2.0}',
+    inputs=(InputSpec((SIZE,), "float32"),),
+)
+PROGRAM = replace(REQUEST, program=doubled_sum(), kernels=(kernel("add"), kernel("scale")))
 BINARIES = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in ("add", "scale")}
-Run = Callable[..., tuple[dict[str, Any], dict[str, Tensor]]]
+Run = Callable[..., tuple[TimingReply, dict[str, Tensor]]]
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
     """The guest's `run` on a card that is none; `compiled` stands for what the compiler makes of a module."""
 
-    def run_here(request: dict[str, Any], compiled: Any = lambda module, dynamic: module) -> Any:
+    def run_here(request: TimingRequest, compiled: Any = lambda module, dynamic: module) -> Any:
         monkeypatch.setattr(torch, "compile", compiled)
         return timing.run(request, BINARIES)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(timing.execute, "meet", lambda ordinal: Card({"add": add, "scale": scale}))
+    monkeypatch.setattr(timing.gpu_driver, "meet", lambda ordinal: Card({"add": add, "scale": scale}))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(timing, "turn", lambda ordinal: contextlib.nullcontext())
+    monkeypatch.setattr(timing, "exclusive_use", lambda ordinal: contextlib.nullcontext())
     monkeypatch.setattr(timing, "_flush", lambda device: lambda: None)
     monkeypatch.setattr(timing, "_microseconds", lambda call, flush: float(call() is not None))
     threads = torch.get_num_threads()
@@ -166,35 +166,35 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
 
 
 def test_three_contenders_are_timed(run: Run) -> None:
-    reply, tensors = run(REQUEST | PROGRAM)
-    assert {name: len(runs) for name, runs in reply["times"].items()} == dict.fromkeys(
+    reply, tensors = run(PROGRAM)
+    assert {name: len(runs) for name, runs in reply.times.items()} == dict.fromkeys(
         ("eager", "candidate", "compile"), 100
     )
-    assert (reply["left_out"], reply["wrong"], reply["written"], reply["flops"]) == ({}, 0.0, 4 * SIZE, 0)
-    assert len(read_measured(reply).contenders) == 3
+    assert (reply.left_out, reply.wrong, reply.written, reply.flops) == ({}, 0.0, 4 * SIZE, 0)
+    assert len(contenders(reply)) == 3
     torch.testing.assert_close(tensors, {"state.weight": torch.linspace(1, 2, SIZE)})
 
 
 def test_a_program_that_computes_something_else_is_noticed(run: Run) -> None:
     program = doubled_sum()
     program["steps"][1]["arguments"][3] = ["fp32", "0x1.8p+1"]
-    assert run(REQUEST | PROGRAM | {"program": program})[0]["wrong"] == 1.0
+    assert run(replace(PROGRAM, program=program))[0].wrong == 1.0
 
 
 def test_a_candidate_without_a_program_runs_from_its_source(run: Run) -> None:
     source = REFERENCE.replace("Model", "ModelNew").replace("linspace(1, 2, size)", "zeros(size)")
-    reply, tensors = run(REQUEST | {"candidate": source})
-    assert reply["times"].keys() == {"eager", "candidate", "compile"}
-    assert (reply["wrong"], tensors) == (0.0, {})  # it has the reference's state
+    reply, tensors = run(replace(REQUEST, candidate=ModuleSource(source, "ModelNew", f"[{SIZE}]")))
+    assert reply.times.keys() == {"eager", "candidate", "compile"}
+    assert (reply.wrong, tensors) == (0.0, {})  # it has the reference's state
 
 
 def test_a_compiler_that_fails_is_left_out(run: Run) -> None:
     def compiled(module: Any, dynamic: bool) -> Any:
         raise RuntimeError("no compiler")
 
-    reply, _ = run(REQUEST | PROGRAM, compiled)
-    assert reply["times"].keys() == {"eager", "candidate"}
-    assert reply["left_out"] == {"compile": "RuntimeError: no compiler"}
+    reply, _ = run(PROGRAM, compiled)
+    assert reply.times.keys() == {"eager", "candidate"}
+    assert reply.left_out == {"compile": "RuntimeError: no compiler"}
 
 
 def test_rounds_begin_with_another_call_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,21 +222,21 @@ def test_long_calls_are_made_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_values_are_of_their_kind_and_the_same_each_time() -> None:
     specs = [
-        {"shape": [500], "dtype": "float32", "low": 0, "high": 0},
-        {"shape": [500], "dtype": "int64", "low": -2, "high": 3},
-        {"shape": [500], "dtype": "bool", "low": 0, "high": 0},
-        {"shape": [3, 0], "dtype": "float16", "low": 0, "high": 0},
+        InputSpec((500,), "float32"),
+        InputSpec((500,), "int64", -2, 3),
+        InputSpec((500,), "bool"),
+        InputSpec((3, 0), "float16"),
     ]
-    numbers, indices, truths, none = drawn = stand_ins(specs, torch.device("cpu"))
+    numbers, indices, truths, none = drawn = draw_timing_inputs(specs, torch.device("cpu"))
     assert abs(float(numbers.mean())) < 0.2 < float(numbers.std())
     assert set(indices.tolist()) == {-2, -1, 0, 1, 2} and set(truths.tolist()) == {True, False}
     assert (none.shape, none.dtype) == ((3, 0), torch.float16)
-    again = stand_ins(specs, torch.device("cpu"))
+    again = draw_timing_inputs(specs, torch.device("cpu"))
     assert all(torch.equal(one, other) for one, other in zip(drawn, again, strict=True))
 
 
 def test_it_gets_warm_and_asks_for_a_gpu(sandbox: Sandbox) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    report = sandbox.run(Job(TIMING, {"gpu": 0}))
+    report = sandbox.run(Job(TIMING, REQUEST))
     assert report.status == Status.RAISED and "torch finds no such GPU" in report.error

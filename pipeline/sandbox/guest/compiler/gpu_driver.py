@@ -1,7 +1,4 @@
-"""Guest: a candidate with a GPU of its own for a while, every launch and operator noticed.
-
-For what a trace cannot say. The candidate's Python meets the GPU here, so a row that was verified so says it.
-"""
+"""Launching on a GPU from a guest: Triton compiles, and the driver's library launches, without a C compiler."""
 
 from __future__ import annotations
 
@@ -13,26 +10,13 @@ import torch
 from kernelquarry.pipeline.sandbox.cuda import Argument, Cuda, Fault, Function
 from kernelquarry.pipeline.sandbox.tensor_map import MAP
 
-from ..candidate import op_census, run_trials
 from ..candidate.launch_log import session
-from ..compiler import autotune
-from ..compiler.compile_only_driver import BEFORE_ARGUMENTS, CompileOnlyDriver, beyond_a_grid, flat, scratch_bytes
-from . import compile as compiling
-
-
-def warm() -> None:
-    """No context is made: the GPU is named, and met, in the guest."""
-    compiling.warm()
-    op_census.warm()
-
-
-def run(request: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """See `verifying/run_trials.run`; `gpu` is the ordinal of the GPU."""
-    return run_trials.run(request, tensors, meet(request["gpu"]).memory)
+from . import autotune
+from .compile_only_driver import BEFORE_ARGUMENTS, CompileOnlyDriver, beyond_a_grid, flat, scratch_bytes
 
 
 def meet(ordinal: int) -> Cuda:
-    """The GPU of the driver's number, from now on the only one that torch and Triton see. TF32 is off."""
+    """Open the GPU of the driver's number, from now on the only one that torch and Triton see. TF32 is off."""
     os.environ["CUDA_VISIBLE_DEVICES"] = str(ordinal)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     Launcher.cuda = Cuda(torch.device("cuda", 0))

@@ -1,0 +1,280 @@
+"""One call of a module under test: its weights, the layout of its inputs, and what is observed of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
+
+from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, ObservedCall, TrialCall
+
+from ..lib.pytree import fill, flatten
+from .fake_cuda import is_marked, is_on_host
+from .input_layouts import offset, strided
+from .launch_log import entries, session
+from .module_setup import load_state
+
+Recording = tuple[Callable[[], AbstractContextManager[Any]], bool]  # and whether inputs take gradients
+NO_GRAD: Recording = (torch.no_grad, False)
+GRADIENTS: Recording = (torch.enable_grad, True)
+INFERENCE: Recording = (torch.inference_mode, False)
+
+
+class DerivedTensor(Tensor):
+    """A subclass of tensors, as libraries that shard, trace or name tensors have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """An observed call with its tensors."""
+
+    observed: ObservedCall
+    values: list[Tensor]  # copies of the outputs
+    changed: list[Tensor]  # copies of the inputs, then of the state, that the call changed
+    outputs: list[Tensor]  # the outputs themselves, detached
+
+    def tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Copies on the CPU by their names in a reply; see `ObservedCall`."""
+        return name_tensors(prefix, self.values, self.changed)
+
+
+def name_tensors(prefix: str, outputs: Sequence[Tensor], changed: Sequence[Tensor] = ()) -> dict[str, Tensor]:
+    """Copies on the CPU by their names in a reply; see `ObservedCall`."""
+    named = {f"{prefix}.output.{i}": tensor for i, tensor in enumerate(outputs)}
+    named |= {f"{prefix}.mutated.{i}": tensor for i, tensor in enumerate(changed)}
+    return {name: _bytes(tensor).to("cpu", copy=True).view(tensor.dtype) for name, tensor in named.items()}
+
+
+def weight_sets(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """The sets of weights of a request, by name."""
+    names = {str(key): f"state.{key}." for key in range(STATE_SETS)}
+    return {
+        key: {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        for key, prefix in names.items()
+    }
+
+
+def arguments(call: Any, inputs: Sequence[Tensor]) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments of a call that has `args` and `kwargs` as JSON."""
+    return fill(json.loads(call.args), inputs), fill(json.loads(call.kwargs), inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCall:
+    """A call of a trial. Options that are not in `trial` are for perturbations; the defaults are a trial's."""
+
+    trial: TrialCall
+    inputs: Sequence[Tensor]
+    weights: Mapping[str, Tensor]
+    gradient: Tensor | None = None  # numbers of the gradients of the outputs; the call is followed by its backward
+    offset: int | None = None  # seed of the place of each input in a larger buffer
+    alike: bool = False  # inputs of equal values are one tensor
+    derived: bool = False  # inputs are `DerivedTensor`s
+    parameters: bool = False  # inputs are parameters that have gradients
+    recording: Recording = NO_GRAD
+    chained: bool = False  # outputs take the place of inputs that they are like in the next call, as in a stack
+    kept: list[Tensor] | None = None  # tensors that the calls share: the first call adds them, later ones overwrite
+    function: Callable[[nn.Module], Callable[..., Any]] = lambda module: module  # what is called of the module
+
+    @classmethod
+    def of_trial(
+        cls,
+        trials: Sequence[TrialCall],
+        number: int,
+        tensors: Mapping[str, Tensor],
+        device: torch.device | None = None,
+    ) -> CandidateCall:
+        """The call of a trial on the tensors of a request."""
+        trial = trials[number]
+        inputs = [tensors[f"input.{number}.{i}"] for i in range(trial.inputs)]
+        if device is not None:
+            inputs = [value.to(device) for value in inputs]
+        return cls(trial, inputs, weight_sets(tensors)[trial.state], tensors.get(f"gradient.{number}"))
+
+    def load(self, module: nn.Module) -> None:
+        """Give the module the call's weights."""
+        load_state(module, self.weights)
+
+    def run(self, module: nn.Module, mode: AbstractContextManager[Any] | None = None) -> CallResult:
+        """Call the module inside `mode`, on private copies of the inputs, and observe the call.
+
+        With `gradient` the result is a pair: the outputs, and the gradients of the inputs, a list, and of the
+        parameters, a dict; None stands for a tensor that gets no gradient.
+
+        Raises:
+            TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor
+                that is not on the GPU, where one is pretended; or a tensor has attributes that PyTorch did not set.
+        """
+        record, taking = self.recording if self.gradient is None else (torch.enable_grad, False)
+        given = self._lay_out(record, taking)
+        args, kwargs = arguments(self.trial, given)
+        if self.gradient is not None:
+            given = [value.requires_grad_(value.is_floating_point()) for value in given]
+        session.begin(module, given)
+        outputs: list[Tensor] = []
+        ends: dict[str, Tensor] = {}
+        with record(), mode or nullcontext():  # around all that a module or its result could have made its own
+            state = entries(module)
+            before = {name: value.detach().clone() for name, value in state.items()}
+            trained = {name: _training(value) for name, value in state.items()}
+            tree = flatten(self.function(module)(*args, **kwargs), outputs)
+            results = len(outputs)
+            if self.kept is not None and self.chained:
+                _chain(self.kept, outputs, state.values())
+            if self.gradient is not None:
+                starts = enumerate(_output_gradients(outputs, self.gradient))
+                ends = {f"gradient of output {i}": value for i, value in starts if value is not None}
+                tree = {"tuple": [tree, flatten(_gradients(module, given, outputs, list(ends.values())), outputs)]}
+        if self.derived:
+            outputs = [output.as_subclass(Tensor) if type(output) is DerivedTensor else output for output in outputs]
+        _check_plain(given, outputs)
+        outputs = [output.detach() for output in outputs]
+        values = [_bytes(output).clone().view(output.dtype) for output in outputs]
+        after = [value.detach().clone() for value in given]
+        # From here on the module's code could run unwatched, if its state were asked for by its own methods.
+        owners = {_storage(value): f"state {name}" for name, value in state.items()}
+        owners |= {_storage(value): f"input {index}" for index, value in enumerate(given)}
+        owners |= {_storage(value): name for name, value in ends.items()}
+        mutated = [index for index, (new, old) in enumerate(zip(after, self.inputs, strict=True)) if not same(new, old)]
+        changed = sorted(name for name, value in state.items() if not same(value, before[name]))
+        observed = ObservedCall(
+            tree=tree,
+            # How a gradient is laid out is no part of the contract: autograd decides it.
+            strides=tuple((value if i < results else _contiguous(value)).stride() for i, value in enumerate(outputs)),
+            shares=_shared(outputs, owners),
+            mutated=tuple(mutated),
+            changed=tuple(changed),
+            trained=tuple(sorted(name for name, value in state.items() if _retrained(value, *trained[name]))),
+        )
+        copies = [after[index] for index in mutated] + [state[name].detach().clone() for name in changed]
+        return CallResult(observed, values, copies, outputs)
+
+    def _lay_out(self, record: Callable[[], AbstractContextManager[Any]], taking: bool) -> list[Tensor]:
+        with record():
+            given = [self._copy(tensor, taking) for tensor in self.inputs]
+        if self.alike:
+            given = [next(each for each in given if same(each, value)) for value in given]
+        if self.kept:
+            return [_overwritten(old, new) for old, new in zip(self.kept, given, strict=True)]
+        if self.kept is not None:
+            self.kept.extend(given)
+        return given
+
+    def _copy(self, tensor: Tensor, taking: bool) -> Tensor:
+        if self.trial.strided:
+            return strided(tensor)
+        made = tensor.clone() if self.offset is None else offset(tensor, self.offset)
+        if taking and made.is_floating_point():
+            made = made.requires_grad_().clone()
+        if self.parameters and made.is_floating_point():
+            made = nn.Parameter(made)
+            made.grad = torch.empty_like(made)
+        return made.as_subclass(DerivedTensor) if self.derived else made
+
+
+def _check_plain(given: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+    if not all(type(output) in (Tensor, nn.Parameter) for output in outputs):
+        raise TypeError("an output is a subclass of torch.Tensor")
+    if any(map(is_marked, (*given, *outputs))):
+        raise TypeError("an input or an output was given attributes")
+    if any(is_on_host(output) and output.ndim for output in outputs):  # a lone number may be anywhere
+        raise TypeError("an output is on the CPU")
+
+
+def _chain(kept: list[Tensor], outputs: Sequence[Tensor], state: Iterable[Tensor]) -> None:
+    """Put each output in place of a tensor of its shape and dtype, if the output has memory of its own."""
+    taken = {_storage(value) for value in (*kept, *state)}
+    for output in outputs:
+        likes = (place for place, old in enumerate(kept) if (old.shape, old.dtype) == (output.shape, output.dtype))
+        place = next(likes, None)
+        if place is not None and output.is_contiguous() and _storage(output) not in taken:
+            kept[place] = output
+            taken.add(_storage(output))
+
+
+def _overwritten(old: Tensor, new: Tensor) -> Tensor:
+    with torch.inference_mode(old.is_inference()):  # a tensor that was made there may be set there alone
+        return old.copy_(new)
+
+
+def _output_gradients(outputs: Sequence[Tensor], numbers: Tensor) -> list[Tensor | None]:
+    """A gradient for each output that takes one. The modes that watch the module do not see it being made."""
+    found: list[Tensor | None] = []
+    start = 0
+    with _disable_current_modes():
+        for output in outputs:
+            places = torch.arange(start, start + output.numel()) % numbers.numel()
+            values = numbers[places].reshape(output.shape).to(output.device, output.dtype)
+            found.append(values if output.requires_grad else None)
+            start += output.numel()
+    return found
+
+
+def _gradients(
+    module: nn.Module, inputs: Sequence[Tensor], outputs: Sequence[Tensor], ends: Sequence[Tensor]
+) -> tuple[list[Tensor | None], dict[str, Tensor | None]]:
+    """Gradients of the inputs, and of the parameters by name."""
+    parameters = dict(module.named_parameters())
+    leaves = [*inputs, *parameters.values()]
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
+    starts = [output for output in outputs if output.requires_grad]
+    found = iter(torch.autograd.grad(starts, wanted, ends, allow_unused=True) if starts else [None] * len(wanted))
+    each = [next(found) if leaf.requires_grad else None for leaf in leaves]
+    return each[: len(inputs)], dict(zip(parameters, each[len(inputs) :], strict=True))
+
+
+def _contiguous(tensor: Tensor) -> Tensor:
+    """A contiguous tensor of the same shape, without memory."""
+    return torch.empty(tensor.shape, device="meta")
+
+
+def _shared(outputs: Sequence[Tensor], owners: Mapping[int, str]) -> tuple[str, ...]:
+    """What each output shares memory with; "" for nothing."""
+    shares: list[str] = []
+    for index, output in enumerate(outputs):
+        owner = owners.get(_storage(output), "") if output.numel() else ""
+        earlier = (f"output {other}" for other in range(index) if _overlap(output, outputs[other]))
+        shares.append(owner or next(earlier, ""))
+    return tuple(shares)
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _overlap(left: Tensor, right: Tensor) -> bool:
+    """True if the memory of two tensors, from the first byte of each to its last, overlaps."""
+    return left.numel() > 0 < right.numel() and left.data_ptr() < _end(right) and right.data_ptr() < _end(left)
+
+
+def _end(tensor: Tensor) -> int:
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def _training(value: Tensor) -> tuple[bool, Tensor | None]:
+    """Whether the tensor takes a gradient, and the gradient that it has."""
+    return value.requires_grad, value.grad if value.is_leaf else None
+
+
+def _retrained(value: Tensor, took: bool, had: Tensor | None) -> bool:
+    takes, has = _training(value)
+    return takes != took or has is not had
+
+
+def same(left: Tensor, right: Tensor) -> bool:
+    """True if shape, dtype and values are equal, NaN equal to NaN."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    return bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def _bytes(value: Tensor) -> Tensor:
+    """A mask as bytes, to be copied as they are: PyTorch's own copies turn all that is not 0 into 1."""
+    return value.view(torch.uint8) if value.dtype == torch.bool else value
