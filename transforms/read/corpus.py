@@ -1,29 +1,29 @@
-"""What a source of Python files is. Every kind of corpus has these interfaces, and nothing else differs."""
+"""Interfaces of a corpus of Python files, and the base class of corpora that are trees of files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kernelquarry.filters.licences import Licences, is_statement, read_licences
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored
 
-MAX_STATEMENT_BYTES = 200_000  # a licence text is much shorter
+MAX_STATEMENT_BYTES = 200_000  # licence texts are much shorter
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A Python file where a source holds it; it is read when it is asked for."""
+    """A Python file in a corpus, not yet read."""
 
     package: str  # distribution name, or repository "owner/name"
     revision: str  # version, or commit
-    path: str  # POSIX path inside of the package
+    path: str  # POSIX path inside the package
     size: int  # bytes
-    read: Callable[[], bytes]  # Raises: OSError: it cannot be read, or is damaged
-    licences: Licences  # what its package says
-    encoding: str = ""  # what the source says of it, "" where the file itself decides
+    read: Callable[[], bytes]  # Raises: OSError: the file cannot be read, or is damaged
+    licences: Licences  # of its package
+    encoding: str = ""  # as the corpus says; "": as the file itself declares
 
     @property
     def id(self) -> str:
@@ -31,47 +31,42 @@ class Found:
 
 
 class Shard(Protocol):
-    """What one worker reads at a time: a package, or part of a table. Small, and can be pickled."""
+    """The unit that one worker reads: a package, or part of a table. It is small and can be pickled."""
 
     @property
     def corpus(self) -> str:
-        """Name of the corpus it belongs to."""
+        """Name of the corpus."""
 
     def pieces(self) -> Iterable[Shard]:
-        """Shards that hold the same together, each small enough for one worker. Raises: UserError."""
+        """Split the shard into shards that are small enough for one worker. Raises: UserError."""
 
     def files(self) -> Iterator[Found | Dropped | Errored]:
-        """Its files, and what is none, as a stream. Raises: UserError: the shard is not what it was, and what to do."""
+        """Stream the files, with an outcome for each unreadable entry. Raises: UserError: the shard has changed."""
 
 
 class Corpus(Protocol):
-    """Where a dataset's modules come from."""
+    """A source of modules for a dataset."""
 
     @property
     def name(self) -> str: ...
 
     def digests(self) -> dict[str, str]:
-        """What decides the corpus's content, without fetching it: shard -> digest. Raises: UserError."""
+        """Digest of each shard's content, found without a download. Raises: UserError."""
 
     def shards(self) -> Iterable[Shard]:
-        """Fetched if need be. Raises: UserError: they cannot be had, and what to do."""
+        """List the shards, downloading them if necessary. Raises: UserError: a shard is unavailable."""
 
 
-class Contents(Protocol):
-    """The files of an opened tree."""
+class Entry(NamedTuple):
+    """A regular file of an opened tree."""
 
-    def paths(self) -> Iterable[str]:
-        """POSIX paths of all regular files, each once for each time that the tree holds it."""
-
-    def size(self, path: str) -> int:
-        """Bytes."""
-
-    def read(self, path: str) -> bytes:
-        """The file's bytes. Raises: OSError: it cannot be read, or is damaged."""
+    path: str  # POSIX path
+    size: int  # bytes
+    read: Callable[[], bytes]  # Raises: OSError: the file cannot be read, or is damaged
 
 
 class Tree:
-    """One package or checkout: the files that may import each other, and licence texts for all of them."""
+    """One package or checkout: files that may import each other, and licence texts for all of them."""
 
     __slots__ = ()
 
@@ -79,38 +74,27 @@ class Tree:
     package: str
     revision: str
 
-    def open(self) -> AbstractContextManager[Contents]:
-        """The tree's files. Raises: UserError: it is not what it was, and what to do."""
+    def open(self) -> AbstractContextManager[Iterable[Entry]]:
+        """Open the tree; a broken archive may list a path twice. Raises: UserError: the tree has changed."""
         raise NotImplementedError
 
     def pieces(self) -> Iterable[Tree]:
         return (self,)
 
     def files(self) -> Iterator[Found | Dropped | Errored]:
-        """Each `.py` file, in the order of their paths."""
-        with self.open() as contents:
-            paths = sorted(contents.paths())
-            licences = read_licences(_statements(contents, paths))
-            for path in paths:
+        """Each `.py` file, in the order of the paths."""
+        with self.open() as opened:
+            entries = sorted(opened, key=lambda entry: entry.path)
+            statements = (e for e in entries if is_statement(e.path) and e.size <= MAX_STATEMENT_BYTES)
+            licences = read_licences({entry.path: _statement(entry) for entry in statements})
+            for path, size, read in entries:
                 if path.endswith(".py"):
-                    yield self._found(contents, path, licences)
-
-    def _found(self, contents: Contents, path: str, licences: Licences) -> Found | Errored:
-        try:
-            size = contents.size(path)
-        except OSError as error:
-            return Errored(f"{self.package}@{self.revision}/{path}", type(error).__name__, str(error))
-        return Found(self.package, self.revision, path, size, lambda: contents.read(path), licences)
+                    yield Found(self.package, self.revision, path, size, read, licences)
 
 
-def _statements(contents: Contents, paths: Iterable[str]) -> dict[str, str]:
-    wanted = {path for path in paths if is_statement(path) and contents.size(path) <= MAX_STATEMENT_BYTES}
-    return {path: _statement(contents, path) for path in sorted(wanted)}
-
-
-def _statement(contents: Contents, path: str) -> str:
-    """One that cannot be read permits nothing, as one that is not understood."""
+def _statement(entry: Entry) -> str:
+    """Text of a licence statement. An unreadable one permits nothing, like one that is not recognised."""
     try:
-        return contents.read(path).decode(errors="replace")
+        return entry.read().decode(errors="replace")
     except OSError as error:
         return f"unreadable: {error}"

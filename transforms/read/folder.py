@@ -1,4 +1,4 @@
-"""A local folder or git checkout. Its files are read where they are; git itself is not run."""
+"""A local folder or git checkout as a corpus. Files are read in place; git is not run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
-from .corpus import Tree
+from .corpus import Entry, Tree
 from .wheels import sha256_of
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and what starts with a dot
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and names that start with a dot
 _REMOTE = re.compile(r"(?:[/:])([^/:]+/[^/:]+?)(?:\.git)?/?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Folder(Tree):
-    """A corpus of one tree, and that tree."""
+    """A folder: a corpus with a single tree."""
 
     root: Path
     corpus: str
@@ -43,43 +43,31 @@ class Folder(Tree):
         return [self]
 
     @contextmanager
-    def open(self) -> Iterator[FolderContents]:
-        yield FolderContents(self.root)
+    def open(self) -> Iterator[Iterator[Entry]]:
+        # Paths in a package start with its own name, by which its modules import each other.
+        base = self.root.parent if (self.root / "__init__.py").exists() else self.root
+        yield (
+            Entry(path.relative_to(base).as_posix(), path.lstat().st_size, path.read_bytes) for path in walk(self.root)
+        )
 
 
 def open_folder(root: Path) -> Folder:
-    """The corpus that is a folder, with what its git metadata tells."""
+    """Open a folder as a corpus, with package and revision from its git metadata."""
     root = root.resolve()
     commit, remote = _git(root)
     return Folder(root, root.name, remote or root.name, commit or digest_of(root)[:16])
 
 
 def remote_of(root: Path) -> str:
-    """The remote repository of a checkout or a bare repository, "owner/name", "" where it has none."""
+    """Remote of a checkout or a bare repository as "owner/name"; "" if there is none."""
     return _git(root)[1]
 
 
-class FolderContents:
-    """Paths start with the folder's own name if it is a package itself, as its modules import each other by it."""
-
-    def __init__(self, root: Path) -> None:
-        self._base = root.parent if (root / "__init__.py").exists() else root
-        self._root = root
-
-    def paths(self) -> Iterator[str]:
-        return (path.relative_to(self._base).as_posix() for path in walk(self._root))
-
-    def size(self, path: str) -> int:
-        return (self._base / path).stat().st_size
-
-    def read(self, path: str) -> bytes:
-        return (self._base / path).read_bytes()
-
-
 def walk(root: Path) -> Iterator[Path]:
-    """Regular files below a folder, sorted. Links are not followed: they may lead out of it, or in circles.
+    """Regular files below a folder, sorted. Links are not followed: they may lead outside, or in circles.
 
-    Raises: UserError: a folder cannot be read, and who knows what it holds.
+    Raises:
+        UserError: a folder cannot be read.
     """
     for folder, folders, files in os.walk(root, onerror=_refuse):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED and not name.startswith("."))
@@ -94,13 +82,13 @@ def _refuse(error: OSError) -> NoReturn:
 
 
 def digest_of(root: Path) -> str:
-    """Of the paths and bytes of all that is read: Python files and licence statements."""
+    """Digest of the paths and bytes of all Python files and licence statements."""
     paths = {path.relative_to(root).as_posix(): path for path in walk(root)}
     return sha256(canonical({name: _digest(p) for name, p in paths.items() if p.suffix == ".py" or is_statement(name)}))
 
 
 def _digest(path: Path) -> str:
-    """One that cannot be read is an error of its own, later, and costs only itself."""
+    """Digest of a file. An unreadable file does not fail here: reading reports it later."""
     try:
         return sha256_of(path)
     except OSError as error:
@@ -108,7 +96,7 @@ def _digest(path: Path) -> str:
 
 
 def _git(root: Path) -> tuple[str, str]:
-    """Commit and remote repository of a checkout, empty where there is none."""
+    """Commit and remote repository of a checkout; "" where there is none."""
     git = root / ".git"
     if not git.exists() and (root / "HEAD").is_file():  # a bare repository
         git = root
@@ -140,6 +128,6 @@ def _remote(git: Path) -> str:
 
 
 def _common(git: Path) -> Path:
-    """The repository that a worktree belongs to."""
+    """The git directory of the repository that a worktree belongs to."""
     common = git / "commondir"
     return (git / common.read_text().strip()).resolve() if common.exists() else git

@@ -1,4 +1,4 @@
-"""Source distributions: archives that are read and never built, since building one runs its code."""
+"""Source distributions on disk. They are read and never built: a build runs the package's code."""
 
 from __future__ import annotations
 
@@ -14,77 +14,68 @@ from pathlib import Path
 from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .corpus import MAX_STATEMENT_BYTES
+from .corpus import MAX_STATEMENT_BYTES, Entry
 from .read_files import MAX_BYTES
 from .wheels import Archive
 
-MAX_UNPACKED = 2_000_000_000  # bytes of a whole archive
+MAX_UNPACKED = 2_000_000_000  # limit for all files of an archive, in bytes
 SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 
 
 class Sdist(Archive):
-    """One source distribution on disk."""
+    """A source distribution on disk.
+
+    Paths start below the folder `package-version`, and below `src` if the sources are there.
+    """
 
     __slots__ = ()
 
     @contextmanager
-    def open(self) -> Iterator[SdistContents]:
+    def open(self) -> Iterator[list[Entry]]:
         self.check()
         try:
             members = _zipped(self.path) if zipfile.is_zipfile(self.path) else _tarred(self.path)
         except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
-            raise UserError(f"{self.path}: {error}: not a whole archive, remove it from the corpus") from None
-        yield SdistContents(members)
+            raise UserError(f"{self.path}: {error}: the archive is damaged: remove it from the corpus") from None
+        last = {member.path: member for member in members}  # a later member replaces an earlier one of the same path
+        yield [last[member.path] for member in members]
 
 
-class SdistContents:
-    """What may be read of an archive, in memory; its other files are not kept, larger ones only have a size.
-
-    Paths start below the folder `package-version`, and below `src` where the sources lie there.
-    """
-
-    def __init__(self, members: list[tuple[str, int, bytes]]) -> None:
-        self._members = {_place(name): (size, data) for name, size, data in members}
-        self._paths = [_place(name) for name, _, _ in members]
-
-    def paths(self) -> list[str]:
-        return self._paths
-
-    def size(self, path: str) -> int:
-        return self._members[path][0]
-
-    def read(self, path: str) -> bytes:
-        return self._members[path][1]
+def _entry(name: str, size: int, data: bytes) -> Entry:
+    return Entry(_place(name), size, lambda: data)
 
 
 def _place(name: str) -> str:
     return name.partition("/")[2].removeprefix("src/")
 
 
-def _wanted(name: str, size: int) -> bool:
+def _is_read(name: str, size: int) -> bool:
+    """True for Python files and licence statements up to their size limits: others are not held in memory."""
     limit = MAX_BYTES if name.endswith(".py") else MAX_STATEMENT_BYTES
     return size <= limit and (name.endswith(".py") or is_statement(_place(name)))
 
 
-def _tarred(path: Path) -> list[tuple[str, int, bytes]]:
-    """In one pass: going back in a compressed archive means to unpack it again. Links are left out."""
-    found, total = [], 0
+def _tarred(path: Path) -> list[Entry]:
+    """Read a tar archive in one pass: going back would unpack it again. Links are skipped."""
+    entries, total = [], 0
     with tarfile.open(path, "r:*") as archive:
         for member in archive:
             total += member.size
             if total > MAX_UNPACKED:
                 raise tarfile.ReadError(f"unpacks to more than {MAX_UNPACKED} bytes")
             if member.isreg():
-                stream = archive.extractfile(member) if _wanted(member.name, member.size) else io.BytesIO()
+                stream = archive.extractfile(member) if _is_read(member.name, member.size) else io.BytesIO()
                 assert stream is not None
-                found.append((member.name, member.size, stream.read()))
-    return found
+                entries.append(_entry(member.name, member.size, stream.read()))
+    return entries
 
 
-def _zipped(path: Path) -> list[tuple[str, int, bytes]]:
+def _zipped(path: Path) -> list[Entry]:
     with zipfile.ZipFile(path) as archive:
         files = [info for info in archive.infolist() if not info.is_dir()]
         return [
-            (info.filename, info.file_size, archive.read(info) if _wanted(info.filename, info.file_size) else b"")
+            _entry(
+                info.filename, info.file_size, archive.read(info) if _is_read(info.filename, info.file_size) else b""
+            )
             for info in files
         ]

@@ -1,4 +1,4 @@
-"""Wheels on disk: checked whenever they are opened, never unpacked or executed."""
+"""Wheels on disk. Their hash is checked on every opening; they are never unpacked to disk or executed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .corpus import Tree
+from .corpus import Entry, Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Archive(Tree):
-    """One package's file on disk, pinned by its hash."""
+    """A package's archive on disk, pinned by its hash."""
 
     corpus: str
     package: str
@@ -33,45 +34,34 @@ class Archive(Tree):
             raise UserError(f"{self.path}: {error.strerror}: run again to download it") from None
         if found != self.sha256:
             raise UserError(
-                f"{self.path}: is not the file that was pinned (sha256 {found[:16]}, expected {self.sha256[:16]}): "
+                f"{self.path}: is not the pinned file (sha256 {found[:16]}, expected {self.sha256[:16]}): "
                 "delete it and run again"
             )
 
 
 class Wheel(Archive):
-    """One wheel on disk."""
+    """A wheel on disk."""
 
     __slots__ = ()
 
     @contextmanager
-    def open(self) -> Iterator[WheelContents]:
+    def open(self) -> Iterator[list[Entry]]:
         self.check()
         try:
             archive = zipfile.ZipFile(self.path)
         except zipfile.BadZipFile as error:
-            raise UserError(f"{self.path}: {error}: the pinned file is no wheel, remove it from the corpus") from None
+            raise UserError(f"{self.path}: {error}: not a wheel: remove it from the corpus") from None
         with archive:
-            yield WheelContents(archive)
+            paths = [info.filename for info in archive.infolist() if not info.is_dir()]
+            yield [Entry(path, archive.getinfo(path).file_size, partial(_read, archive, path)) for path in paths]
 
 
-class WheelContents:
-    """Reads from the archive in memory; nothing is written, so that names in it cannot lead anywhere."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-
-    def paths(self) -> list[str]:
-        return [info.filename for info in self._archive.infolist() if not info.is_dir()]
-
-    def size(self, path: str) -> int:
-        return self._archive.getinfo(path).file_size
-
-    def read(self, path: str) -> bytes:
-        """At most the declared size is ever unpacked."""
-        try:
-            return self._archive.read(path)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise OSError(f"damaged or encrypted: {error}") from error
+def _read(archive: zipfile.ZipFile, path: str) -> bytes:
+    """Unpack a file in memory, at most its declared size. Raises: OSError."""
+    try:
+        return archive.read(path)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise OSError(f"damaged or encrypted: {error}") from error
 
 
 def sha256_of(path: Path) -> str:

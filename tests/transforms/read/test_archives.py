@@ -93,7 +93,7 @@ def test_a_url_that_gives_something_else(tmp_path: Path) -> None:
 def test_an_archive_that_is_not_whole(keep: float, tmp_path: Path) -> None:
     path = make_sdist(tmp_path, {**FILES, "big.py": os.urandom(100_000).hex()})
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
-    with pytest.raises(UserError, match="not a whole archive, remove it from the corpus"):
+    with pytest.raises(UserError, match="the archive is damaged: remove it from the corpus"):
         read(path, tmp_path)
 
 

@@ -59,7 +59,7 @@ def test_a_changed_wheel_in_the_cache_is_refused(tmp_path: Path, index: Path) ->
     corpus = pinned(make_wheel(index, {"pkg/a.py": "x = 1\n"}), tmp_path / "cache")
     (tree,) = corpus.shards()
     tree.path.write_bytes(b"tampered")
-    with pytest.raises(UserError, match=r"not the file that was pinned .* delete it"):
+    with pytest.raises(UserError, match=r"not the pinned file .* delete it"):
         corpus.shards()
 
 
