@@ -1,4 +1,7 @@
-"""Read: every Python file of a corpus, with its licence. `docs/sources.md` says what a corpus can be."""
+"""Stage `read`: stream every Python file of a corpus with its licence. `docs/sources.md` lists the kinds of corpora.
+
+Other stages and `recipes` may import this package; `compositions` is the corpus of generated modules.
+"""
 
 from .corpora import EMBEDDED, full_name, open_corpus
 from .corpus import Corpus, Shard

@@ -1,4 +1,4 @@
-"""Contents that a table names by id, such as those that The Stack v2 leaves in Software Heritage's bucket."""
+"""Download file contents that a table names by id, as The Stack v2 does with Software Heritage's bucket."""
 
 from __future__ import annotations
 
@@ -21,52 +21,53 @@ from kernelquarry.pipeline.schema.errors import UserError
 Opener: TypeAlias = Callable[[str], bytes]  # id -> content. Raises: Refused, Throttled, OSError
 
 ATTEMPTS = 8
-THREADS = 16  # requests at once: each waits far longer than it works
+THREADS = 16  # concurrent requests: each mostly waits
 _TIMEOUT_S = 60
 _REFUSALS = (401, 403, 404, 410, 451)
 _LONGEST_WAIT_S = 120.0
-MAX_BYTES = 20_000_000  # of one content, unpacked
+MAX_BYTES = 20_000_000  # of one content, decompressed
 
 
 class Refused(Exception):
-    """The archive does not give this content out, and will not."""
+    """The archive permanently refuses this content."""
 
 
 class Throttled(Exception):
-    """The archive asks to come back later."""
+    """The archive is temporarily unavailable: retry later."""
 
-    def __init__(self, why: str, after_s: float = 0.0) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, after_s: float = 0.0) -> None:
+        super().__init__(message)
         self.after_s = after_s
 
 
 @dataclass(frozen=True, slots=True)
 class UrlOpener:
-    """Gets contents by HTTP, unpacks those that are gzip, and checks those whose id is their hash."""
+    """Downloads contents by HTTP, decompresses gzip, and checks contents whose id is their hash."""
 
-    url: str  # with {blob} where the id goes
+    url: str  # contains {blob} as the place of the id
 
     def __call__(self, blob: str) -> bytes:
         name = urllib.parse.quote(blob, safe="", errors="replace")
         request = urllib.request.Request(self.url.format(blob=name))
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
-                packed = answer.read(MAX_BYTES + 1)
-                if answer.length and len(packed) <= MAX_BYTES:
-                    raise Throttled("the answer ends in the middle")
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:
+                packed = response.read(MAX_BYTES + 1)
+                if response.length and len(packed) <= MAX_BYTES:
+                    raise Throttled("the response is incomplete")
         except urllib.error.HTTPError as error:
             if error.code in _REFUSALS:
                 raise Refused(f"HTTP {error.code}") from None
             raise Throttled(f"HTTP {error.code}", _seconds(error.headers.get("Retry-After"))) from None
-        except (OSError, ValueError, http.client.HTTPException) as error:  # a connection that is refused, or breaks off
+        except (OSError, ValueError, http.client.HTTPException) as error:  # refused or lost connections
             raise Throttled(str(error)) from None
         return _checked(blob, _unpacked(packed))
 
 
 def fetch(blobs: Sequence[str], opener: Opener, wait: Callable[[float], None] = time.sleep) -> list[bytes | Exception]:
-    """The content of each, or the `Refused` or `OSError` that stands in its place.
+    """Download contents; a content that cannot be downloaded is replaced by its `Refused` or `OSError`.
 
-    Raises: UserError: the archive cannot be reached, or keeps asking to come back later.
+    Raises:
+        UserError: the archive is still unavailable after all retries.
     """
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(lambda blob: _fetch(blob, opener, wait), blobs))
@@ -82,7 +83,7 @@ def _fetch(blob: str, opener: Opener, wait: Callable[[float], None]) -> bytes | 
             last = error
             if attempt + 1 < ATTEMPTS:
                 wait(min(_LONGEST_WAIT_S, max(error.after_s, 2.0**attempt * random.uniform(0.5, 1.0))))
-    raise UserError(f"blob {blob}: {last}, {ATTEMPTS} times in a row: run again later, what was read is kept")
+    raise UserError(f"blob {blob}: {last} in {ATTEMPTS} attempts: run again later, finished pieces are not read again")
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -94,16 +95,16 @@ def _unpacked(data: bytes) -> bytes:
     except zlib.error as error:
         raise gzip.BadGzipFile(str(error)) from None
     if not unpacking.eof:
-        raise OSError("the content ends in the middle, or is too large")
+        raise OSError("the content is incomplete, or too large")
     return unpacked
 
 
 def _checked(blob: str, data: bytes) -> bytes:
-    """An id of 40 hexadecimal digits is the content's SHA-1, alone or as git has it."""
+    """Check the content if its id is a SHA-1 of 40 hexadecimal digits, plain or in git's form."""
     if len(blob) == 40 and not set(blob) - set("0123456789abcdef"):
         as_git = b"blob %d\0" % len(data)
         if blob not in (hashlib.sha1(data).hexdigest(), hashlib.sha1(as_git + data).hexdigest()):
-            raise OSError("the content is not that of its id")
+            raise OSError("the content does not match its id")
     return data
 
 

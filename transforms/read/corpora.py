@@ -1,37 +1,49 @@
-"""From what a user writes to a corpus."""
+"""Open the corpus that a user names."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
 from . import compositions, sdist, tables
-from .corpus import Corpus
+from .corpus import Corpus, Shard
 from .folder import open_folder
 from .git import open_commit
-from .joined import Joined
 from .pinned import PinnedPackages, open_archive, parse_requirements
 from .tables import SHIPPED, Tables, open_tables
 
 EMBEDDED = ("tiny", "default", "full")
-STACKS = (
-    "the-stack",
-    "the-stack-dedup",
-    "the-stack-v2",
-    "the-stack-v2-dedup",
-    "the-stack-v2-train-full-ids",
-    "the-stack-v2-train-smol-ids",
-)
+STACKS = tuple(sorted(file.name.removesuffix(".toml") for file in SHIPPED.iterdir() if file.name.endswith(".toml")))
 _ARCHIVES = (".whl", *sdist.SUFFIXES)
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several corpora as one; each shard stays in the corpus that it comes from."""
+
+    parts: tuple[Corpus, ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(part.name for part in self.parts)
+
+    def digests(self) -> dict[str, str]:
+        return {shard: digest for part in self.parts for shard, digest in part.digests().items()}
+
+    def shards(self) -> Iterator[Shard]:
+        for part in self.parts:
+            yield from part.shards()
+
+
 def open_corpus(name: str, cache: Path) -> Corpus:
-    """The corpus called `name`: see `docs/sources.md`.
+    """Open the corpus called `name`; `docs/sources.md` lists the forms of names.
 
     Args:
-        cache: where downloads are kept.
+        cache: folder for downloads.
 
     Raises:
         UserError: there is no such corpus.
@@ -76,7 +88,7 @@ def _open_source_file(path: Path, text: str, cache: Path) -> Corpus:
 
 
 def full_name(name: str) -> str:
-    """The same corpus, named so that any working directory will do."""
+    """Rewrite the name of a corpus so that it is valid from any working directory."""
     base, composed = _parts(name)
     if base:
         return f"{full_name(base)}+{composed}"
@@ -85,6 +97,6 @@ def full_name(name: str) -> str:
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """A corpus and the compositions beside it; the first is "" where there are none."""
+    """Split `CORPUS+compose:...` into the corpus ("" if there is none) and the compositions."""
     base, _, number = name.rpartition(f"+{compositions.PACKAGE}:")
     return base, f"{compositions.PACKAGE}:{number}"

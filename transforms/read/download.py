@@ -1,4 +1,4 @@
-"""Downloads files that a requirements file pins: by pip, from whatever index pip is set up to use, or by URL."""
+"""Download files that a requirements file pins: with pip, from the index that pip is configured for, or by URL."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-# Sources are all that is read, so any machine may take the wheels that one kind of machine would install.
+# Only sources are read, so every machine downloads the same wheels, whatever its own platform.
 _PLATFORM = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11", "--implementation", "cp")
 _TIMEOUT_S = 3600
-_STALLED_S = 60  # without a byte
+_STALLED_S = 60  # time without a byte
 
 
 @contextmanager
 def download(requirements: Sequence[str], folder: Path) -> Iterator[list[Path]]:
-    """The files of pinned requirements, in a temporary folder inside of `folder`.
+    """Download pinned requirements to a temporary folder inside `folder`.
 
     Raises:
-        UserError: pip is missing or failed; the message says what to do.
+        UserError: pip is missing or failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=folder) as scratch:
@@ -38,10 +38,10 @@ def download(requirements: Sequence[str], folder: Path) -> Iterator[list[Path]]:
 
 @contextmanager
 def download_urls(urls: Sequence[str], folder: Path) -> Iterator[list[Path]]:
-    """The files at some URLs, in a temporary folder inside of `folder`. pip would build a source distribution.
+    """Download URLs to a temporary folder inside `folder`, without pip, which would build source distributions.
 
     Raises:
-        UserError: one cannot be had.
+        UserError: a download failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=folder) as scratch:
@@ -49,19 +49,17 @@ def download_urls(urls: Sequence[str], folder: Path) -> Iterator[list[Path]]:
         for index, url in enumerate(urls):
             files.append(Path(scratch, str(index)))
             try:
-                with urllib.request.urlopen(url, timeout=_STALLED_S) as answer, files[-1].open("wb") as stream:
-                    shutil.copyfileobj(answer, stream)
+                with urllib.request.urlopen(url, timeout=_STALLED_S) as response, files[-1].open("wb") as stream:
+                    shutil.copyfileobj(response, stream)
             except (urllib.error.URLError, OSError, ValueError) as error:
                 raise UserError(f"{url}: {error}: check the network and the URL, and run again") from None
         yield files
 
 
 def _pinned_pip(scratch: Path) -> Path:
-    """A wheel of pip, which runs as it is. Versions differ in the wheels whose metadata they accept."""
-    lines = (
-        resources.files("kernelquarry.transforms.read").joinpath("shipped", "downloader.txt").read_text().splitlines()
-    )
-    _run(["-m", "pip"], lines, scratch / "pip", scratch.parent)
+    """Download a fixed version of pip, whose wheel can be run: versions differ in the metadata that they accept."""
+    shipped = resources.files("kernelquarry.transforms.read").joinpath("shipped", "downloader.txt")
+    _run(["-m", "pip"], shipped.read_text().splitlines(), scratch / "pip", scratch.parent)
     (wheel,) = (scratch / "pip").glob("*.whl")
     return wheel
 
@@ -86,9 +84,11 @@ def _explain(stderr: str, folder: Path) -> str:
         return f"{sys.executable} has no pip to download with: run `{sys.executable} -m ensurepip`"
     if "DO NOT MATCH THE HASHES" in stderr:
         return (
-            "the package index serves another file than the corpus pins, or the download broke off: "
-            "run again; if it stays so, do not use the file, or correct the pin"
+            "the package index serves another file than the corpus pins, or the download was interrupted: "
+            "run again; if the error persists, do not use the file, or correct the pin"
         )
     errors = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if line.startswith("ERROR: ")]
-    said = (errors or stderr.strip().splitlines() or ["no message"])[-1]
-    return f"pip could not download the corpus into {folder} ({said}): check the network or pip's index, and run again"
+    message = (errors or stderr.strip().splitlines() or ["no message"])[-1]
+    return (
+        f"pip could not download the corpus into {folder} ({message}): check the network or pip's index, and run again"
+    )

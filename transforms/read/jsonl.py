@@ -1,4 +1,4 @@
-"""Lines of JSON, as a stream. Files that are not compressed are read in ranges of bytes, by several workers."""
+"""Stream JSON lines. Several workers can read an uncompressed file, each a range of bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Batch = list[tuple[str, Mapping[str, Any]]]
 
 
 def ranges(file: RemoteFile) -> Iterator[tuple[int, int] | None]:
-    """Of bytes; a compressed file can be read from its start only."""
+    """Ranges of bytes to read separately; None for a compressed file, which can only be read from its start."""
     if file.url.endswith(_COMPRESSED):
         yield None
         return
@@ -27,7 +27,7 @@ def ranges(file: RemoteFile) -> Iterator[tuple[int, int] | None]:
 
 
 def batches(file: RemoteFile, piece: tuple[int, int] | None, rows: int) -> Iterator[Batch]:
-    """The rows whose lines start in the piece, each with the byte that it starts at. Raises: UserError."""
+    """Batches of the rows that start in the piece, each with its first byte. Raises: UserError."""
     batch: Batch = []
     with file.open() as stream, reaching(file.url):
         for start, line in _lines(stream, piece):
@@ -41,15 +41,15 @@ def batches(file: RemoteFile, piece: tuple[int, int] | None, rows: int) -> Itera
 
 
 def first_row(file: RemoteFile) -> Mapping[str, Any]:
-    """Raises: UserError: there is none."""
+    """Read the first row. Raises: UserError: the file is empty."""
     for batch in batches(file, None, 1):
         return batch[0][1]
-    raise UserError(f"{file.url}: holds no rows")
+    raise UserError(f"{file.url}: holds no rows: take it out of the corpus")
 
 
 def _lines(stream: BinaryIO, piece: tuple[int, int] | None) -> Iterator[tuple[int, bytes]]:
     at = piece[0] if piece else 0
-    if at:  # whoever reads the piece before has the line that it cuts
+    if at:  # a line that starts before the piece belongs to the previous one
         stream.seek(at - 1)
         at += len(stream.readline(MAX_LINE_BYTES)) - 1
     while (piece is None or at < piece[1]) and (line := stream.readline(MAX_LINE_BYTES)):
@@ -60,9 +60,11 @@ def _lines(stream: BinaryIO, piece: tuple[int, int] | None) -> Iterator[tuple[in
 def _row(file: RemoteFile, start: int, line: bytes) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-    except (ValueError, RecursionError):  # no JSON, or not in UTF-8
-        where = "the file ends in the middle of a row" if not line.endswith(b"\n") else "this line is no JSON"
-        raise UserError(f"{file.url}: byte {start}: {where}: fetch it again, or mend the line") from None
+    except (ValueError, RecursionError):  # not JSON, or not UTF-8
+        problem = "the file ends inside a row" if not line.endswith(b"\n") else "this line is not JSON"
+        raise UserError(f"{file.url}: byte {start}: {problem}: fetch the file again, or correct the line") from None
     if not isinstance(row, dict):
-        raise UserError(f"{file.url}: byte {start}: a line holds {type(row).__name__}, not an object with columns")
+        raise UserError(
+            f"{file.url}: byte {start}: a line holds {type(row).__name__}, not an object with columns: correct the line"
+        )
     return row

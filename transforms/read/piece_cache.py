@@ -1,4 +1,4 @@
-"""What was read of a table elsewhere is kept piece by piece, so that a run that broke off does not fetch it again."""
+"""Cache the outcomes of reading a remote table, piece by piece, so that an interrupted run does not download again."""
 
 from __future__ import annotations
 
@@ -19,26 +19,33 @@ log = logging.getLogger(__name__)
 
 
 def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outcome[SourceFile]]:
-    """As `read_shard`. `fingerprint` is of the code that decides the result. Raises: UserError."""
-    if not isinstance(shard, TableShard) or shard.memory is None:
+    """Read a shard like `read_shard`, from the cache if possible.
+
+    Args:
+        fingerprint: digest of the code that decides the result.
+
+    Raises:
+        UserError: the shard as a whole cannot be read.
+    """
+    if not isinstance(shard, TableShard) or shard.cache is None:
         yield from read_shard(shard, opt_out)
         return
     name = sha256(canonical([fingerprint, shard.key, opt_out.lines()]))
-    kept_path, lost_path = (shard.memory / name[:2] / f"{name}.{end}.parquet" for end in ("kept", "lost"))
-    if kept_path.exists():  # it is written last
+    kept_path, lost_path = (shard.cache / name[:2] / f"{name}.{end}.parquet" for end in ("kept", "lost"))
+    if kept_path.exists():  # written last: the entry is complete
         try:
             outcomes: list[Outcome[SourceFile]] = [Kept(record) for record in read_records(kept_path, SourceFile)]
             yield from outcomes + [loss.outcome for loss in read_records(lost_path, DropRecord)]
             return
         except (SchemaError, FileNotFoundError) as error:
-            log.warning("%s: damaged, reading it again (%s)", kept_path, error)
+            log.warning("%s: the cached piece is damaged: reading the shard again (%s)", kept_path, error)
     kept, lost, failed = list[SourceFile](), list[DropRecord](), False
     for outcome in read_shard(shard, opt_out):
         match outcome:
             case Kept(record):
                 kept.append(record)
             case Errored():
-                failed = True  # is tried again
+                failed = True  # do not cache: a later run tries again
             case dropped:
                 lost.append(DropRecord.of("read", dropped))
         yield outcome

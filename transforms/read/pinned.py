@@ -20,7 +20,7 @@ _BY_URL = re.compile(r"([A-Za-z0-9._-]+)\s*@\s*(\S+)\s+--hash=sha256:([0-9a-f]{6
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One pinned file: the wheel that an index has, or what lies at a URL, which may be a source distribution."""
+    """One pinned file: a wheel on a package index, or a wheel or source distribution at a URL."""
 
     package: str
     version: str
@@ -40,7 +40,7 @@ class Requirement:
 
 
 def parse_requirements(text: str, name: str) -> tuple[Requirement, ...]:
-    """Raises: UserError: a line is no requirement pinned by one sha256."""
+    """Parse a requirements file. Raises: UserError: a line is not a requirement pinned by one sha256."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -56,23 +56,23 @@ def parse_requirements(text: str, name: str) -> tuple[Requirement, ...]:
                 f"or `package @ URL --hash=sha256:...`, got `{line.strip()}`"
             )
     if not found:
-        raise UserError(f"{name}: lists no packages")
+        raise UserError(f"{name}: lists no packages: give at least one requirement")
     return tuple(sorted(found, key=lambda requirement: (requirement.package, requirement.version)))
 
 
 def archive_version(path: PurePosixPath) -> str:
-    """The version that the name of a wheel or a source distribution tells, "0" if none."""
+    """Version in the name of a wheel or source distribution, "0" if there is none."""
     end = next((end for end in (*SUFFIXES, ".whl") if path.name.endswith(end)), "")
     parts = path.name.removesuffix(end).split("-")
     return next((part for part in parts[1:] if part[:1].isdigit()), "0")
 
 
 def open_archive(path: Path) -> PinnedPackages:
-    """The corpus that is one wheel or source distribution on this machine. Raises: UserError."""
+    """Open a local wheel or source distribution as a corpus. Raises: UserError."""
     try:
         sha256 = sha256_of(path)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+        raise UserError(f"{path}: {error.strerror}: give a file that can be read") from None
     package = path.name.partition("-")[0]
     requirement = Requirement(package, archive_version(PurePosixPath(path.name)), sha256, str(path))
     return PinnedPackages(package, (requirement,), path)
@@ -84,7 +84,7 @@ class PinnedPackages:
 
     name: str
     requirements: tuple[Requirement, ...]
-    cache: Path  # folder of downloads, or the one file itself
+    cache: Path  # folder of downloads, or a single local file
 
     def digests(self) -> dict[str, str]:
         return {f"{r.package}=={r.version}": r.sha256 for r in self.requirements}
@@ -106,7 +106,7 @@ class PinnedPackages:
 
 
 def fetch(requirements: Sequence[Requirement], folder: Path) -> None:
-    """Download to where `Requirement.path` says. Raises: UserError."""
+    """Download requirements to their `path` in `folder`. Raises: UserError."""
     wheels = [requirement for requirement in requirements if not requirement.url]
     by_hash = {requirement.sha256: requirement for requirement in requirements}
     if wheels:
@@ -117,7 +117,7 @@ def fetch(requirements: Sequence[Requirement], folder: Path) -> None:
             _place(files, by_hash, folder)
     if by_hash:
         names = ", ".join(f"{r.package}=={r.version}" for r in by_hash.values())
-        raise UserError(f"no file with the pinned hash was downloaded for {names}")
+        raise UserError(f"no file with the pinned hash was downloaded for {names}: correct the pin")
 
 
 def _place(files: Sequence[Path], by_hash: dict[str, Requirement], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A shard of a corpus -> an outcome for each Python file: decoded, with its licence. No code runs."""
+"""Read the Python files of a shard: decode them and determine their licences. No code runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kernelquarry.pipeline.schema.records import SourceFile
 from .corpus import Found, Shard
 
 MAX_BYTES = 1_000_000
-# Python would accept them; they can make text of anything, or take for ever.
-_NO_FILE_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
+# Python accepts these encodings, but they decode any bytes, or take very long.
+_FORBIDDEN_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
 
 
-class _NotFit(Exception):
-    """The file is dropped."""
+class _Unfit(Exception):
+    """The file must be dropped, for a reason."""
 
     def __init__(self, reason: Reason, evidence: str) -> None:
         super().__init__(evidence)
@@ -47,15 +47,15 @@ def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[
 
 
 def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outcome[SourceFile]:
-    unit = found.id.encode(errors="backslashreplace").decode()  # names of files need not be text
+    unit = found.id.encode(errors="backslashreplace").decode()  # file names may hold bytes that are not text
     try:
         if again or unit != found.id or not _is_plain(found.path):
-            raise _NotFit(Reason.NOT_PYTHON, "the path stands twice in the source" if again else "unsafe path")
+            raise _Unfit(Reason.NOT_PYTHON, "the source has this path twice" if again else "unsafe path")
         if found.size > MAX_BYTES:
-            raise _NotFit(Reason.TOO_LARGE, f"{found.size} bytes")
+            raise _Unfit(Reason.TOO_LARGE, f"{found.size} bytes")
         data = found.read()
         text = decode(data, found.encoding)
-    except _NotFit as unfit:
+    except _Unfit as unfit:
         return Dropped(unit, unfit.reason, unfit.evidence)
     except OSError as error:
         return Errored(unit, type(error).__name__, str(error))
@@ -70,22 +70,22 @@ def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outco
 
 
 def decode(data: bytes, encoding: str = "") -> str:
-    """Text of a Python file in `encoding`, or else in its declared encoding (PEP 263) or by its byte order mark.
+    """Decode a Python file by `encoding`, or by its declared encoding (PEP 263) or byte order mark.
 
     Raises:
-        _NotFit: it is no text, or not in that encoding.
+        _Unfit: the bytes are not text in that encoding.
     """
     if b"\0" in data:
-        raise _NotFit(Reason.NOT_PYTHON, "holds null bytes")
+        raise _Unfit(Reason.NOT_PYTHON, "holds null bytes")
     try:
         name = encoding or tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-        if codecs.lookup(name).name in _NO_FILE_ENCODINGS:
-            raise _NotFit(Reason.UNDECODABLE, f"{name} is no encoding for files")
+        if codecs.lookup(name).name in _FORBIDDEN_ENCODINGS:
+            raise _Unfit(Reason.UNDECODABLE, f"{name} is not an encoding for files")
         return data.decode(name).removeprefix("\ufeff")
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise _NotFit(Reason.UNDECODABLE, str(error)[:200]) from None
+        raise _Unfit(Reason.UNDECODABLE, str(error)[:200]) from None
 
 
 def _is_plain(path: str) -> bool:
-    """A path that stays below the root of its tree, on any system."""
+    """True if the path stays below the root of its tree, on any operating system."""
     return not (path.startswith("/") or any(c in path for c in "\0\\:") or ".." in PurePosixPath(path).parts)

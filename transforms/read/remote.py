@@ -1,6 +1,6 @@
-"""Files by path or URL, of any file system that fsspec knows: `hf://`, `https://`, `s3://`, local.
+"""Open files by path or URL on any file system that fsspec supports: `hf://`, `https://`, `s3://`, local.
 
-What goes wrong there becomes one line: the Hub's client and object stores each have errors of their own.
+Errors of the Hub's client, object stores and the network become a `UserError` of one line.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
 _VERSION = ("commit_hash", "blob_id", "lfs", "ETag", "etag", "sha256", "last_modified", "LastModified", "mtime")
-_AGAIN = "check the network and run again: what was read is kept"
+_RETRY = "check the network and run again: finished pieces are not read again"
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file, and what tells it from another version of it."""
+    """A file, with a digest of its version."""
 
     url: str
     size: int  # bytes
@@ -45,7 +45,7 @@ class RemoteFile:
 
 
 def find_files(pattern: str) -> list[RemoteFile]:
-    """The files that a path, URL or pattern with `*` names, sorted. Raises: UserError: there are none."""
+    """List the files that a path, URL or pattern with `*` names, sorted. Raises: UserError: there are none."""
     with reaching(pattern):
         system, path = fsspec.core.url_to_fs(pattern)
         found = system.glob(path, detail=True) if "*" in path else {path: system.info(path)}
@@ -55,16 +55,16 @@ def find_files(pattern: str) -> list[RemoteFile]:
         if info.get("type") == "file"
     ]
     if not files:
-        raise UserError(f"{pattern}: no such file")
+        raise UserError(f"{pattern}: no such file: correct the path, URL or pattern")
     return files
 
 
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
-    """Raises: UserError: for all that can go wrong on the way to `place`."""
+    """Convert errors of opening or reading `place` to a UserError."""
     try:
         yield
-    except ImportError as error:  # of the package for a kind of URL
+    except ImportError as error:  # the package for this kind of URL is not installed
         raise UserError(f"{place}: {_line(error)}") from None
     except (OSError, ValueError, EOFError, zlib.error, lzma.LZMAError, httpx2.HTTPError) as error:
         raise UserError(f"{place}: {_explain(error, place)}") from error
@@ -86,9 +86,9 @@ def _explain(error: Exception, place: str) -> str:
     if any(isinstance(cause, OfflineModeIsEnabled) for cause in causes):
         return "the Hub is switched off by HF_HUB_OFFLINE: unset it"
     if any(isinstance(cause, httpx2.TransportError | ConnectionError | TimeoutError) for cause in causes):
-        return f"cannot be reached ({_line(error)}): {_AGAIN}"
+        return f"cannot be reached ({_line(error)}): {_RETRY}"
     if isinstance(error, HfHubHTTPError):
-        return f"the Hub answered with an error ({_line(error)}): {_AGAIN}"
+        return f"the Hub returned an error ({_line(error)}): {_RETRY}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}"
     return f"cannot be read ({type(error).__name__}: {_line(error)}): fetch it again, or take it out of the corpus"
@@ -119,10 +119,10 @@ def _protocols(system: Any) -> tuple[str, ...]:
 
 
 def _digest(info: dict[str, Any]) -> str:
-    """Of size and version: a file is not fetched to know it."""
+    """Digest of a file's size and version, found without a download."""
     return sha256(canonical([int(info.get("size") or 0), *(str(info[key]) for key in _VERSION if info.get(key))]))
 
 
 def absolute(pattern: str, base: Path) -> str:
-    """A pattern of a source file, whose local paths start where the file lies."""
+    """Make a local pattern absolute: patterns in a source file are relative to the file's folder."""
     return pattern if "://" in pattern else os.path.abspath(base / pattern)

@@ -74,8 +74,6 @@ def _zipped(path: Path) -> list[Entry]:
     with zipfile.ZipFile(path) as archive:
         files = [info for info in archive.infolist() if not info.is_dir()]
         return [
-            _entry(
-                info.filename, info.file_size, archive.read(info) if _is_read(info.filename, info.file_size) else b""
-            )
-            for info in files
+            _entry(name, size, archive.read(name) if _is_read(name, size) else b"")
+            for name, size in ((info.filename, info.file_size) for info in files)
         ]

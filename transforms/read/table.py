@@ -1,7 +1,7 @@
-"""Files that are rows of parquet or of lines of JSON, read as a stream: a few hundred rows are in memory at once.
+"""Stream source files from the rows of parquet or JSON lines, a few hundred rows in memory at a time.
 
-A table is read in pieces, so that workers can share it: row groups of parquet, ranges of bytes of JSON lines. Rows that
-belong to one repository are gathered by the miner, wherever they were read.
+Workers share a table in pieces: row groups of parquet, ranges of bytes of JSON lines. The stage `mine` gathers the rows
+of one repository, whichever worker read them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ ROWS_A_PIECE = 5_000  # small row groups are read together
 _TORCH = b"torch"
 _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 
-Row = tuple[str, Mapping[str, Any]]  # (where it stands, its values)
+Row = tuple[str, Mapping[str, Any]]  # (place in the file, values by column)
 
 
 @dataclass(frozen=True, slots=True)
 class TableShard:
-    """A file of a table, or a piece of it."""
+    """A file of a table, or a piece of the file."""
 
     corpus: str
     file: RemoteFile
     columns: Columns
-    licence: str  # of all rows, where the table has no column for it
-    only_torch: bool  # rows that do not mention torch are counted, and not looked at
-    opener: Opener | None  # of blobs
-    memory: Path | None = None  # where what was read is kept, for what is not on this machine
+    licence: str  # licence of all rows, if the table has no column for it
+    only_torch: bool  # True: rows that do not mention torch are only counted
+    opener: Opener | None  # downloads contents, if the table has only their ids
+    cache: Path | None = None  # folder for the outcomes of pieces that are not on this machine
     piece: tuple[int, int] | None = None  # row groups, or bytes: [start, end); None: all
 
     @property
@@ -53,20 +53,9 @@ class TableShard:
 
     @property
     def key(self) -> str:
-        """Of all that decides what its files are."""
-        return sha256(
-            canonical(
-                [
-                    self.corpus,
-                    self.file.url,
-                    self.file.digest,
-                    asdict(self.columns),
-                    self.licence,
-                    self.only_torch,
-                    self.piece,
-                ]
-            )
-        )
+        """Digest of everything that decides the shard's outcomes."""
+        table = [self.corpus, self.file.url, self.file.digest, asdict(self.columns)]
+        return sha256(canonical([*table, self.licence, self.only_torch, self.piece]))
 
     @property
     def is_json(self) -> bool:
@@ -77,17 +66,17 @@ class TableShard:
         return (replace(self, piece=part) for part in ranges)
 
     def files(self) -> Iterator[Found | Dropped | Errored]:
-        others, total = 0, 0
+        without_torch, total = 0, 0
         for batch in self._batches():
             entries = [entry for where, values in batch for entry in self._entries(where, values)]
             total += len(entries)
             for entry, content in zip(entries, self._contents(entries), strict=True):
                 if self.only_torch and isinstance(content, bytes) and _TORCH not in content:
-                    others += 1
+                    without_torch += 1
                 else:
                     yield self._file(entry, content)
-        if others:
-            yield Dropped(self.unit, Reason.NO_TORCH, f"{others} of {total} files")
+        if without_torch:
+            yield Dropped(self.unit, Reason.NO_TORCH, f"{without_torch} of {total} files")
 
     def _batches(self) -> Iterator[list[Row]]:
         if self.is_json:
@@ -96,16 +85,16 @@ class TableShard:
         with self.file.open() as stream, reaching(self.file.url):
             parquet = pq.ParquetFile(stream)
             groups = range(*self.piece) if self.piece else range(parquet.num_row_groups)
+            wanted = self.columns.needed()
             for group in groups:
                 number = 0
-                wanted = self.columns.needed()
                 for batch in parquet.iter_batches(ROWS_A_BATCH, row_groups=[group], columns=wanted):
                     rows = _rows(batch, self.columns.content)
                     yield [(f"{group}.{number + i}", row) for i, row in enumerate(rows)]
                     number += batch.num_rows
 
     def _entries(self, where: str, values: Mapping[str, Any]) -> Iterator[_Entry]:
-        """The Python files of a row; a row of another language is none."""
+        """The Python files of a row; files in other languages are skipped."""
         elements: Sequence[Any] = [None]
         if self.columns.rows:
             listed = values.get(self.columns.rows)
@@ -119,7 +108,7 @@ class TableShard:
                 yield entry
 
     def _contents(self, entries: Sequence[_Entry]) -> Sequence[bytes | Exception | None]:
-        """Of each, None where the row has none, the exception where it cannot be had."""
+        """Content of each entry: None if the row has none, an exception if the download failed."""
         if self.opener is None:
             return [entry.content for entry in entries]
         fetched = iter(fetch([entry.blob for entry in entries if entry.blob], self.opener))
@@ -129,7 +118,7 @@ class TableShard:
         match content:
             case bytes():
                 claims = (("the source", self.licence),) if self.licence else entry.claims
-                revision = entry.revision or sha256(content)[:16]  # a file of no known revision is a tree of its own
+                revision = entry.revision or sha256(content)[:16]  # a file without a revision is a tree of its own
                 package = entry.repository or self.corpus
                 licences = Licences(read_claims(claims), (), ())
                 return Found(package, revision, entry.path, len(content), lambda: content, licences, entry.encoding)
@@ -142,7 +131,7 @@ class TableShard:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What a row says of a file, with plain types."""
+    """A row's description of a file."""
 
     unit: str
     path: str
@@ -180,14 +169,14 @@ class _Entry:
 
 
 def _encoded(content: Any) -> bytes | None:
-    """None for what is no text."""
+    """Content as bytes, None if it is not text."""
     if isinstance(content, str):
         return content.encode("utf-8", "surrogatepass")
     return content if isinstance(content, bytes) else None
 
 
 def _rows(batch: pa.RecordBatch, content: str) -> list[dict[str, Any]]:
-    """The content as bytes. Text that is not UTF-8 costs its own row, not the table."""
+    """Rows of a batch with the content as bytes, so that invalid UTF-8 in one row does not fail the table."""
     try:
         return _as_bytes(batch, [content]).to_pylist()
     except UnicodeDecodeError:
@@ -209,13 +198,13 @@ def _printable(value: Any) -> Any:
 
 
 def _listed(value: Any) -> list[Any]:
-    """The values of a list, or the one value; nothing and empty texts are none."""
+    """The values of a list, or a single value as a list, without None and empty text."""
     values = value if isinstance(value, list) else [value]
     return [item for item in values if item not in (None, "")]
 
 
 def _groups(file: RemoteFile) -> Iterator[tuple[int, int]]:
-    """Ranges of row groups."""
+    """Ranges of row groups with at least `ROWS_A_PIECE` rows each, except the last."""
     with file.open() as stream, reaching(file.url):
         metadata = pq.ParquetFile(stream).metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]

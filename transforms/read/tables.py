@@ -1,4 +1,4 @@
-"""Tables as a corpus: The Stack, and any parquet or JSON lines, described by a small TOML file or by their columns."""
+"""Tables as a corpus: The Stack, and any parquet or JSON lines, described by a TOML file or by their columns."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ from .table import TableShard
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 SHIPPED = resources.files("kernelquarry.transforms.read").joinpath("shipped")
-FORMS = ("the-stack", "the-stack-v2-train-full-ids", "the-stack-v2")  # shipped, and recognised by their columns
+FORMS = (
+    "the-stack",
+    "the-stack-v2-train-full-ids",
+    "the-stack-v2",
+)  # recognised by their columns
 _KEYS = {"files", "columns", "licence", "only_torch", "blobs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a table's columns hold, and where the contents lie that it only has ids of."""
+    """The meaning of a table's columns, and the archive of its contents if it has only their ids."""
 
     columns: Columns
     opener: Opener | None = None
@@ -36,13 +40,13 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A corpus of files of one form. Nothing is listed or opened before it is needed."""
+    """A corpus of tables with one form. Files are listed and opened only when needed."""
 
     name: str
     patterns: tuple[str, ...]
     cache: Path
-    form: Form | None = None  # None: as the first file's columns tell
-    licence: str = ""  # of all rows, in place of a column
+    form: Form | None = None  # None: recognised by the columns of the first file
+    licence: str = ""  # licence of all rows, instead of a column
     only_torch: bool = True
 
     def digests(self) -> dict[str, str]:
@@ -53,12 +57,12 @@ class Tables:
         form = self._form(files[0])
         if not form.columns.licences and not self.licence:
             raise UserError(
-                f"{files[0].url}: no column tells the licence: name it under [columns] in a source file, "
+                f"{files[0].url}: no column holds the licence: name it under [columns] in a source file, "
                 'or give all rows one with `licence = "MIT"`, see docs/sources.md'
             )
         for file in files:
-            memory = None if file.is_local and form.opener is None else self.cache / "read"
-            yield TableShard(self.name, file, form.columns, self.licence, self.only_torch, form.opener, memory)
+            cache = None if file.is_local and form.opener is None else self.cache / "read"
+            yield TableShard(self.name, file, form.columns, self.licence, self.only_torch, form.opener, cache)
 
     def _files(self) -> Sequence[RemoteFile]:
         return [file for pattern in self.patterns for file in find_files(pattern)]
@@ -69,21 +73,21 @@ class Tables:
             check(self.form.columns, names, file.url)
             return self.form
         known = (_form(tomllib.loads(SHIPPED.joinpath(f"{name}.toml").read_text()), name) for name in FORMS)
-        found = (form for form in known if form is not None and {*form.columns.needed()} <= {*names})
-        return next(found, None) or Form(usual(names, file.url))
+        matching = (form for form in known if form is not None and {*form.columns.needed()} <= {*names})
+        return next(matching, None) or Form(usual(names, file.url))
 
 
 def open_tables(entries: Mapping[str, Any], path: Path, cache: Path) -> Tables:
-    """The corpus that a source file describes. Raises: UserError: it does not."""
+    """Open the corpus that a source file describes. Raises: UserError: an entry is wrong."""
     if unknown := sorted(entries.keys() - _KEYS):
         raise UserError(f"{path}: does not know {', '.join(unknown)}: give {', '.join(sorted(_KEYS))}")
     files = entries.get("files", [])
     patterns = [files] if isinstance(files, str) else files
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-        raise UserError(f"{path}: `files` names the table's files, by path or URL")
+        raise UserError(f"{path}: `files` is missing or wrong: give paths or URLs of the table's files")
     licence = str(entries.get("licence", ""))
     if licence and not is_permissive(licence):
-        raise UserError(f"{path}: {licence} is no permissive SPDX licence, and nothing would be kept")
+        raise UserError(f"{path}: {licence} is not a permissive SPDX licence: no file would be kept: correct it")
     return Tables(
         name=path.stem,
         patterns=tuple(absolute(pattern, path.parent) for pattern in patterns),
@@ -101,7 +105,7 @@ def _form(entries: Mapping[str, Any], place: str) -> Form | None:
     if not columns.blob:
         return Form(columns)
     if not isinstance(blobs, dict) or set(blobs) != {"url"} or "{blob}" not in str(blobs["url"]):
-        raise UserError(f"{place}: [blobs] has one entry, `url`, with {{blob}} where the id of a content goes")
+        raise UserError(f"{place}: [blobs] is missing or wrong: give `url`, with {{blob}} as the place of the id")
     return Form(columns, UrlOpener(str(blobs["url"])))
 
 

@@ -83,9 +83,9 @@ def test_compositions(tmp_path: Path, invoke: Invoke) -> None:
     ("corpus", "message"),
     [
         ("cut.parquet", "cut.parquet: cannot be read"),
-        ("cut.jsonl", "cut.jsonl: byte 0: the file ends in the middle of a row"),
+        ("cut.jsonl", "cut.jsonl: byte 0: the file ends inside a row"),
         ("no.jsonl", "no.jsonl: no such file"),
-        ("bare.jsonl", "no column tells the licence"),
+        ("bare.jsonl", "no column holds the licence"),
         ("compose:none", "give compose:NUMBER"),
         ("the-stack", "the Hub is switched off by HF_HUB_OFFLINE"),
     ],

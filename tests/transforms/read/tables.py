@@ -1,4 +1,4 @@
-"""Tables in the exact forms of The Stack, of our own files, written by the libraries that wrote the real ones."""
+"""Write tables of our own files in the exact forms of The Stack, with the libraries that wrote the originals."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ STACK_V2_TRAIN = Features(
 
 
 def write_table(path: Path, features: Features, rows: Sequence[Mapping[str, Any]], group: int = 1000) -> Path:
-    """Rows with what `rows` say, and anything in their other columns."""
+    """Write rows with the given values, and arbitrary values in the other columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     full = [_filled(features, row) for row in rows]
     Dataset.from_list(full, features=features).to_parquet(path, batch_size=group)

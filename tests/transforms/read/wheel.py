@@ -1,4 +1,4 @@
-"""Makes wheels to read, of our own files."""
+"""Make wheels of our own files."""
 
 from __future__ import annotations
 

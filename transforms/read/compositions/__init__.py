@@ -1,15 +1,9 @@
-"""Compose: new modules, of operators and of mined modules, seeded and typed by shape. A source as any other."""
+"""A corpus of generated modules, composed from operators and mined modules with a seed.
 
-from .compose import NAME, Composition, compose
-from .compositions_corpus import PACKAGE, Compositions, is_composed, open_compositions, parse_compositions
+`read.corpora` opens it; the stage `mine` and `recipes` import its names to recognise composed modules.
+"""
 
-__all__ = [
-    "NAME",
-    "PACKAGE",
-    "Composition",
-    "Compositions",
-    "compose",
-    "is_composed",
-    "open_compositions",
-    "parse_compositions",
-]
+from .compose import NAME, compose
+from .compositions_corpus import PACKAGE, is_composed, open_compositions, parse_compositions
+
+__all__ = ["NAME", "PACKAGE", "compose", "is_composed", "open_compositions", "parse_compositions"]

@@ -1,4 +1,4 @@
-"""The blocks that modules are made of. Each continues from the value that a builder has at hand."""
+"""Blocks of a composition. Each block transforms the current value of a builder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Block = Callable[[Builder], None]
 
 
 def chain(b: Builder) -> None:
-    """Two to four elementwise operators, of which one may meet the value before them."""
+    """Two to four elementwise operators, sometimes combined with their input."""
     start = b.keep("start") if b.random.random() < 0.6 else None
     for _ in range(b.random.randint(2, 4)):
         b.let(b.operator(ELEMENTWISE, b.value.name))
@@ -20,7 +20,7 @@ def chain(b: Builder) -> None:
 
 
 def norm_act(b: Builder) -> None:
-    """A normalisation over features, groups or positions, and an activation."""
+    """A normalisation over features, groups or positions, then an activation."""
     x, width = b.value.name, b.value.width
     choices = {
         "layer_norm": f"nn.LayerNorm({width})",
@@ -58,7 +58,7 @@ def matmul_bias_act(b: Builder) -> None:
 
 
 def residual(b: Builder) -> None:
-    """A block that keeps the shape, around which its input goes, scaled or gated."""
+    """A block that keeps the shape, with a scaled or gated skip connection."""
     start = b.keep("skip")
     b.parts.append("residual")
     b.random.choice((chain, norm_act))(b)
@@ -75,7 +75,7 @@ def residual(b: Builder) -> None:
 
 
 def gating(b: Builder) -> None:
-    """Features that are scaled by a function of the same value: GLU and its kin, squeeze and excitation."""
+    """Features scaled by a function of the same value: gated linear units, squeeze and excitation."""
     x, kind, width = b.value.name, b.value.kind, b.value.width
     if kind is not Kind.FLAT and b.random.random() < 0.5:
         b.parts.append("squeeze_excitation")
@@ -100,7 +100,7 @@ def gating(b: Builder) -> None:
 
 
 def attention(b: Builder) -> None:
-    """Positions, or channels, that are mixed by weights of their own making."""
+    """Attention over positions, or over features where there are no positions."""
     x, width = b.value.name, b.value.width
     if b.value.kind is not Kind.SEQUENCE:
         _feature_attention(b)
@@ -130,7 +130,7 @@ def attention(b: Builder) -> None:
 
 
 def pooling(b: Builder) -> None:
-    """Neighbours, or all positions, become one."""
+    """Pooling of neighbours, or of all positions."""
     x, kind = b.value.name, b.value.kind
     if kind is Kind.IMAGE:
         size, stride = b.random.choice(((2, 2), (3, 2), (3, 1), (2, 1), (4, 2)))
@@ -154,7 +154,7 @@ def pooling(b: Builder) -> None:
 
 
 def reduction(b: Builder) -> None:
-    """Dimensions are summed up; or normalised to weights, which keeps them."""
+    """A reduction over positions; over features, where there are no positions, a softmax that keeps the shape."""
     kind, x = b.value.kind, b.value.name
     if kind is Kind.FLAT:
         b.parts.append("softmax")
@@ -166,7 +166,7 @@ def reduction(b: Builder) -> None:
 
 
 def _feature_attention(b: Builder) -> None:
-    """Features weigh each other, for each example."""
+    """Attention between the features of each example."""
     x, width = b.value.name, b.value.width
     b.parts.append("feature_attention")
     if b.value.kind is Kind.IMAGE:
@@ -200,7 +200,7 @@ def _layer(b: Builder, before: str, width: str, bias: bool = True) -> str:
 
 
 def _broadcast(b: Builder) -> str:
-    """The shape of one number a feature that fits the value."""
+    """Shape of a parameter with one number for each feature that broadcasts with the value."""
     return f"({b.value.width}, 1, 1)" if b.value.kind is Kind.IMAGE else f"({b.value.width},)"
 
 

@@ -1,4 +1,4 @@
-"""A module while it is composed: its layers, the statements of its forward, and the shape of the value at hand."""
+"""State of a module under composition: layers, statements of `forward`, and the shape of the current value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .operator_pool import ACTIVATIONS, pick
 
 
 class Kind(StrEnum):
-    """The shape of a value, up to sizes. Each has one dimension of features, whose size layers must know."""
+    """Dimensions of a value. Each kind has one dimension of features, whose size the layers need."""
 
     FLAT = "(batch, features)"
     SEQUENCE = "(batch, length, features)"
@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
     @property
     def axis(self) -> int:
-        """Of the features."""
+        """Index of the features."""
         return 1 if self is Kind.IMAGE else -1
 
     @property
@@ -36,23 +36,23 @@ class Value:
 
 @dataclass(slots=True)
 class Builder:
-    """Collects what blocks add. Each block takes the value at hand and gives the next."""
+    """Collects layers and statements. Each block replaces the current value."""
 
     random: Random
     value: Value
-    parts: list[str] = field(default_factory=list)  # names of what it is composed of
+    parts: list[str] = field(default_factory=list)  # names of operators and blocks, in order
     layers: list[tuple[str, str]] = field(default_factory=list)  # attribute, expression
     statements: list[str] = field(default_factory=list)
     _names: dict[str, int] = field(default_factory=dict)
 
     def layer(self, name: str, expression: str) -> str:
-        """An attribute of the module, by which forward calls it."""
+        """Add a layer or parameter. Returns its expression in `forward`."""
         name = self._unique(name)
         self.layers.append((name, expression))
         return f"self.{name}"
 
     def let(self, expression: str, name: str = "", kind: Kind | None = None, width: str = "") -> Value:
-        """A statement that gives the value at hand, or another one, a new meaning."""
+        """Add an assignment to the current value, or to a new name."""
         target = self._unique(name) if name else self.value.name
         self.statements.append(f"{target} = {expression}")
         value = Value(target, kind or self.value.kind, width or self.value.width)
@@ -61,14 +61,14 @@ class Builder:
         return value
 
     def keep(self, name: str) -> Value:
-        """The value at hand under another name, so that it can be used again."""
+        """Copy the current value to another name for later use."""
         return self.let(self.value.name, name)
 
     def rename(self, name: str) -> None:
         self.value = replace(self.value, name=self._unique(name))
 
     def operator(self, table: dict[str, str], x: str, y: str = "") -> str:
-        """An expression of an operator of the table, and a note that it is there."""
+        """Draw an operator from the table, record it, and return its expression."""
         name, expression = pick(self.random, table)
         self.parts.append(name)
         return expression.replace("{x}", x).replace("{y}", y)

@@ -1,4 +1,4 @@
-"""One composed module: a seed and a number give a source file, the same every time."""
+"""Generate one composed module: a seed and a number determine its source file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .blocks import AFTER, BEFORE, FAMILIES
 from .builder import Builder, Kind, Value
 from .mined_modules import Mined
 
-FEWEST_PARTS = 3  # shorter ones soon come twice
-SHORT = 0.5  # of the compositions have no more: those whose kernels a small model can write
-NAME = "Composed"  # the class; what else a composed file defines is part of it
+FEWEST_PARTS = 3  # shorter compositions repeat early
+SHORT = 0.5  # share of compositions that stop there, so that a small model can write their kernels
+NAME = "Composed"  # class name; other classes in the file are its parts
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A source file with one module, and what it is composed of."""
+    """A source file with one module and its parts."""
 
     family: str
     parts: tuple[str, ...]  # operators, blocks and the id of a mined module, in order
@@ -26,12 +26,12 @@ class Composition:
 
     @property
     def path(self) -> str:
-        """Says what it is composed of, so that a row's source does."""
+        """Path of the file, which names the parts, so that a row's source names them too."""
         return f"{self.family}/{'-'.join(self.parts)}"
 
 
 def compose(seed: int, number: int, mined: tuple[Mined, ...] = ()) -> Composition:
-    """The composition of this number. Every other one holds a module of `mined`, where there are some."""
+    """Generate composition `number`. If `mined` has modules, every other group of eight compositions contains one."""
     random = Random(f"{seed}/{number}")
     family = sorted(FAMILIES)[number % len(FAMILIES)]
     if mined and (number // len(FAMILIES)) % 2:
@@ -50,7 +50,7 @@ def compose(seed: int, number: int, mined: tuple[Mined, ...] = ()) -> Compositio
 
 
 def _around(family: str, random: Random, mined: Mined) -> Composition:
-    """A mined module, and then operators on what it gives."""
+    """A mined module, followed by operators on its output."""
     builder = Builder(random, Value("x", mined.gives, str(mined.width)))
     builder.parts.append(mined.id)
     part = builder.layer("part", f"Part({mined.init_args})")

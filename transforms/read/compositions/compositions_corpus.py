@@ -1,4 +1,4 @@
-"""Composed modules as a source of files: they are read, mined and probed as any others."""
+"""Composed modules as a corpus: they are read, mined and probed like any others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernelquarry.transforms.read.corpus import Found
 from .compose import Composition, compose
 from .mined_modules import Mined, parts
 
-PACKAGE = "compose"  # of the source reference of whatever is composed
+PACKAGE = "compose"  # package of composed modules in source references
 NUMBERS_A_PIECE = 500
 OURS = Licence("Apache-2.0", "composed by kernelquarry")
 _KEYS = {"compose", "seed", "modules"}
@@ -27,7 +27,10 @@ _KEYS = {"compose", "seed", "modules"}
 
 @dataclass(frozen=True, slots=True)
 class Compositions:
-    """A corpus of `number` compositions, of operators and of the modules that a run has probed. Also its one shard."""
+    """A corpus of `number` compositions, and its only shard.
+
+    Compositions contain operators, and the probed modules of `run` if it is set.
+    """
 
     number: int
     seed: int = 0
@@ -43,10 +46,10 @@ class Compositions:
         return PACKAGE
 
     def digests(self) -> dict[str, str]:
-        found = {PACKAGE: f"{self.number} of seed {self.seed}"}
+        digests = {PACKAGE: f"{self.number} of seed {self.seed}"}
         if self.run is not None:
-            found[str(self.run)] = sha256(_manifest(self.run).read_bytes())
-        return found
+            digests[str(self.run)] = sha256(_manifest(self.run).read_bytes())
+        return digests
 
     def shards(self) -> tuple[Compositions]:
         return (self,)
@@ -61,9 +64,10 @@ class Compositions:
             yield self._found(number, compose(self.seed, number, mined))
 
     def _found(self, number: int, made: Composition) -> Found:
-        """With a mined part it belongs to the part's package, whose licence and wishes hold for it too.
+        """Make the file of a composition.
 
-        Without, it is a tree of its own: nothing of it is to be found in its neighbours.
+        A composition with a mined part belongs to the part's package, whose licence and opt-outs apply to it. Any other
+        composition is a tree of its own, as it shares no definitions with other files.
         """
         package, revision, licence = PACKAGE, f"{self.seed}.{number}", OURS
         if made.mined is not None:
@@ -74,39 +78,39 @@ class Compositions:
 
 
 def is_composed(module: Module) -> bool:
-    """Whether the module was mined of a composition."""
+    """True if the module was mined from a composition."""
     return module.licence.evidence.startswith(OURS.evidence)
 
 
 def open_compositions(entries: Mapping[str, Any], place: str, base: Path) -> Compositions:
-    """What a source file with the key `compose` describes. Raises: UserError."""
+    """Open the compositions that a source file describes. Raises: UserError: an entry is wrong."""
     if unknown := sorted(entries.keys() - _KEYS):
         raise UserError(f"{place}: does not know {', '.join(unknown)}: give {', '.join(sorted(_KEYS))}")
     number, seed, modules = entries["compose"], entries.get("seed", 0), entries.get("modules", "")
     if type(number) is not int or type(seed) is not int or number < 1 or not isinstance(modules, str):
-        raise UserError(f"{place}: `compose` and `seed` are numbers, `modules` is a run directory")
+        raise UserError(f"{place}: a wrong value: `compose` and `seed` are numbers, `modules` is a run directory")
     return Compositions(number, seed, (base / modules).resolve() if modules else None)
 
 
 def parse_compositions(name: str) -> Compositions:
-    """`compose:NUMBER`, or `compose:NUMBER:SEED`. Raises: UserError."""
+    """Open `compose:NUMBER` or `compose:NUMBER:SEED`. Raises: UserError: the name has another form."""
     _, *numbers = name.split(":")
     if not numbers or len(numbers) > 2 or not all(number.isdigit() for number in numbers) or int(numbers[0]) < 1:
-        raise UserError(f"{name}: give compose:NUMBER or compose:NUMBER:SEED")
+        raise UserError(f"{name}: not a corpus of compositions: give compose:NUMBER or compose:NUMBER:SEED")
     return Compositions(int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0)
 
 
 def _joint(mined: Mined) -> Licence:
-    theirs = mined.licence.spdx
-    terms = sorted({OURS.spdx, f"({theirs})" if " OR " in theirs else theirs})
+    spdx = mined.licence.spdx
+    terms = sorted({OURS.spdx, f"({spdx})" if " OR " in spdx else spdx})
     return Licence(" AND ".join(terms), f"{OURS.evidence}; {mined.source.path}: {mined.licence.evidence}")
 
 
 def _manifest(run: Path) -> Path:
-    """Of the run's probe stage. Raises: UserError: it has not run."""
+    """Manifest of the run's probe stage. Raises: UserError: the stage has not run."""
     found = sorted(run.glob("stages/*-probe/stage.json"))
     if not found:
-        raise UserError(f"{run}: holds no probed modules: give the directory of a run")
+        raise UserError(f"{run}: has no probed modules: give a run directory whose stage `probe` has finished")
     return found[0]
 
 

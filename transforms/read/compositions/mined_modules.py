@@ -1,4 +1,4 @@
-"""Mined modules that can be part of a composition: those that take and give one tensor of a shape that blocks know."""
+"""Mined modules as parts of compositions: modules with one input and one output tensor of a kind that blocks know."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from kernelquarry.pipeline.schema.records import ENTRY_POINT, Probed
 
 from .builder import Kind
 
-MAX_CODE = 4_000  # characters: what is composed must still fit a row
+MAX_CODE = 4_000  # characters, so that the composition still fits a row
 _KINDS = {2: Kind.FLAT, 3: Kind.SEQUENCE, 4: Kind.IMAGE}
 _OURS = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
-_NEW = "Part"  # what its class is called in a composition
+_NEW = "Part"  # class name in a composition
 
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """A part, and the shape that it takes and gives."""
+    """A mined module as a part, with the kinds of its input and output."""
 
     id: str
     code: str  # defines `Part`
     init_args: str  # Python source, without brackets
     takes: Kind
     gives: Kind
-    width: int  # features of what it gives
-    source: SourceRef  # where it was mined
+    width: int  # features of the output
+    source: SourceRef
     licence: Licence
 
 
 def part_of(probed: Probed) -> Mined | None:
-    """None if it is too long, takes or gives several tensors, or binds names that the composition needs."""
+    """Make a part of a module; None if it is too long, has several inputs or outputs, or binds reserved names."""
     module = probed.module
     first, outputs = probed.workloads[0], json.loads(probed.outputs)
     shape = outputs.get("shape") if isinstance(outputs, dict) else None
@@ -59,21 +59,21 @@ def part_of(probed: Probed) -> Mined | None:
 
 
 def parts(modules: Iterable[Probed]) -> tuple[Mined, ...]:
-    """Those of the modules that fit, sorted by id. Features in multiples of eight, as heads and groups need them."""
-    found = (part_of(module) for module in modules)
-    return tuple(sorted((part for part in found if part and part.width % 8 == 0), key=lambda part: part.id))
+    """Parts from all suitable modules, sorted by id. Heads and groups need a multiple of eight features."""
+    candidates = (part_of(module) for module in modules)
+    return tuple(sorted((part for part in candidates if part and part.width % 8 == 0), key=lambda part: part.id))
 
 
 def _is_free(code: str) -> bool:
-    """Whether the names that a composition binds mean the same in it, or nothing."""
+    """True if the code does not bind the names that a composition uses, or binds them to the same things."""
     for node in ast.walk(parse(code)):
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
                 for alias in names:
                     bound = alias.asname or alias.name.partition(".")[0]
-                    meant = module + alias.name if alias.asname or module else bound
-                    if _OURS.get(bound, meant) != meant:
+                    target = module + alias.name if alias.asname or module else bound
+                    if _OURS.get(bound, target) != target:
                         return False
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) if name in (*_OURS, _NEW, "Composed"):
                 return False
@@ -83,7 +83,7 @@ def _is_free(code: str) -> bool:
 
 
 def _renamed(code: str) -> str:
-    """Its entry class under a new name, and all else as it was."""
+    """Rename the entry class and change nothing else."""
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     lines = code.splitlines(keepends=True)
     places = [t.start for t in tokens if t.type == tokenize.NAME and t.string == ENTRY_POINT]

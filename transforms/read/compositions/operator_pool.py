@@ -1,6 +1,6 @@
-"""The operators that modules are composed of: expressions of one value, `{x}` and its name, that keep its shape.
+"""Operators of compositions: name -> expression of a value `{x}` that keeps its shape.
 
-Constants are drawn where they stand, `{a}` from a few round numbers, so that a chain rarely comes twice.
+The constants `{a}` and `{b}` are drawn from a few round numbers, so that compositions rarely repeat.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ELEMENTWISE: dict[str, str] = {
     "maximum": "torch.maximum({x}, {b} * {x})",
     "snake": "{x} + torch.sin({a} * {x}) ** 2 / {a}",
 }
-COMBINATIONS: dict[str, str] = {  # of two values of one shape
+COMBINATIONS: dict[str, str] = {  # two values of the same shape
     "add": "{x} + {y}",
     "subtract": "{x} - {y}",
     "multiply": "{x} * {y}",
@@ -80,7 +80,7 @@ _SMALL = ("0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.4")
 
 
 def pick(random: Random, table: dict[str, str]) -> tuple[str, str]:
-    """A name of the table and its expression, with constants in place."""
+    """Draw an operator. Returns its name and its expression with constants filled in."""
     name = random.choice(sorted(table))
     expression = table[name].replace("{a}", random.choice(_LARGE)).replace("{b}", random.choice(_SMALL))
     return name, expression

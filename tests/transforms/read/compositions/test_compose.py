@@ -1,4 +1,4 @@
-"""Compositions run, come from their number alone, differ from each other, and say what they are made of."""
+"""Compositions run, depend on seed and number alone, differ from each other, and name their parts."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def test_compositions_run(seed: int) -> None:
     assert sum(result.std() == 0 for result in results) <= 2  # what a chain cuts off below is all zero
 
 
-def test_a_composition_comes_from_its_number_alone() -> None:
+def test_a_composition_depends_on_seed_and_number_alone() -> None:
     assert [compose(7, number) for number in range(20)] == [compose(7, number) for number in range(20)]
     assert compose(7, 3).code != compose(8, 3).code
     assert {compose(0, number).family for number in range(len(FAMILIES))} == set(FAMILIES)
 
 
-def test_few_are_alike() -> None:
+def test_compositions_rarely_repeat() -> None:
     forms = [form_of(compose(0, number).code) for number in range(150)]
     alike = sum(any(similarity(a, b) >= THRESHOLD for b in forms[:i]) for i, a in enumerate(forms))
     assert alike <= 0.05 * len(forms)
@@ -102,7 +102,7 @@ def test_few_are_alike() -> None:
 # parts that were mined
 
 
-def test_a_mined_module_is_part_of_every_other_eight() -> None:
+def test_every_other_group_of_eight_has_a_mined_module() -> None:
     (part,) = parts([mined()])
     assert (part.takes, part.gives, part.width, part.init_args) == (Kind.SEQUENCE, Kind.SEQUENCE, 16, "24, 16")
     with_part = [number for number in range(32) if compose(0, number, (part,)).mined]
@@ -128,7 +128,7 @@ def test_a_mined_module_is_part_of_every_other_eight() -> None:
     ],
     ids=["two_inputs", "one_dimension", "vector", "long", "name", "import", "class"],
 )
-def test_what_cannot_be_a_part(probed: Probed) -> None:
+def test_unsuitable_modules_are_not_parts(probed: Probed) -> None:
     assert part_of(probed) is None
 
 
@@ -142,7 +142,7 @@ def read(corpus: str, cache: Path) -> list[SourceFile]:
     return [outcome.record for outcome in outcomes if isinstance(outcome, Kept)]
 
 
-def test_a_row_says_that_it_is_composed_and_of_what(tmp_path: Path) -> None:
+def test_a_row_names_its_parts(tmp_path: Path) -> None:
     files = read("compose:600:3", tmp_path)
     assert len(files) == 600
     file = files[599]
@@ -156,7 +156,7 @@ def test_a_row_says_that_it_is_composed_and_of_what(tmp_path: Path) -> None:
     assert (file.licence.spdx, file.licence.evidence) == ("Apache-2.0", "composed by kernelquarry")
 
 
-def test_parts_come_from_a_run_and_are_no_modules_of_their_own(tmp_path: Path) -> None:
+def test_parts_come_from_a_run_and_are_not_mined_again(tmp_path: Path) -> None:
     stage = tmp_path / "run" / "stages" / "03-probe"
     write_shard(stage / "kept-00000-of-00001.parquet", [mined()], Probed)
     (stage / "stage.json").write_text("{}")
@@ -184,7 +184,7 @@ def test_parts_come_from_a_run_and_are_no_modules_of_their_own(tmp_path: Path) -
         assert_that(pipeline | beam.Create(files) | MineTrees(), check)
 
 
-def test_any_corpus_can_have_composed_ones_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compositions_can_be_joined_to_any_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "LICENSE").write_text(MIT)
     (tmp_path / "code" / "layers.py").write_text("import torch\n")
@@ -198,7 +198,7 @@ def test_any_corpus_can_have_composed_ones_beside(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("name", ["compose:", "compose:0", "compose:many", "compose:1:2:3", "tiny+compose:0"])
-def test_a_number_that_is_none(name: str, tmp_path: Path) -> None:
+def test_malformed_names_are_rejected(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="give compose:NUMBER or compose:NUMBER:SEED"):
         open_corpus(name, tmp_path)
 
@@ -209,10 +209,10 @@ def test_a_number_that_is_none(name: str, tmp_path: Path) -> None:
         ("compose = 0", "are numbers"),
         ('compose = 1\nseed = "a"', "are numbers"),
         ("compose = 1\nsize = 2", "does not know size: give compose, modules, seed"),
-        ('compose = 1\nmodules = "nowhere"', "holds no probed modules: give the directory of a run"),
+        ('compose = 1\nmodules = "nowhere"', "has no probed modules: give a run directory"),
     ],
 )
-def test_a_source_file_that_is_wrong(text: str, message: str, tmp_path: Path) -> None:
+def test_wrong_source_files_are_rejected(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(UserError, match=message):
         read(str(tmp_path / "mine.toml"), tmp_path)
