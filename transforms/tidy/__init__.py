@@ -1,4 +1,7 @@
-"""Tidy: Inductor's source becomes one self-contained file that a good engineer could have written."""
+"""Tidy: rewrite Inductor's source as one self-contained, readable file.
+
+The rooms `read`, `kernel`, `forward` and `constructor` build on the tools in `syntax`.
+"""
 
 from .tidy_lowered import tidy
 

@@ -1,4 +1,4 @@
-"""The tidy stage: Inductor's source for a module becomes a candidate."""
+"""Turn Inductor's source for a module into a candidate."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Candidate, Lowered, Purity
 
-from .candidate_file import render_module
-from .constructor.constructor_slice import NeedsImport
-from .read.inductor_source import NotTidied
+from .candidate_file import render_candidate
+from .refusals import NeedsImport, NotTidied
 
 _EVIDENCE = 500  # characters
 
 
 def tidy(lowered: Lowered, autotuned: bool = False) -> Outcome[Candidate]:
-    """One self-contained file with the class `ModelNew`, with its imports: torch, triton, its constructor's.
+    """Write one self-contained file with the class `ModelNew`.
 
-    If it is to be `autotuned`, its kernels choose their blocks on the GPU: all but those that read what they write.
+    With `autotuned`, kernels choose their block sizes on the GPU, except kernels that read their own output.
     """
     try:
-        rendered = render_module(lowered, autotuned)
+        rendered = render_candidate(lowered, autotuned)
     except NeedsImport as refusal:
         return Dropped(lowered.id, Reason.CONSTRUCTOR_NEEDS_IMPORT, str(refusal)[:_EVIDENCE])
     except NotTidied as refusal:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, number, polynomial, readable, render
+from kernelquarry.transforms.tidy.syntax.algebra import Polynomial, number, polynomial, render
 
 
 def parsed(text: str) -> ast.expr:
@@ -40,13 +40,12 @@ def is_size(atom: str) -> bool:
         ("f(x, 1 + 1) + f(x, 1 + 1)", "f(x, 1 + 1) * 2"),
     ],
 )
-def test_readable(before: str, after: str) -> None:
-    assert ast.unparse(readable(parsed(before), is_size)) == after
+def test_rendered_text(before: str, after: str) -> None:
+    assert ast.unparse(render(polynomial(parsed(before)), is_size)) == after
 
 
-def test_what_is_equal_has_one_form() -> None:
+def test_equal_expressions_have_one_form() -> None:
     assert polynomial(parsed("(a + b) * (a - b)")) == polynomial(parsed("a * a - b ** 2"))
-    assert hash(polynomial(parsed("a + b"))) == hash(polynomial(parsed("b + a")))
     assert polynomial(parsed("a + b")) != polynomial(parsed("a + b + 1"))
 
 
@@ -54,7 +53,6 @@ def test_constants_and_atoms() -> None:
     assert number(0).constant == 0
     assert polynomial(parsed("2 * 3 + x - x")).constant == 6
     assert polynomial(parsed("x")).constant is None
-    assert polynomial(parsed("x * (y // 2) + 1")).atoms == {"x", "y // 2"}
     assert Polynomial({("x",): 0}) == number(0)
 
 
@@ -70,7 +68,7 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS, st.tuples(*[st.integers(0, 50)] * 5))
-def test_the_value_stays(text: str, values: tuple[int, ...]) -> None:
+def test_rendering_keeps_the_value(text: str, values: tuple[int, ...]) -> None:
     names = dict(zip("xyzhw", values, strict=True))
-    for tree in (readable(parsed(text), is_size), render(polynomial(parsed(text)))):
+    for tree in (render(polynomial(parsed(text)), is_size), render(polynomial(parsed(text)))):
         assert eval(ast.unparse(tree), {}, names) == eval(text, {}, names)

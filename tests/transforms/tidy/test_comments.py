@@ -13,7 +13,7 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
-from kernelquarry.transforms.tidy.kernel.comments import Commented, comment
+from kernelquarry.transforms.tidy.kernel.comments import Commenter, comment
 from kernelquarry.transforms.tidy.read.source_expressions import Origin, call_sources, launched_for, value_origins
 
 BESIDE = """\
@@ -71,7 +71,7 @@ def test_comment(expressions: list[str], expected: str) -> None:
 
 def test_a_comment_stands_where_another_expression_begins() -> None:
     statements = ast.parse("x = tl.load(p)\na = f(x)\nfor i in r:\n    b = g(a)\n    c = g(b)\nd = a + c").body
-    told = Commented({1: "x + x", 2: "F.f(x)", 4: "F.g(x)", 5: "F.g(x)", 6: "F.f(x)"}).body(statements)
+    told = Commenter({1: "x + x", 2: "F.f(x)", 4: "F.g(x)", 5: "F.g(x)", 6: "F.f(x)"}).body(statements)
     lines = [ast.unparse(statement) for statement in told]
     assert lines == [
         "x = tl.load(p)",
@@ -84,12 +84,12 @@ def test_a_comment_stands_where_another_expression_begins() -> None:
 
 
 def test_a_comment_is_not_said_twice_in_a_row() -> None:
-    told = Commented({1: "f(x).g()", 2: "f(x)", 3: "f(x).g()"}).body(ast.parse("a = g(x)\nb = h(\na, y)").body)
+    told = Commenter({1: "f(x).g()", 2: "f(x)", 3: "f(x).g()"}).body(ast.parse("a = g(x)\nb = h(\na, y)").body)
     assert [ast.unparse(statement) for statement in told] == ["'# f(x).g()'", "a = g(x)", "b = h(a, y)"]
 
 
 def test_what_is_only_copied_is_told_where_it_is_loaded() -> None:
-    told = Commented({1: "x.t()"}).body(ast.parse("x = tl.load(p)\ntl.store(q, x)").body)
+    told = Commenter({1: "x.t()"}).body(ast.parse("x = tl.load(p)\ntl.store(q, x)").body)
     assert [ast.unparse(statement) for statement in told] == ["'# x.t()'", "x = tl.load(p)", "tl.store(q, x)"]
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from kernelquarry.transforms.tidy.constructor.constructor_imports import NeedsImport
 from kernelquarry.transforms.tidy.constructor.constructor_slice import forward_of, slice_constructor
-from kernelquarry.transforms.tidy.read.inductor_source import NotTidied
+from kernelquarry.transforms.tidy.refusals import NeedsImport, NotTidied
 
 
 def made(code: str, state: tuple[str, ...] = (), kept: tuple[str, ...] = ()) -> str:

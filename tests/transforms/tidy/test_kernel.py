@@ -6,9 +6,9 @@ import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
 from kernelquarry.transforms.tidy.kernel.block_sizes import power_of_2
-from kernelquarry.transforms.tidy.kernel.kernel_names import _walking, buffer_name
+from kernelquarry.transforms.tidy.kernel.kernel_names import buffer_name, index_along
 from kernelquarry.transforms.tidy.kernel.tidy_kernel import same_sizes
-from kernelquarry.transforms.tidy.read.inductor_source import NotTidied
+from kernelquarry.transforms.tidy.refusals import NotTidied
 
 # body -> the lines after the mask; types of further parameters
 POINTWISE_CASES = {
@@ -405,7 +405,7 @@ def test_a_size_that_is_another_in_every_launch_is_passed_once() -> None:
     [("height", "h"), ("conv_2_width", "w"), ("out_depth_3", "d"), ("height_width", ""), ("size", ""), ("", "")],
 )
 def test_what_walks_along_an_axis(size: str, word: str) -> None:
-    assert _walking(size) == word
+    assert index_along(size) == word
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from modules import Call, probed, source
 from kernelquarry.pipeline.schema.provenance import Generator
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source
 from kernelquarry.transforms.tidy.forward.arguments import arguments, short_roles, signature
-from kernelquarry.transforms.tidy.kernel.kernel_names import free, kernel_name, operator_names
+from kernelquarry.transforms.tidy.kernel.kernel_names import kernel_name, operator_names
 from kernelquarry.transforms.tidy.read.call_steps import Allocate, Bind, Define, LaunchKernel, Return, Run, Size, steps
-from kernelquarry.transforms.tidy.read.inductor_source import NotTidied, parse
+from kernelquarry.transforms.tidy.read.inductor_source import parse
+from kernelquarry.transforms.tidy.refusals import NotTidied
+from kernelquarry.transforms.tidy.syntax.ast_tools import unused_name
 
 CALL = """
 arg0_1, arg1_1 = args
@@ -186,4 +188,4 @@ def test_kernels_are_called_after_their_operators() -> None:
     assert kernel_name(list("abcdef"), taken) == "a_b_e_f_kernel"
     assert kernel_name([], taken) == "copy_kernel"
     assert operator_names(["clone"]) == ["clone"], "views are named where there is nothing else"
-    assert free("a_b_e_f_kernel", taken) == "a_b_e_f_kernel_2"
+    assert unused_name("a_b_e_f_kernel", taken) == "a_b_e_f_kernel_2"

@@ -1,7 +1,7 @@
-"""Imports of a reference's constructor: torch's stay, and those of the standard library that only compute.
+"""Select the imports of a reference's constructor: torch and modules of the standard library that only compute.
 
-What a few of them are used for is said in plain Python. Where that is not enough to do without numpy, it stays with
-all its uses: what one of them makes may be what another one takes.
+A few uses of the standard library and of numpy become plain Python. If the constructor needs numpy nevertheless, numpy
+stays with all its uses, as one use may take the result of another.
 """
 
 from __future__ import annotations
@@ -12,23 +12,19 @@ from collections.abc import Callable, Iterable
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
+from ..refusals import NeedsImport
+
 _ALIASES = {f"numpy.{name}": f"math.{name}" for name in
             "pi e inf nan sqrt log log2 log10 exp prod ceil floor sin cos tan".split()}  # fmt: skip
-_OF_NUMPY_ALONE = ("numpy.ndarray", "numpy.generic", "numpy.number", "numpy.integer", "numpy.floating")
-
-
-# Modules of the standard library that only compute, or look at code: some of those that a mined module may import.
+_NUMPY_TYPES = ("numpy.ndarray", "numpy.generic", "numpy.number", "numpy.integer", "numpy.floating")
+# Modules of the standard library that only compute or inspect code, from those that a mined module may import.
 _STANDARD = frozenset(
     "abc bisect cmath collections colorsys contextlib copy dataclasses decimal difflib enum fractions functools "
     "hashlib heapq inspect itertools json keyword math numbers operator re statistics string struct textwrap types "
     "typing unicodedata warnings weakref".split()
 )
-# Parts of numpy that do more: they draw from a seed that is not torch's, or read files.
-_NOT_OF_NUMPY = ("numpy.random", "numpy.load", "numpy.loadtxt", "numpy.fromfile", "numpy.genfromtxt", "numpy.memmap")
-
-
-class NeedsImport(Exception):
-    """The constructor needs these packages; the message names them."""
+# Functions of numpy that draw from a seed other than torch's or read files.
+_BANNED_OF_NUMPY = ("numpy.random", "numpy.load", "numpy.loadtxt", "numpy.fromfile", "numpy.genfromtxt", "numpy.memmap")
 
 
 class Imports:
@@ -36,20 +32,19 @@ class Imports:
 
     def __init__(self, with_numpy: bool = False) -> None:
         self.with_numpy = with_numpy
-        self._bound: dict[str, tuple[str, ast.stmt]] = {}  # name -> (what it is, "torch.nn.functional"; its import)
+        self._bound: dict[str, tuple[str, ast.stmt]] = {}  # name -> (full name, its import)
 
     def add(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             if isinstance(node, ast.Import):
                 name = alias.asname or alias.name.split(".")[0]
-                what = alias.name if alias.asname else name
-                self._bound[name] = (what, ast.Import([alias]))
+                self._bound[name] = (alias.name if alias.asname else name, ast.Import([alias]))
             elif node.module != "__future__":
                 name = alias.asname or alias.name
                 self._bound[name] = (f"{node.module}.{alias.name}", ast.ImportFrom(node.module, [alias], 0))
 
     def resolve(self, node: ast.expr) -> str:
-        """The full name of an expression that is a path from an import, "math.sqrt"; "" for any other."""
+        """The full name of an expression that is a path from an import, "math.sqrt"; "" for any other expression."""
         match node:
             case ast.Name(name) if name in self._bound:
                 return self._bound[name][0]
@@ -58,29 +53,29 @@ class Imports:
         return ""
 
     def rewrite(self, node: ast.stmt) -> ast.stmt:
-        """`node` without the uses of the standard library that plain Python can say."""
+        """Rewrite uses of the standard library for which plain Python is enough."""
         return _PlainPython(self).visit(node)
 
     def needed(self, nodes: Iterable[ast.AST]) -> list[ast.stmt]:
-        """The imports of what these nodes name, `torch` and `torch.nn as nn` left out as every file has them.
+        """The imports of names in these nodes, without `torch` and `torch.nn as nn`, which every file has.
 
         Raises:
-            NeedsImport: one is neither torch's nor of what only computes.
+            NeedsImport: a package may not be imported.
         """
         expressions = [child for node in nodes for child in ast.walk(node) if isinstance(child, ast.expr)]
         named = {child.id for child in expressions if isinstance(child, ast.Name)}
         allowed = ("torch", *_STANDARD, *(["numpy"] if self.with_numpy else []))
         found: dict[str, ast.stmt] = {}
-        foreign = {name for name in map(self.resolve, expressions) if name in _NOT_OF_NUMPY}
+        foreign = {name for name in map(self.resolve, expressions) if name in _BANNED_OF_NUMPY}
         for name in sorted(named & self._bound.keys()):
-            what, statement = self._bound[name]
-            if what.split(".")[0] not in allowed:
-                foreign.add(what)
+            full_name, statement = self._bound[name]
+            if full_name.split(".")[0] not in allowed:
+                foreign.add(full_name)
             found[ast.unparse(statement)] = statement
         if foreign:
             raise NeedsImport(", ".join(sorted(foreign)))
-        given = ("import torch", "import torch.nn as nn", "from torch import nn")
-        return [found[text] for text in sorted(found) if text not in given]
+        present = ("import torch", "import torch.nn as nn", "from torch import nn")
+        return [found[text] for text in sorted(found) if text not in present]
 
 
 class _PlainPython(ast.NodeTransformer):
@@ -111,16 +106,16 @@ class _PlainPython(ast.NodeTransformer):
             case "math.pi" | "math.e" as name:
                 return ast.Constant(getattr(math, name.removeprefix("math.")))
             case "math.inf":
-                return _expression('float("inf")')
+                return parse_expression('float("inf")')
             case "math.nan":
-                return _expression('float("nan")')
+                return parse_expression('float("nan")')
         self.generic_visit(node)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         match self._name(node):
             case "collections.OrderedDict":
-                return _expression("nn.modules.container.OrderedDict")
+                return parse_expression("nn.modules.container.OrderedDict")
             case "math.pi":
                 return ast.Constant(math.pi)
         return node
@@ -133,27 +128,27 @@ class _PlainPython(ast.NodeTransformer):
         if name == "functools.partial":
             return _partial(node)
         if name == "inspect.isfunction":
-            return _expression(f"isinstance({ast.unparse(node.args[0])}, type(lambda: None))")
+            return parse_expression(f"isinstance({ast.unparse(node.args[0])}, type(lambda: None))")
         if name == "inspect.isclass":
-            return _expression(f"isinstance({ast.unparse(node.args[0])}, type)")
+            return parse_expression(f"isinstance({ast.unparse(node.args[0])}, type)")
         if name == "collections.OrderedDict":
-            node.func = _expression("nn.modules.container.OrderedDict")
+            node.func = parse_expression("nn.modules.container.OrderedDict")
         if name.startswith("math.") and not node.keywords:
             if self._imports.resolve(node.func).startswith("numpy."):
                 self._imports.add(ast.Import([ast.alias("math")]))
-                node.func = _expression(name)
+                node.func = parse_expression(name)
             return _number(name.removeprefix("math."), node)
         return node
 
 
 class _WithoutTypes(ast.NodeTransformer):
-    """`isinstance(x, (int, np.integer))` without numpy's types: in a file without numpy there is no such `x`."""
+    """Drop numpy's types from `isinstance(x, (int, np.integer))`: a file without numpy has no such `x`."""
 
     def __init__(self, imports: Imports) -> None:
         self._imports = imports
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return _expression("()") if self._imports.resolve(node) in _OF_NUMPY_ALONE else node
+        return parse_expression("()") if self._imports.resolve(node) in _NUMPY_TYPES else node
 
     def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
         self.generic_visit(node)
@@ -162,12 +157,12 @@ class _WithoutTypes(ast.NodeTransformer):
 
 
 def _number(function: str, node: ast.Call) -> ast.expr:
-    """A call of `math.*`: its value if the arguments are plain numbers, else the same in plain Python."""
+    """Evaluate a call of `math.*` on plain numbers; write any other call in plain Python."""
     known: Callable[..., float] | None = getattr(math, function, None)
     try:
         values = [ast.literal_eval(argument) for argument in node.args]
         if known is not None:
-            return _expression(repr(known(*values)))
+            return parse_expression(repr(known(*values)))
     except (ValueError, TypeError, OverflowError):
         pass
     template = {
@@ -181,7 +176,7 @@ def _number(function: str, node: ast.Call) -> ast.expr:
     }.get(function)
     if template is None or template.count("{}") != len(node.args):
         return node
-    return _expression(template.format(*(ast.unparse(argument) for argument in node.args)))
+    return parse_expression(template.format(*(ast.unparse(argument) for argument in node.args)))
 
 
 def _partial(node: ast.Call) -> ast.expr:
@@ -189,10 +184,6 @@ def _partial(node: ast.Call) -> ast.expr:
     function, *first = map(ast.unparse, node.args)
     if not all(keyword.arg for keyword in node.keywords):
         return node
-    given = ", ".join(f"{keyword.arg!r}: {ast.unparse(keyword.value)}" for keyword in node.keywords)
-    parts = [*first, "*args", f"**{{{given}, **kwargs}}" if given else "**kwargs"]
-    return _expression(f"(lambda *args, **kwargs: {function}({', '.join(parts)}))")
-
-
-def _expression(text: str) -> ast.expr:
-    return parse_expression(text)
+    bound = ", ".join(f"{keyword.arg!r}: {ast.unparse(keyword.value)}" for keyword in node.keywords)
+    parts = [*first, "*args", f"**{{{bound}, **kwargs}}" if bound else "**kwargs"]
+    return parse_expression(f"(lambda *args, **kwargs: {function}({', '.join(parts)}))")

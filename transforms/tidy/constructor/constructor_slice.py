@@ -1,25 +1,22 @@
-"""The reference's constructor without the rest: what `ModelNew` needs so that its state is the reference's.
+"""Slice a reference down to its constructor, so that `ModelNew` has the reference's state.
 
-The same calls in the same order, so that the same seed gives the same state. Forward methods, annotations,
-docstrings, definitions that nothing needs and attributes that hold nothing go; imports are those of
-`imports.py`.
+The slice keeps the calls and their order: the same seed gives the same state. Forward methods, annotations,
+docstrings, unneeded definitions and attributes without state go.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema.parse_python import parse, parse_expression
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT, ENTRY_POINT
 
-from ..read.inductor_source import NotTidied
-from ..syntax.ast_tools import walk
-from .constructor_imports import Imports, NeedsImport
+from ..refusals import NeedsImport, NotTidied
+from ..syntax.ast_tools import called, names_in, walk
+from .constructor_imports import Imports
 
-__all__ = ["Constructor", "NeedsImport", "slice_constructor"]
-
-_HARNESS = ("get_inputs",)
 # Methods that torch or Python calls without naming them in the source.
 _IMPLICIT = frozenset(
     "__init__ __new__ __init_subclass__ __post_init__ __getattr__ __setattr__ __getitem__ __len__ __iter__ "
@@ -27,11 +24,24 @@ _IMPLICIT = frozenset(
     "_register_state_dict_hook get_extra_state set_extra_state _apply __enter__ __exit__ __next__ __missing__ "
     "__set_name__ __get__ __set__".split()
 )
-# Methods that run a module, or give what a parametrization starts from.
-_RUN = frozenset({"forward", "__call__", "right_inverse"})
+# Methods that run a module or give the initial value of a parametrization.
+_RUN = frozenset(("forward", "__call__", "right_inverse"))
 # Methods that the constructors of torch's own layers call.
-_CALLED_BY_LAYERS = frozenset({"reset_parameters", "_reset_parameters"})
+_CALLED_BY_LAYERS = frozenset(("reset_parameters", "_reset_parameters"))
+# Methods of torch's modules and containers that constructors call.
+_MODULE_METHODS = frozenset(
+    "register_buffer register_parameter register_module add_module apply modules parameters named_modules "
+    "named_parameters children named_children buffers eval train requires_grad_ to float half double type cuda cpu "
+    "state_dict register_forward_hook append extend insert reset_parameters _reset_parameters "
+    "_register_load_state_dict_pre_hook register_state_dict_pre_hook register_load_state_dict_post_hook __setattr__ "
+    "setattr get_submodule register_full_backward_hook zero_grad keys values items update __init__ share_memory".split()
+)
 _SILENT = ("print", "warnings", "logging", "logger", "log", "_logger", "LOGGER")
+_INERT_EXPRESSIONS = (
+    ast.Constant, ast.Name, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Tuple, ast.List, ast.Compare,
+    ast.IfExp,
+)  # fmt: skip
+_INERT_FUNCTIONS = ("int", "float", "bool", "len", "tuple", "max", "min")
 _INERT_MODULES = frozenset(
     "ReLU ReLU6 LeakyReLU ELU SELU GELU SiLU Mish Sigmoid Tanh Softmax LogSoftmax Softplus Hardswish Hardsigmoid "
     "Hardtanh Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity MaxPool1d MaxPool2d MaxPool3d AvgPool1d "
@@ -41,44 +51,44 @@ _INERT_MODULES = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
 class Constructor:
-    """The slice: imports, definitions before the class, and the class without `forward`."""
+    """The slice of a reference."""
 
-    def __init__(self, imports: list[ast.stmt], definitions: list[ast.stmt], entry: ast.ClassDef) -> None:
-        self.imports = imports
-        self.definitions = definitions
-        self.entry = entry
-        classes = [node for node in [*definitions, entry] if isinstance(node, ast.ClassDef)]
-        self.made_later = {name for node in classes for method in _of_modes(node) for name in _stored(method)}
-        """Attributes that whoever asks for eval mode makes."""
+    imports: list[ast.stmt]
+    definitions: list[ast.stmt]  # that stand before the entry point
+    entry: ast.ClassDef  # without `forward`
+
+    @property
+    def made_later(self) -> set[str]:
+        """Attributes that a call of `eval` or `train` sets."""
+        classes = [node for node in [*self.definitions, self.entry] if isinstance(node, ast.ClassDef)]
+        return {name for node in classes for method in _mode_methods(node) for name in _stored(method)}
 
 
 def forward_of(source: str) -> ast.FunctionDef | None:
-    """The entry point's `forward` without annotations, found through its bases in the source; None if torch has it."""
+    """The entry point's `forward` without annotations, its own or that of a base; None if torch defines it."""
     classes = {node.name: node for node in parse(source).body if isinstance(node, ast.ClassDef)}
-    name: str | None = ENTRY_POINT
-    seen: set[str] = set()
     pending = [ENTRY_POINT]
-    while pending:
-        name = pending.pop(0)
-        if name in seen or name not in classes:
+    for name in pending:  # the loop body appends to it
+        if name not in classes:
             continue
-        seen.add(name)
         for node in classes[name].body:
             if isinstance(node, ast.FunctionDef) and node.name == "forward":
                 if "staticmethod" in map(ast.unparse, node.decorator_list):
                     node.args.args.insert(0, ast.arg("self"))
                 return _Plain().visit(node)
-        pending += [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+        bases = [base.id for base in classes[name].bases if isinstance(base, ast.Name)]
+        pending += [base for base in bases if base not in pending]
     return None
 
 
 def slice_constructor(source: str, state: Sequence[str], kept_attributes: Iterable[str]) -> Constructor:
-    """The slice of a reference. `state` are the qualified names of its state; `kept_attributes` stay as well.
+    """Slice a reference. `state` are the qualified names of its state; `kept_attributes` stay as well.
 
     Raises:
-        NeedsImport: it needs a package that is neither torch nor numpy nor simple to do without.
-        NotTidied: the source has statements at its top that are no definitions.
+        NeedsImport: the constructor needs a package other than torch, numpy and plain parts of the standard library.
+        NotTidied: the source has top-level statements other than definitions.
     """
     kept = set(kept_attributes)
     try:
@@ -89,8 +99,8 @@ def slice_constructor(source: str, state: Sequence[str], kept_attributes: Iterab
 
 def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str], imports: Imports) -> Constructor:
     definitions: dict[str, ast.stmt] = {}
-    arguments: list[ast.stmt] = []  # where those of the constructor are written, in words of the source
-    additions: dict[str, str] = {}  # what is added to another definition where it stands -> that one
+    arguments: list[ast.stmt] = []  # the function that gives the constructor's arguments
+    additions: dict[str, str] = {}  # name of a statement that extends a definition -> name of the definition
 
     def add(root: str, node: ast.stmt) -> None:
         added = f"{root}, line {node.lineno}"
@@ -103,18 +113,18 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
             case ast.FunctionDef(name="get_init_inputs"):
                 arguments.append(node)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                if name not in _HARNESS:
-                    definitions[name] = node
-                    owners = [root for root in map(_owner, node.decorator_list) if root in definitions]
-                    if owners:
-                        additions[name] = owners[0]
+                if name == "get_inputs":
+                    continue
+                definitions[name] = node
+                if owners := [root for root in map(_owner, node.decorator_list) if root in definitions]:
+                    additions[name] = owners[0]
             case ast.Expr(value=ast.Call() as call) if (root := _owner(call)) in definitions:
                 add(root, node)
             case ast.Assign(targets=targets):
                 for part in (part for target in targets for part in walk(target)):
                     match part:
                         case ast.Name(name, ctx=ast.Store()):
-                            if (before := definitions.get(name, node)) is not node:  # what it may be made of
+                            if (before := definitions.get(name, node)) is not node:  # the new value may read the old
                                 add(name, before)
                             definitions[name] = node
                         case ast.Subscript(ast.Name(name), ctx=ast.Store()) if name in definitions:
@@ -128,7 +138,7 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
             case _:
                 raise NotTidied(f"statement at the top of the module: {ast.unparse(node)[:80]}")
     protected = {part for name in state for part in name.split(".")} | kept_attributes
-    pruned = _Pruner(definitions, additions, imports, protected, _loaded(arguments)).prune()
+    pruned = _Pruner(definitions, additions, imports, protected, set(names_in(*arguments))).prune()
     order = list(dict.fromkeys(id(node) for node in module.body))
     unique = {id(definitions[name]): pruned[name] for name in pruned}
     kept = [unique[key] for key in order if key in unique]
@@ -140,8 +150,8 @@ def _sliced(module: ast.Module, state: Sequence[str], kept_attributes: set[str],
     return Constructor(needed, kept, renamed)
 
 
-def _of_modes(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    """Methods that are called by whoever asks for eval mode."""
+def _mode_methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """Methods that switch between training and eval mode."""
     return [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name in ("eval", "train")]
 
 
@@ -161,134 +171,111 @@ def _renamed(node: ast.stmt) -> ast.stmt:
 
 
 def _owner(node: ast.expr) -> str:
-    """ "registry" of `registry.add("relu", nn.ReLU)`, and of `@registry.named("relu")`; "" of others."""
+    """The object whose method is called, "registry" in `registry.add("relu", nn.ReLU)`; "" if there is none."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(name))) | ast.Attribute(value=ast.Name(name)):
             return name
     return ""
 
 
-def _loaded(nodes: Sequence[ast.AST]) -> set[str]:
-    return {child.id for node in nodes for child in walk(node) if isinstance(child, ast.Name)}
-
-
 def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
-    """Names, attributes and short strings: whatever a method could be reached by."""
+    """Names, attributes and strings: every way to refer to a method."""
     found: set[str] = set()
-    for node in nodes:
-        for child in walk(node):
-            match child:
-                case ast.Name(name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                    found.add(name)
+    for child in (child for node in nodes for child in walk(node)):
+        match child:
+            case ast.Name(name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                found.add(name)
     return found
 
 
 class _Pruner:
+    """Selects the definitions that constructing the entry point needs."""
+
     def __init__(
         self,
         definitions: dict[str, ast.stmt],
         additions: dict[str, str],
         imports: Imports,
         protected: set[str],
-        given: set[str],
+        named: set[str],
     ) -> None:
-        self._given = given  # names in the arguments
+        """`protected` are attributes with state, `named` are names in the constructor's arguments."""
         self._definitions = definitions
         self._additions = additions
         self._imports = imports
         self._protected = protected
+        self._named = named
 
     def prune(self) -> dict[str, ast.stmt]:
-        """Definitions that constructing the entry point needs, with the methods that it needs, by name."""
+        """The needed definitions by name, with only the methods that are needed."""
         cleaned = {id(node): self._imports.rewrite(_Plain().visit(node)) for node in self._definitions.values()}
         definitions = {name: cleaned[id(node)] for name, node in self._definitions.items()}
-        entry = definitions[ENTRY_POINT]
-        assert isinstance(entry, ast.ClassDef)
-        runs_modules = self._runs_modules(definitions)
-        reached = {ENTRY_POINT} | {name for name in definitions if name in self._given}
+        runs_modules = any(_runs_modules(node, definitions) for node in definitions.values())
+        reached = {ENTRY_POINT} | {name for name in definitions if name in self._named}
         methods: set[str] = set(_IMPLICIT) | (_RUN if runs_modules else set())
         while True:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
-            mentioned = _mentioned(kept.values())
-            loaded = _loaded(list(kept.values()))
+            mentioned = _mentioned(kept.values()) - {"forward"}
+            loaded = set(names_in(*kept.values()))
             further = {name for name in definitions if name in loaded}
             further |= {added for added, root in self._additions.items() if root in reached}
-            if further <= reached and mentioned - {"forward"} <= methods:
+            if further <= reached and mentioned <= methods:
                 break
             reached |= further
-            methods |= mentioned - {"forward"}
-        return self._without_dead_attributes(kept, runs_modules)
-
-    def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
-        if not isinstance(node, ast.ClassDef):
-            return node
-        # The entry point gets a `forward` of its own, also where constructors run the modules that they hold.
-        kept = methods - {"forward"} if node.name == ENTRY_POINT else methods
-        if any(_is_layer(self._imports.resolve(base) or ast.unparse(base)) for base in node.bases):
-            kept = kept | _CALLED_BY_LAYERS
-        functions = ast.FunctionDef | ast.AsyncFunctionDef
-        kept = kept | {method.name for method in _of_modes(node) if _stored(method) & self._protected}
-        body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
-        return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
-
-    def _runs_modules(self, definitions: dict[str, ast.stmt]) -> bool:
-        """Whether a constructor calls a module that it holds: to learn a shape, or as a parametrization; or a function
-        does, which a constructor may call."""
-        for node in definitions.values():
-            if isinstance(node, ast.FunctionDef) and self._runs_a_module(node, definitions):
-                return True
-            if not isinstance(node, ast.ClassDef):
-                continue
-            functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
-            if "__init__" not in functions:
-                continue
-            for child in walk(functions["__init__"]):
-                match child:
-                    case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if (
-                        name not in functions and not hasattr_of_module(name)
-                    ):
-                        return True
-                    case ast.Call(
-                        func=ast.Name("self" | "register_parametrization")
-                        | ast.Attribute(attr="register_parametrization")
-                    ):
-                        return True
-        return False
-
-    @staticmethod
-    def _runs_a_module(function: ast.FunctionDef, definitions: dict[str, ast.stmt]) -> bool:
-        """Whether it calls what it has made of a class of the source: `layer = Layer(8)`, then `layer(x)`."""
-        made, called = set(), set()
-        for node in walk(function):
-            match node:
-                case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Name(of))):
-                    made |= {name} if isinstance(definitions.get(of), ast.ClassDef) else set()
-                case ast.Call(func=ast.Name(name)):
-                    called.add(name)
-        return not made.isdisjoint(called)
-
-    def _without_dead_attributes(self, kept: dict[str, ast.stmt], runs_modules: bool) -> dict[str, ast.stmt]:
+            methods |= mentioned
         if runs_modules:
             return kept
         read = {name for node in kept.values() for name in map(_read, walk(node)) if name}
         reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
         return _without_empty_modules(reduced)
 
+    def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
+        if not isinstance(node, ast.ClassDef):
+            return node
+        # The entry point gets a `forward` of its own, even if its constructor runs its modules.
+        kept = methods - {"forward"} if node.name == ENTRY_POINT else set(methods)
+        if any(_is_layer(self._imports.resolve(base) or ast.unparse(base)) for base in node.bases):
+            kept |= _CALLED_BY_LAYERS
+        kept |= {method.name for method in _mode_methods(node) if _stored(method) & self._protected}
+        functions = ast.FunctionDef | ast.AsyncFunctionDef
+        body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
+        return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)
 
-def hasattr_of_module(name: str) -> bool:
-    """Whether torch.nn.Module has a method of this name that constructors call."""
-    return name in (
-        "register_buffer", "register_parameter", "register_module", "add_module", "apply", "modules", "parameters",
-        "named_modules", "named_parameters", "children", "named_children", "buffers", "eval", "train", "requires_grad_",
-        "to", "float", "half", "double", "type", "cuda", "cpu", "state_dict", "register_forward_hook", "append",
-        "extend", "insert", "reset_parameters", "_reset_parameters", "_register_load_state_dict_pre_hook",
-        "register_state_dict_pre_hook", "register_load_state_dict_post_hook", "__setattr__", "setattr", "get_submodule",
-        "register_full_backward_hook", "zero_grad", "keys", "values", "items", "update", "__init__", "share_memory",
-    )  # fmt: skip
+
+def _runs_modules(node: ast.stmt, definitions: dict[str, ast.stmt]) -> bool:
+    """True if a constructor, or a function that it may call, runs a module: for a shape or a parametrization."""
+    if isinstance(node, ast.FunctionDef):
+        return _runs_a_new_module(node, definitions)
+    if not isinstance(node, ast.ClassDef):
+        return False
+    functions = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
+    for child in walk(functions["__init__"]) if "__init__" in functions else ():
+        match child:
+            case ast.Call(func=ast.Attribute(value=ast.Name("self"), attr=name)) if (
+                name not in functions and name not in _MODULE_METHODS
+            ):
+                return True
+            case ast.Call(
+                func=ast.Name("self" | "register_parametrization") | ast.Attribute(attr="register_parametrization")
+            ):
+                return True
+    return False
+
+
+def _runs_a_new_module(function: ast.FunctionDef, definitions: dict[str, ast.stmt]) -> bool:
+    """True if the function calls an instance of a class of the source: `layer = Layer(8)`, then `layer(x)`."""
+    made, used = set(), set()
+    for node in walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Call(func=ast.Name(owner))):
+                made |= {name} if isinstance(definitions.get(owner), ast.ClassDef) else set()
+            case ast.Call(func=ast.Name(name)):
+                used.add(name)
+    return not made.isdisjoint(used)
 
 
 def _read(node: ast.AST) -> str:
-    """The attribute that a node reads, by its name or by a string; "" of others. Adding to one reads it."""
+    """The attribute that a node reads, by name or by a string; "" if there is none. An in-place update reads it."""
     match node:
         case ast.Attribute(attr=name, ctx=ast.Load()) | ast.AugAssign(target=ast.Attribute(attr=name)):
             return name
@@ -303,7 +290,7 @@ def _is_layer(base: str) -> bool:
 
 
 class _Plain(ast.NodeTransformer):
-    """Without annotations, docstrings and messages."""
+    """Drops annotations, docstrings and messages."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.returns = None
@@ -330,34 +317,31 @@ class _Plain(ast.NodeTransformer):
         return ast.Assign([node.target], node.value, lineno=0) if node.value is not None else None
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        if isinstance(node.value, ast.Call):
-            root = ast.unparse(node.value.func).split(".")[0].split("(")[0]
-            if root in _SILENT:
-                return ast.Pass()
+        if called(node.value).split(".")[0].split("(")[0] in _SILENT:
+            return ast.Pass()
         self.generic_visit(node)
         return node
 
 
 def _without_empty_modules(definitions: dict[str, ast.stmt]) -> dict[str, ast.stmt]:
-    """Modules that hold nothing become `nn.Identity()` where they are made; classes go that nothing needs then."""
+    """Construct `nn.Identity()` in place of modules without content, and drop classes that nothing needs then."""
     empty = {name for name, node in definitions.items() if name != ENTRY_POINT and _is_empty_module(node)}
     replaced = {name: _Identities(empty).visit(node) for name, node in definitions.items()}
-    needed = _loaded([node for name, node in replaced.items() if name not in empty])
+    needed = names_in(*(node for name, node in replaced.items() if name not in empty))
     return {name: node for name, node in replaced.items() if name not in empty or name in needed}
 
 
 def _is_empty_module(node: ast.stmt) -> bool:
-    """Whether it is a class right below nn.Module whose constructor does no more than call that one's."""
+    """True if the definition is a subclass of nn.Module whose constructor only calls the one of nn.Module."""
     if not isinstance(node, ast.ClassDef) or node.keywords or node.decorator_list:
         return False
     if [ast.unparse(base) for base in node.bases] not in (["nn.Module"], ["torch.nn.Module"]):
         return False
     inits = [child for child in node.body if isinstance(child, ast.FunctionDef) and child.name == "__init__"]
     calls = ["super().__init__()", f"super({node.name}, self).__init__()"]
-    says = [child for init in inits for child in init.body if not isinstance(child, ast.Pass)]
-    return len(inits) == sum(not isinstance(child, ast.Pass) for child in node.body) and all(
-        ast.unparse(child) in calls for child in says
-    )
+    content = [child for child in node.body if not isinstance(child, ast.Pass)]
+    statements = [child for init in inits for child in init.body if not isinstance(child, ast.Pass)]
+    return len(inits) == len(content) and all(ast.unparse(child) in calls for child in statements)
 
 
 class _Identities(ast.NodeTransformer):
@@ -373,7 +357,7 @@ class _Identities(ast.NodeTransformer):
 
 
 class _DeadAttributes(ast.NodeTransformer):
-    """Without `self.x = ...` that holds neither state nor anything that is read."""
+    """Drops `self.x = ...` where the value has no state and nothing reads the attribute."""
 
     def __init__(self, read: set[str]) -> None:
         self._read = read
@@ -399,35 +383,17 @@ class _DeadAttributes(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
         match node.targets:
             case [ast.Attribute(value=ast.Name("self"), attr=name)] if name not in self._read and _is_inert(node.value):
-                return node if self._in_layer and _is_none(node.value) else None  # a parameter of the layer's goes
+                removes_parameter = self._in_layer and ast.unparse(node.value) == "None"
+                return node if removes_parameter else None
         return node
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _is_inert(node: ast.expr) -> bool:
-    """Whether evaluating it has no effect and gives nothing with state in it, whatever its names are bound to."""
+    """True if evaluating the expression has no effect and gives no state, whatever its names are bound to."""
     match node:
-        case ast.Constant() | ast.Name():
-            return True
-        case ast.Attribute(value=value):
-            return _is_inert(value)
-        case ast.UnaryOp(operand=operand):
-            return _is_inert(operand)
-        case ast.BinOp(left=left, right=right):
-            return _is_inert(left) and _is_inert(right)
-        case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
-            return all(map(_is_inert, values))
-        case ast.Compare(left=left, comparators=comparators):
-            return all(map(_is_inert, [left, *comparators]))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return all(map(_is_inert, [test, body, orelse]))
-        case ast.Call(
-            func=ast.Name("int" | "float" | "bool" | "len" | "tuple" | "max" | "min"), args=args, keywords=[]
-        ):
-            return all(map(_is_inert, args))
+        case ast.Call(func=ast.Name(name), args=args, keywords=[]):
+            return name in _INERT_FUNCTIONS and all(map(_is_inert, args))
         case ast.Call(func=ast.Attribute(value=ast.Name("nn"), attr=name), args=args, keywords=keywords):
             return name in _INERT_MODULES and all(map(_is_inert, [*args, *(keyword.value for keyword in keywords)]))
-    return False
+    parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, _INERT_EXPRESSIONS) and all(map(_is_inert, parts))

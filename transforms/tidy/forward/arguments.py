@@ -1,4 +1,4 @@
-"""How `forward` reaches what the graph was given, its own arguments and the module's state, and what it returns."""
+"""The expressions by which `forward` reaches the inputs of a graph and builds its result."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from typing import Any
 from kernelquarry.pipeline.schema.records import Binding, Lowered, Source, Workload
 
 from ..constructor.constructor_slice import forward_of
-from ..kernel.kernel_names import free
-from ..read.inductor_source import NotTidied
+from ..refusals import NotTidied
 from ..syntax.algebra import Polynomial
-from ..syntax.print_code import tuple_text
+from ..syntax.ast_tools import tuple_text, unused_name
 
 _DIMS = {4: {1: "channels", 2: "height", 3: "width"}, 5: {1: "channels", 2: "depth", 3: "height", 4: "width"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A graph input: the expression that gives it in `forward`, and a short name for its role."""
+    """An input of the graph."""
 
-    expression: str
-    role: str
-    is_input: bool
+    expression: str  # in `forward`
+    role: str  # name after which parameters and variables are called
+    is_input: bool  # a tensor of the call, not state
 
 
 def signature(lowered: Lowered) -> ast.arguments:
-    """The reference's own signature of `forward`; where torch has it, one of the workload's tensors."""
+    """The signature of the reference's `forward`; if torch defines it, one with the tensors of the workload.
+
+    Raises:
+        NotTidied: torch defines it, and the workload has arguments other than tensors.
+    """
     found = forward_of(lowered.probed.python_code)
     if found is not None:
         return found.args
@@ -42,17 +45,17 @@ def signature(lowered: Lowered) -> ast.arguments:
 
 
 def arguments(lowered: Lowered, forward: ast.arguments) -> dict[str, Argument]:
-    """Graph input -> how it is reached."""
+    """Map the inputs of the graph to their expressions in `forward`."""
     paths = _paths(lowered.probed.workloads[0], forward)
-    # A child called "0" is mostly one of a list; where children are named by the source, there may be no subscripts,
-    # or others.
-    names = re.search(r"\b(add_module|OrderedDict|ModuleDict)\(", lowered.probed.python_code)
-    child = '.get_submodule("{}")' if names else "[{}]"
+    # A child called "0" is usually an item of a list; a container whose source names its children may have no such
+    # subscript.
+    is_named = re.search(r"\b(add_module|OrderedDict|ModuleDict)\(", lowered.probed.python_code)
+    child = '.get_submodule("{}")' if is_named else "[{}]"
     found = {b.argument: _argument(b, paths, child) for b in lowered.bindings if b.source is not Source.LITERAL}
     taken = set(re.findall(r"\w+", lowered.probed.python_code))
     for binding in lowered.bindings:
         if binding.source is Source.LITERAL:
-            name = free("constant", taken)
+            name = unused_name("constant", taken)
             found[binding.argument] = Argument(f"self.{name}", name, False)
     return found
 
@@ -65,13 +68,12 @@ def _argument(binding: Binding, paths: dict[int, str], child: str) -> Argument:
 
 
 def _access(name: str, child: str) -> str:
-    """ ".proj.weight", ".layers[0].bias": how a qualified name is written, with `child` for a part that is a number."""
+    """Write a qualified name as attributes, ".layers[0].bias"; `child` formats a part that is a number."""
     head, *subscripts = re.split(r"(?=\[)", name, maxsplit=1)
     *owners, last = head.split(".")
     if not (last.isdigit() or last.isidentifier()):
         raise NotTidied(f"state called {name}")
-    parts = [_part(part, child) for part in [*owners, last]]
-    return "".join(parts) + "".join(subscripts)
+    return "".join([*(_part(part, child) for part in [*owners, last]), *subscripts])
 
 
 def _part(part: str, child: str) -> str:
@@ -81,18 +83,18 @@ def _part(part: str, child: str) -> str:
 
 
 def rank_of(lowered: Lowered, argument: str) -> int:
-    """The number of dimensions of a graph input that is a tensor of the call."""
+    """The rank of a graph input that is a tensor of the call."""
     index = int(next(binding.name for binding in lowered.bindings if binding.argument == argument))
     return len(lowered.probed.workloads[0].tensors[index].shape)
 
 
 def size_word(lowered: Lowered, argument: str, dim: int) -> str:
-    """What to call a size of a tensor of the call."""
+    """A name for a size of a tensor of the call."""
     return axis_word(rank_of(lowered, argument), dim)
 
 
 def axis_word(rank: int, dim: int) -> str:
-    """What to call an axis of a tensor of so many."""
+    """A name for an axis of a tensor of this rank."""
     if dim == 0:
         return "batch"
     default = "length" if (rank == 3 and dim == 2) or (dim == 1 and rank in (2, 3)) else f"dim{dim}"
@@ -100,7 +102,7 @@ def axis_word(rank: int, dim: int) -> str:
 
 
 def axes_word(shape: Sequence[Polynomial], size: Polynomial) -> str:
-    """ "height", "height_width": the axes of an image of this shape whose sizes make `size`; "" if there are none."""
+    """The axes of an image whose sizes multiply to `size`: "height", "height_width"; "" if there are none."""
     words = _DIMS.get(len(shape), {})
     for first in words:
         product = shape[first]
@@ -112,7 +114,7 @@ def axes_word(shape: Sequence[Polynomial], size: Polynomial) -> str:
 
 
 def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:
-    """Tensor index -> the expression of `forward`'s arguments that it is."""
+    """Map the index of each tensor of the call to an expression of `forward`'s arguments."""
     found: dict[int, str] = {}
     positional = [argument.arg for argument in [*forward.posonlyargs, *forward.args]][1:]
 
@@ -142,8 +144,8 @@ def _paths(workload: Workload, forward: ast.arguments) -> dict[int, str]:
 
 
 def short_roles(roles: Sequence[str]) -> list[str]:
-    """The shortest endings of qualified names that tell them apart, as identifiers: "weight", "fc1_weight"."""
-    # "fc.parametrizations.weight.original" is what the constructor called "fc.weight".
+    """The shortest distinct endings of qualified names, as identifiers: "weight", "fc1_weight"."""
+    # torch renames a parametrized "fc.weight" to "fc.parametrizations.weight.original".
     plain = [re.sub(r"\.parametrizations\.(\w+)\.original$", r".\1", role) for role in roles]
     split = [re.findall(r"\w+", role) for role in plain]
     for length in range(1, max((len(parts) for parts in split), default=1) + 1):
@@ -154,7 +156,7 @@ def short_roles(roles: Sequence[str]) -> list[str]:
 
 
 def result(tree: Any, values: list[str]) -> str:
-    """The expression of forward's result, see `Lowered.outputs`."""
+    """The expression of `forward`'s result; `tree` as in `Lowered.outputs`."""
     ((kind, content),) = tree.items()
     match kind:
         case "tensor":

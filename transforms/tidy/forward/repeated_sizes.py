@@ -1,4 +1,4 @@
-"""Sizes that several lines of `forward` would compute again, `(height + 3) // 4` for one: computed once, by a name."""
+"""Compute sizes that several lines of `forward` repeat, such as `(height + 3) // 4`, once and by a name."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from collections.abc import Iterator, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse
 
-from ..kernel.kernel_names import free
+from ..syntax.ast_tools import unused_name
 from .arguments import axis_word
 
-_OFTEN = 3  # times that are worth a line
+_OFTEN = 3  # repetitions that are worth a line
 
 
 def name_sizes(lines: Sequence[str], taken: set[str]) -> list[str]:
-    """The lines of a function, among them comments, with lines for the sizes before the first that needs them.
+    """Add a line that computes each repeated size before its first use.
 
-    A size is called after the axis that it is of what is allocated, "conv_height"; `taken` are other names.
+    `lines` may include comments. A size is named after an axis of a buffer that has it, "conv_height"; `taken` are the
+    names in use.
     """
     found = list(lines)
     while (repeated := _repeated(found)) is not None:
-        name = free(_name(repeated, found), taken)
+        name = unused_name(_name(repeated, found), taken)
         first = next(number for number, line in enumerate(found) if repeated in map(ast.unparse, _sizes(line)))
         found = [_replaced(line, repeated, name) for line in found]
         if first and found[first - 1].startswith("#"):
@@ -32,7 +33,7 @@ def name_sizes(lines: Sequence[str], taken: set[str]) -> list[str]:
 
 
 def _repeated(lines: Sequence[str]) -> str | None:
-    """The first size that is rounded down and said often, and has no other such in it."""
+    """The first division of sizes that is repeated often and contains no other such division."""
     if sum(line.count("//") for line in lines) < _OFTEN:
         return None
     counts = Counter(ast.unparse(size) for line in lines for size in _sizes(line))
@@ -41,7 +42,7 @@ def _repeated(lines: Sequence[str]) -> str | None:
 
 
 def _sizes(line: str) -> Iterator[ast.expr]:
-    """Divisions of sizes; the value of a line that does no more than name one is left."""
+    """The divisions of sizes in a line, without one that the line itself names."""
     for statement in parse(line).body:
         for node in ast.walk(statement):
             is_named = isinstance(statement, ast.Assign) and statement.value is node
@@ -65,7 +66,7 @@ def _name(size: str, lines: Sequence[str]) -> str:
 
 
 def _replaced(line: str, size: str, name: str) -> str:
-    """The line, a grid's parentheses and all, with `name` for `size` and for the parentheses that it needed."""
+    """Replace `size` in the line, with the parentheses that it needs, by `name`; other parentheses stay."""
     found = [node for node in _sizes(line) if ast.unparse(node) == size]
     text = line.encode()
     for node in sorted(found, key=lambda node: -node.col_offset):

@@ -1,73 +1,70 @@
-"""Block sizes and launch options by one fixed rule: sound on any GPU, never the result of a search."""
+"""Choose block sizes and warps by a fixed rule that is sound on any GPU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..read.inductor_source import RawKernel
 from .iteration_space import Axis
 
+MIN_DOT = 16  # smallest block size that `tl.dot` takes
 _POINTWISE = 1024  # elements of a block
 _TILE = 32  # rows and columns of a two-dimensional block
 _REDUCTION = 2048  # elements of a block of rows
-_COLUMNS = 1024  # of them in a row, where a row is walked in a loop
+_COLUMNS = 1024  # elements of a row in such a block, if the kernel loops over the row
 _MATMUL = {"y": 32, "x": 32, "r0_": 16}  # float32 products are unrolled, and larger tiles take seconds to compile
-_MIN_DOT = 16
 _WARP = 128  # elements that a warp handles, one vector of 16 bytes for each of its threads
 _MOST_WARPS = 8
+
+Vocabulary = Mapping[str, tuple[str, str]]  # axis prefix -> name of its index, name of its block size
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
+    """Launch options of a kernel."""
+
     blocks: dict[str, int]  # constexpr parameter -> size
     names: dict[str, str]  # axis prefix -> its constexpr parameter
     programs: tuple[str, ...]  # axis prefix of each dimension of the grid
     warps: int
 
-    def with_blocks(self, blocks: dict[str, int], warps: int) -> Launch:
-        return replace(self, blocks=blocks, warps=warps)
-
 
 def power_of_2(size: int) -> int:
-    """The smallest power of 2 that is not below `size`."""
+    """The smallest power of 2 that is at least `size`."""
     return 1 << (size - 1).bit_length()
 
 
-def choose(kernel: RawKernel, axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], is_matmul: bool) -> Launch:
-    sizes = {axis.prefix: _limit(axis, kernel) for axis in axes}
+def choose_launch(kernel: RawKernel, axes: Sequence[Axis], words: Vocabulary, is_matmul: bool) -> Launch:
+    """Choose the launch options of a kernel."""
+    sizes = {
+        axis.prefix: power_of_2(axis.size if axis.size is not None else kernel.hints.get(axis.prefix, 1 << 20))
+        for axis in axes
+    }
     if is_matmul:
-        wanted = {p: max(_MIN_DOT, min(_MATMUL.get(p, 1), sizes[p])) for p in sizes if p != "z"}
-    elif any(axis.is_reduced for axis in axes):
+        wanted = {p: max(MIN_DOT, min(_MATMUL.get(p, 1), sizes[p])) for p in sizes if p != "z"}
+    elif axes[-1].is_reduced:
         wanted = _reduction(axes, sizes)
     elif len(axes) == 1:
         wanted = {"x": min(_POINTWISE, sizes["x"])}
     else:
         wanted = {prefix: min(_TILE, sizes[prefix]) if prefix != "z" else 1 for prefix in sizes}
-    for axis in axes:
-        if axis.block is not None and axis.prefix in wanted:
+    for axis in (axis for axis in axes if axis.prefix in wanted):
+        if axis.block is not None:
             wanted[axis.prefix] = axis.block
-        elif not axis.masked and not axis.looped and axis.prefix in wanted:
+        elif not axis.masked and not axis.looped:
             wanted[axis.prefix] = min(wanted[axis.prefix], _divisor(axis))
-    names = {prefix: words[prefix][1] for prefix in wanted if not (prefix in "xyz" and _is_single(axes, prefix))}
+    single = {axis.prefix for axis in axes if axis.block == 1 and not axis.is_reduced}
+    names = {prefix: words[prefix][1] for prefix in wanted if prefix not in single}
     blocks = {names[prefix]: wanted[prefix] for prefix in names}
-    return Launch(blocks, names, _programs(axes), warps(blocks, names, is_matmul))
+    return Launch(blocks, names, _programs(axes), choose_warps(blocks, names, is_matmul))
 
 
-def warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool) -> int:
-    """As many as the results of a program keep busy; `names` as in `Launch`."""
+def choose_warps(blocks: Mapping[str, int], names: Mapping[str, str], is_matmul: bool) -> int:
+    """The number of warps that the results of one program keep busy; `names` as in `Launch`."""
     results = math.prod(blocks[name] for prefix, name in names.items() if not (is_matmul and prefix == "r0_"))
     return min(max(results // _WARP, 1), _MOST_WARPS)
-
-
-def _limit(axis: Axis, kernel: RawKernel) -> int:
-    return power_of_2(axis.size if axis.size is not None else kernel.hints.get(axis.prefix, 1 << 20))
-
-
-def _is_single(axes: Sequence[Axis], prefix: str) -> bool:
-    """Whether programs have one element each along the axis."""
-    return next(axis for axis in axes if axis.prefix == prefix).block == 1
 
 
 def _reduction(axes: Sequence[Axis], sizes: Mapping[str, int]) -> dict[str, int]:
@@ -84,12 +81,12 @@ def _reduction(axes: Sequence[Axis], sizes: Mapping[str, int]) -> dict[str, int]
 def _divisor(axis: Axis) -> int:
     """The largest block along an axis without a mask: a power of 2 that divides its size.
 
-    A size that is only known at run time has no mask if Inductor's largest block divides it.
+    An axis of a run-time size only has no mask if Inductor's largest block divides the size.
     """
     return axis.size & -axis.size if axis.size is not None else _COLUMNS
 
 
 def _programs(axes: Sequence[Axis]) -> tuple[str, ...]:
-    """Innermost first; a size that is only known at run time before others, as only the first may be over 65535."""
+    """Axes of the grid, innermost first; run-time sizes come first, as only that dimension may exceed 65535."""
     programs = [axis for axis in reversed(axes) if not axis.is_reduced]
     return tuple(axis.prefix for axis in sorted(programs, key=lambda axis: axis.size is not None))

@@ -1,7 +1,7 @@
-"""Comments that say which expression of the reference the lines below them compute; none where that is not known.
+"""Comments in a kernel: the expression of the reference that the lines below compute, where it is known.
 
-A statement keeps the line of Inductor's kernel that it comes from, also inside of the expressions that others absorbed;
-`sources` reads what the lines come from.
+A statement keeps the line number of Inductor's kernel that it comes from, and so do expressions inlined into it.
+A comment is an expression statement of a string, which `print_code` prints as a comment.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..syntax.ast_tools import called, with_body
+
 _LONGEST = 90  # characters of a comment
 
 
 def comment(expressions: Iterable[str]) -> str:
-    """One line for these, without those that are parts of others; "" if there is nothing to say."""
+    """One comment for the expressions, without those that are parts of others; "" if none is left."""
     whole = [one for one in dict.fromkeys(expressions) if not one.isidentifier()]
     whole = [one for one in whole if not any(one != other and one in other for other in whole)]
     fitting = list(whole)
@@ -24,36 +26,35 @@ def comment(expressions: Iterable[str]) -> str:
     return f"# {'' if fitting == whole else '...; '}{'; '.join(fitting)}"
 
 
-class Commented:
-    """The statements of a kernel with comments, in order. `sources`: line of Inductor's kernel -> expression."""
+class Commenter:
+    """Adds comments to the statements of one kernel; `sources` maps lines of Inductor's kernel to expressions."""
 
     def __init__(self, sources: Mapping[int, str]) -> None:
         self._sources = sources
-        self._last: frozenset[str] = frozenset()
-        self._said = ""  # the last comment
+        self._last: frozenset[str] = frozenset()  # expressions of the statement before
+        self._written = ""  # the last comment
 
     def body(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        result = self._told(statements)
-        if not self._last:  # nothing is computed, what is copied has a source nevertheless
-            self._last = frozenset(self._sources.values())
-            if len(self._last) == 1:
-                first = next(n for n, s in enumerate(result) if _is_load(s) or isinstance(s, ast.Expr))
-                result[first:first] = _lines(self._last)
+        """The statements with comments. A kernel that only copies gets the comment of its copy."""
+        result = self._commented(statements)
+        sources = frozenset(self._sources.values())
+        if not self._last and len(sources) == 1:
+            first = next(n for n, s in enumerate(result) if _is_load(s) or isinstance(s, ast.Expr))
+            result[first:first] = _lines(sources)
         return result
 
-    def _told(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    def _commented(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         result: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, ast.For):
-                inner = self._told(statement.body)
-                statement = ast.For(statement.target, statement.iter, inner, [], lineno=0)
+                statement = with_body(statement, self._commented(statement.body))
             elif not _is_load(statement):
                 lines = sorted({getattr(node, "lineno", 0) for node in ast.walk(statement)} & self._sources.keys())
                 found = list(dict.fromkeys(self._sources[line] for line in lines))
                 if not self._last.issuperset(found):
                     self._last = frozenset(found)
-                    if (text := comment(found)) != self._said:
-                        self._said = text
+                    if (text := comment(found)) != self._written:
+                        self._written = text
                         result += _lines(found)
             result.append(statement)
         return result
@@ -65,7 +66,4 @@ def _lines(expressions: Iterable[str]) -> list[ast.stmt]:
 
 
 def _is_load(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Assign(value=ast.Call(func=function)):
-            return ast.unparse(function) == "tl.load"
-    return False
+    return isinstance(statement, ast.Assign) and called(statement.value) == "tl.load"

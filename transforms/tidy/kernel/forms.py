@@ -1,23 +1,22 @@
-"""Forms of expressions that Inductor writes, recognised and rewritten without knowing what they are about."""
+"""Recognise and rewrite forms of expressions that Inductor writes, without types or context."""
 
 from __future__ import annotations
 
 import ast
 import re
 import struct
-from collections.abc import Sequence
 
-from ..read.inductor_source import NotTidied
+from ..refusals import NotTidied
 from ..syntax.algebra import polynomial
-from ..syntax.ast_tools import walk
+from ..syntax.ast_tools import called
 from .triton_functions import parsed
 
 _INTEGER = ("floor_divide", "floor_remainder", "tl.minimum", "tl.maximum")
-_NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names
+_NATURAL = re.compile(r"([xyz]|r\d_)(index|numel|\d+)|ks\d+")  # Inductor's names of indices and sizes
 
 
 def extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] | None:
-    """The parts of `a * (a <= b) + b * (b < a)`: how Inductor writes a minimum, and with `>=` a maximum."""
+    """Match `a * (a <= b) + b * (b < a)`, Inductor's form of a minimum; with `>=` it is a maximum."""
     match left, right:
         case (
             ast.BinOp(left=a, op=ast.Mult(), right=ast.Compare(left=a_again, ops=[first], comparators=[b_again])),
@@ -28,22 +27,17 @@ def extreme(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr, ast.expr] |
 
 
 def known_scan(node: ast.Call) -> str | None:
-    """Triton's own name for a scan of one value with a combine function that Inductor wrote."""
-    combine = ast.unparse(node.args[2])
-    one = isinstance(node.args[0], ast.Tuple) and len(node.args[0].elts) == 1
-    if one and combine.startswith("_triton_helper_fn_add"):
-        return "tl.cumsum"
-    if one and combine.startswith("_triton_helper_fn_mul"):
-        return "tl.cumprod"
+    """Triton's own function for a scan of one value with a sum or a product; None for any other scan."""
+    match node.args:
+        case [ast.Tuple(elts=[_]), _, combine]:
+            text = ast.unparse(combine)
+            scans = {"_triton_helper_fn_add": "tl.cumsum", "_triton_helper_fn_mul": "tl.cumprod"}
+            return next((scan for start, scan in scans.items() if text.startswith(start)), None)
     return None
 
 
-def calls(body: Sequence[ast.stmt]) -> list[ast.Call]:
-    return [node for statement in body for node in walk(statement) if isinstance(node, ast.Call)]
-
-
 def loaded(node: ast.expr) -> ast.Call | None:
-    """The load that a value is, before a cast to a wider dtype."""
+    """The load that gives a value, with or without casts after it; None for any other value."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="to")):
             return loaded(inner)
@@ -52,22 +46,15 @@ def loaded(node: ast.expr) -> ast.Call | None:
     return None
 
 
-def targets(statement: ast.stmt) -> list[str]:
-    return [node.id for node in walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
 def conjuncts(node: ast.expr) -> list[ast.expr]:
+    """The parts of `a & b & ...`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
         return [*conjuncts(node.left), *conjuncts(node.right)]
     return [node]
 
 
-def joined(names: Sequence[str]) -> ast.expr:
-    return parsed(" & ".join(names))
-
-
 def is_index(node: ast.expr) -> bool:
-    """Whether it is integer arithmetic and nothing else."""
+    """True if the expression is integer arithmetic and nothing else."""
     match node:
         case ast.Name() | ast.Constant(value=int()):
             return True
@@ -75,13 +62,13 @@ def is_index(node: ast.expr) -> bool:
             return is_index(value)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
             return is_index(left) and is_index(right)
-        case ast.Call(func=func, args=args) if ast.unparse(func) in _INTEGER:
+        case ast.Call(args=args) if called(node) in _INTEGER:
             return all(map(is_index, args))
     return False
 
 
 def is_natural(node: ast.expr) -> bool:
-    """Whether it is a sum of products of indices and sizes, which is never negative."""
+    """True if the expression is a sum of products of indices and sizes, which is never negative."""
     terms = polynomial(node).terms
     return all(factor > 0 and all(map(_NATURAL.fullmatch, factors)) for factors, factor in terms.items())
 
@@ -99,6 +86,11 @@ def compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> ast.expr:
 
 
 def number(node: ast.expr) -> float:
+    """The value of a literal.
+
+    Raises:
+        NotTidied: the expression is no literal.
+    """
     match node:
         case ast.Constant(value=int() | float() as value):
             return float(value)
@@ -110,27 +102,25 @@ def number(node: ast.expr) -> float:
 
 
 def cast_literal(node: ast.expr, dtype: str) -> ast.expr:
+    """A literal as a literal of another dtype; `float("inf")` stays as it is."""
     if isinstance(node, ast.Call):
         return node
-    value = number(node)
     if dtype == "int1":
-        return ast.Constant(bool(value))
-    if dtype.startswith("int") or dtype.startswith("uint"):
-        assert not isinstance(node, ast.Call)
-        return parsed(repr(int(ast.literal_eval(node))))
-    return parsed(repr(value))
+        return ast.Constant(bool(number(node)))
+    is_integer = dtype.startswith(("int", "uint"))
+    return parsed(repr(int(ast.literal_eval(node)) if is_integer else number(node)))
 
 
 def chosen(node: ast.expr, test: ast.expr, branch: int) -> ast.expr:
-    """What `tl.where(test, a, b)` is where `test` has been decided: its argument at `branch`; others as they are."""
+    """Replace `tl.where(test, a, b)` by its argument at `branch`; other expressions stay as they are."""
     match node:
-        case ast.Call(func=function, args=[condition, _, _] as parts) if ast.unparse(function) == "tl.where":
+        case ast.Call(args=[condition, _, _] as parts) if called(node) == "tl.where":
             return parts[branch] if ast.unparse(condition) == ast.unparse(test) else node
     return node
 
 
 def short_float(node: ast.expr) -> ast.expr:
-    """A number of float32 by as few digits as tell it from others: 1e-06 for 9.999999974752427e-07."""
+    """A float32 number in the fewest digits that identify it: 1e-06 for 9.999999974752427e-07."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, float) or abs(node.value) > 3e38:
         return node
     single = struct.Struct("f")
@@ -142,7 +132,7 @@ def short_float(node: ast.expr) -> ast.expr:
 
 
 def plain_float(node: ast.expr) -> ast.expr:
-    """The integer literal 0 as 0.0 where it meets floats."""
+    """The integer literal 0 as 0.0, for use with floats; other expressions stay as they are."""
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return ast.Constant(float(node.value))
     return node

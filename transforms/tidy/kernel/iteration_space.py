@@ -1,4 +1,4 @@
-"""The iteration space of a kernel: what Inductor's opening lines say, and the lines that we write instead."""
+"""The iteration space of a kernel: read the axes from Inductor's opening lines and drop those lines."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import ast
 import re
 from dataclasses import dataclass
 
-from ..read.inductor_source import NotTidied, RawKernel
+from ..read.inductor_source import RawKernel
+from ..refusals import NotTidied
+from ..syntax.ast_tools import rename
 
-PREFIXES = ("z", "y", "x", "r0_", "r1_")
+_PREFIXES = ("z", "y", "x", "r0_", "r1_")
 _PREAMBLE = re.compile(r"([xyz]|r\d_)(numel|offset|index|mask|base)|r(index|offset|numel|base)|[XYZ]BLOCK|R\d?_?BLOCK")
-_ALIASES = {
-    "rindex": "r0_index",
-    "roffset": "r0_offset",
-    "rnumel": "r0_numel",
-    "rbase": "r0_base",
-    "RBLOCK": "R0_BLOCK",
-}
+_ALIASES = {f"r{part}": f"r0_{part}" for part in ("index", "offset", "numel", "base")} | {"RBLOCK": "R0_BLOCK"}
 _GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow", "BatchMatmulGrid3D")
 
 
@@ -24,12 +20,12 @@ _GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow", "BatchMatmulGrid
 class Axis:
     """One dimension of the blocks that a kernel works on."""
 
-    prefix: str  # Inductor's: "z", "y", "x" for programs, "r0_" for what is reduced
+    prefix: str  # Inductor's: "z", "y", "x" for programs, "r0_" for the reduced axis
     size: int | None  # None if it is a run-time argument
     masked: bool  # blocks may reach over the end
-    shape: str  # how its index lies in a block: "[:, None]", "" if it is alone
-    block: int | None  # fixed by Inductor: 1 or the whole of a persistent reduction
-    looped: bool  # walked in a loop
+    shape: str  # subscript that lays its index out in a block: "[:, None]"; "" for the only axis
+    block: int | None  # block size fixed by Inductor: 1, or all of a persistent reduction
+    looped: bool  # the kernel loops over its blocks
 
     @property
     def index(self) -> str:
@@ -44,30 +40,45 @@ class Axis:
         return f"{self.prefix}numel"
 
     @property
+    def block_name(self) -> str:
+        return f"{self.prefix.upper()}BLOCK"
+
+    @property
+    def limit(self) -> str:
+        """The size as source: a number or a parameter."""
+        return self.numel if self.size is None else str(self.size)
+
+    @property
     def is_reduced(self) -> bool:
         return self.prefix.startswith("r")
 
 
-def split(kernel: RawKernel) -> tuple[list[Axis], list[ast.stmt]]:
-    """The axes of a kernel, outermost first, and its body without the lines that set them up."""
+def split_axes(kernel: RawKernel) -> tuple[list[Axis], list[ast.stmt]]:
+    """The axes of a kernel, outermost first, and its body without the lines that set them up.
+
+    Raises:
+        NotTidied: the launch grid is unknown, or two axes are reduced.
+    """
     if kernel.grid not in _GRIDS:
         raise NotTidied(f"launch grid {kernel.grid}")
     preamble: dict[str, ast.expr] = {}
     looped: set[str] = set()
     body = _strip(kernel.function.body, preamble, looped)
-    axes = [_axis(prefix, preamble, looped) for prefix in PREFIXES if f"{prefix}numel" in kernel.types]
+    axes = [_axis(prefix, preamble, looped) for prefix in _PREFIXES if f"{prefix}numel" in kernel.types]
     if any(axis.prefix == "r1_" for axis in axes):
         raise NotTidied("a reduction over two tiled axes")
-    return axes, [_without_aliases(statement) for statement in body]
+    return axes, [rename(statement, _ALIASES) for statement in body]
 
 
 def _strip(body: list[ast.stmt], preamble: dict[str, ast.expr], looped: set[str]) -> list[ast.stmt]:
+    """The body without the preamble; fills `preamble` (name -> value) and `looped` (prefixes)."""
     kept: list[ast.stmt] = []
     for statement in body:
         match statement:
-            case ast.Assign(targets=[ast.Name(name)], value=value) if _PREAMBLE.fullmatch(name):
-                preamble.setdefault(name, value)
-            case ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value) if _PREAMBLE.fullmatch(name):
+            case (
+                ast.Assign(targets=[ast.Name(name)], value=value)
+                | ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value)
+            ) if _PREAMBLE.fullmatch(name):
                 preamble.setdefault(name, value)
             case ast.For(target=ast.Name(name), body=inner) if name.endswith("_offset"):
                 looped.add(name.removesuffix("offset"))
@@ -81,29 +92,15 @@ def _strip(body: list[ast.stmt], preamble: dict[str, ast.expr], looped: set[str]
 def _axis(prefix: str, preamble: dict[str, ast.expr], looped: set[str]) -> Axis:
     size = preamble.get(f"{prefix}numel")
     block = preamble.get(f"{prefix.upper()}BLOCK")
-    mask = preamble.get(f"{prefix}mask")
     index = preamble.get(f"{prefix}base", preamble.get(f"{prefix}index"))
     if index is None:
         raise NotTidied(f"no index for axis {prefix}")
-    shapes = [node for node in ast.walk(index) if isinstance(node, ast.Subscript)]
+    layouts = [node for node in ast.walk(index) if isinstance(node, ast.Subscript)]
     return Axis(
         prefix=prefix,
         size=ast.literal_eval(size) if size is not None else None,
-        masked=mask is not None and isinstance(mask, ast.Compare),
-        shape=_subscript(shapes[0]) if shapes else "",
+        masked=isinstance(preamble.get(f"{prefix}mask"), ast.Compare),
+        shape=ast.unparse(ast.Subscript(ast.Name("_"), layouts[0].slice))[1:] if layouts else "",
         block=ast.literal_eval(block) if block is not None else None,
         looped=prefix in looped,
     )
-
-
-def _subscript(node: ast.Subscript) -> str:
-    return ast.unparse(ast.Subscript(ast.Name("_", ast.Load()), node.slice, ast.Load()))[1:]
-
-
-class _Aliases(ast.NodeTransformer):
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(_ALIASES.get(node.id, node.id), node.ctx)
-
-
-def _without_aliases(statement: ast.stmt) -> ast.stmt:
-    return _Aliases().visit(statement)

@@ -1,8 +1,8 @@
-"""Functions of libdevice that triton.language lacks, as a few lines of it.
+"""Sources of `triton.jit` functions for functions of libdevice that triton.language lacks.
 
-Triton's interpreter has no libdevice, so a kernel that calls it runs on a GPU only. The functions are right to a few
-units in the last place of float32, also near 0 and where `tl.exp` and `/` are the fast ones of a GPU. Polynomials are
-Cephes' of single precision, or Taylor's.
+Triton's interpreter has no libdevice, so a kernel that calls libdevice only runs on a GPU. The functions are accurate
+to a few units in the last place of float32, also near 0 and with the fast `tl.exp` and `/` of a GPU. The polynomials
+are from Cephes (single precision) or Taylor series.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def trunc(x):
 """,
 }  # fmt: skip
 
-# Right for float64 too.
+# Functions that are exact for float64 too.
 EXACT = frozenset(("nearbyint", "trunc"))
-# What the functions call of each other.
+# Function -> other functions of this file that it calls.
 NEEDS = {"atan2": ("atan", "signbit"), "atanh": ("log1p",)}

@@ -1,7 +1,7 @@
-"""One pass over a kernel's body, in order: every expression in plain Triton, nothing said twice.
+"""Simplify a kernel's body in one pass, with every expression in plain Triton.
 
-Copies and constants are put where they are used, broadcasts that Triton does by itself go, casts to the dtype that a
-value has go, masks that cannot be false go. What is left has the same meaning for every element that is stored.
+Copies and constants move to their uses. Broadcasts that Triton does by itself, casts to a value's own dtype and masks
+that are always true go. Every element that is stored keeps its value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ..read.inductor_source import NotTidied, RawKernel
+from ..read.inductor_source import RawKernel
+from ..refusals import NotTidied
+from ..syntax.ast_tools import called, calls_of, walk, with_body
 from . import forms
 from .expressions import Expressions
 from .iteration_space import Axis
@@ -24,13 +26,14 @@ _INDEX = re.compile(r"([xyz]|r\d_)\d+")
 
 
 class Simplifier(Expressions):
-    """Rewrites the body of one kernel; `values` tells what is known of each name afterwards."""
+    """Simplifies the body of one kernel; `values` holds the types of its names afterwards."""
 
     def __init__(self, kernel: RawKernel, axes: Sequence[Axis], body: Sequence[ast.stmt]) -> None:
-        super().__init__(kernel.types, axes, any(ast.unparse(call_.func) == "tl.dot" for call_ in forms.calls(body)))
+        super().__init__(kernel.types, axes, any(calls_of("tl.dot", statement) for statement in body))
         self.depth = 0  # of loops
         body = without_round_trips(body, kernel.types)
-        self.assigned = Counter(name for statement in body for name in forms.targets(statement))
+        names = [node for statement in body for node in walk(statement) if isinstance(node, ast.Name)]
+        self.assigned = Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
         self.body = self.statements(body)
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -42,30 +45,26 @@ class Simplifier(Expressions):
                 return self._assign(name, value)
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 new, known = self.expression(value)
-                if (
-                    len(targets) == 1
-                    and isinstance(new, ast.Call)
-                    and ast.unparse(new.func) in ("tl.cumsum", "tl.cumprod")
-                ):
+                if len(targets) == 1 and called(new) in ("tl.cumsum", "tl.cumprod"):
                     self.values[ast.unparse(targets[0])] = known
                     return [ast.Assign([targets[0]], new, lineno=0)]
                 for target in targets:
-                    assert isinstance(target, ast.Name)
-                    self.values[target.id] = Value(known.axes)
+                    self.values[ast.unparse(target)] = Value(known.axes)
                 return [ast.Assign(node.targets, new, lineno=0)]
-            case ast.For(target=target, iter=steps, body=inner):
+            case ast.For(iter=steps, body=inner):
                 self.depth += 1
-                body = self.statements(inner)
+                loop = with_body(node, self.statements(inner))
                 self.depth -= 1
-                return [ast.For(target, self.expression(steps)[0], body, [], lineno=0)]
-            case ast.Expr(value=ast.Call(func=func, args=args)):
-                return self._effect(ast.unparse(func), args)
+                loop.iter = self.expression(steps)[0]
+                return [loop]
+            case ast.Expr(value=ast.Call(args=args) as value):
+                return self._effect(called(value), args)
         raise NotTidied(f"statement {ast.unparse(node)[:120]}")
 
     def _assign(self, name: str, value: ast.expr) -> list[ast.stmt]:
         new, known = self.expression(value)
         self.values[name] = known if name not in self.values or not known.literal else self.values[name]
-        # What Inductor calls "x0" or "r0_1" is the same in every loop that says it again.
+        # An index that Inductor calls "x0" or "r0_1" has the same value in every loop that assigns it.
         if _INDEX.fullmatch(name) and isinstance(new, ast.BinOp) and isinstance(new.op, ast.Mod):
             self.limits[name] = ast.unparse(new.right)
         if self.assigned[name] == 1 or _INDEX.fullmatch(name):
@@ -75,7 +74,7 @@ class Simplifier(Expressions):
             if (load := forms.loaded(new)) is not None:
                 self.loads[name] = load
         if not isinstance(new, ast.Name | ast.Constant):
-            ast.copy_location(new, value)  # where it comes from, wherever it goes
+            ast.copy_location(new, value)  # its line identifies its source wherever it is inlined
         return [ast.Assign([ast.Name(name, ast.Store())], new, lineno=0)]
 
     def _effect(self, function: str, args: Sequence[ast.expr]) -> list[ast.stmt]:

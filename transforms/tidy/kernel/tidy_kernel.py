@@ -1,4 +1,4 @@
-"""One of Inductor's kernels as a plain `triton.jit` function, and how to launch it."""
+"""Rewrite one of Inductor's kernels as a plain `triton.jit` function."""
 
 from __future__ import annotations
 
@@ -10,37 +10,42 @@ from types import MappingProxyType
 from kernelquarry.pipeline.schema.parse_python import parse
 
 from ..read.inductor_source import RawKernel
+from ..syntax.ast_tools import tuple_text, with_body
 from . import matmul, passes, tuning_options
-from .block_sizes import Launch, choose
-from .comments import Commented
-from .iteration_space import Axis, split
-from .kernel_names import Names, operator_names
+from .block_sizes import Launch, Vocabulary, choose_launch
+from .comments import Commenter
+from .iteration_space import Axis, split_axes
+from .kernel_names import KernelNames, operator_names
 from .simplify import Simplifier
 from .triton_functions import parsed
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
+    """A tidied kernel."""
+
     function: ast.FunctionDef
-    parameters: tuple[str, ...]  # Inductor's, of those that are passed on, in order
+    parameters: tuple[str, ...]  # Inductor's names of the parameters that are left, in order
     launch: Launch
-    is_tuned: bool = False  # it has its blocks and warps from its decorator
+    is_tuned: bool = False  # its decorator sets its blocks and warps
 
-    def block(self, name: str) -> str:
-        """Of a launch's grid."""
-        return f"meta[{name!r}]" if self.is_tuned else str(self.launch.blocks[name])
-
-    def grid(self, programs: str) -> str:
-        return f"lambda meta: {programs}" if self.is_tuned else programs
+    def grid(self, sizes: Sequence[str]) -> str:
+        """The grid of a launch; `sizes` are the sizes of the axes in `launch.programs`."""
+        programs = []
+        for prefix, size in zip(self.launch.programs, sizes, strict=True):
+            name = self.launch.names.get(prefix)
+            block = f"meta[{name!r}]" if self.is_tuned else str(self.launch.blocks.get(name or ""))
+            programs.append(f"triton.cdiv({size}, {block})" if name else size)
+        return f"lambda meta: {tuple_text(programs)}" if self.is_tuned else tuple_text(programs)
 
     @property
     def options(self) -> list[str]:
-        """Of a launch, behind its arguments."""
+        """Keyword arguments of a launch."""
         blocks = [f"{name}={size}" for name, size in self.launch.blocks.items()]
         return [] if self.is_tuned else [*blocks, f"num_warps={self.launch.warps}"]
 
 
-# What the axes of a kernel are called, and the block sizes along them.
+# Names of the axes of a kernel and of the block sizes along them.
 _POINTWISE = {"x": ("offset", "BLOCK")}
 _GRID = {"z": ("plane", "BLOCK_PLANES"), "y": ("row", "BLOCK_ROWS"), "x": ("col", "BLOCK_COLS")}
 _REDUCTION = {
@@ -58,36 +63,41 @@ def tidy_kernel(
     same: Mapping[str, str] = MappingProxyType({}),
     autotuned: bool = False,
 ) -> Kernel:
-    """`pointers` and `sizes` name the parameters by their roles in the first launch; `same` says which sizes are others
-    in every launch."""
-    axes, body = split(raw)
+    """Tidy one kernel.
+
+    `pointers` and `sizes` name the parameters by their roles in the first launch. `same` maps a size to another one
+    that has its value in every launch.
+
+    Raises:
+        NotTidied: the kernel has an unknown form.
+    """
+    axes, body = split_axes(raw)
     simple = Simplifier(raw, axes, body)
+    is_matmul = simple.is_matmul
     body = passes.without_dead_code(simple.body)
-    if simple.is_matmul:
+    if is_matmul:
         body = matmul.lay_out(body, axes[-1], simple.values)
-    body = passes.accumulate(body, simple.loads)
-    body = passes.without_dead_code(body)
-    assigned = {name: simple.assigned[name] for name in simple.assigned}
-    body = passes.absorb(passes.inline(body, lambda other: assigned.get(other, 1)))
+    body = passes.without_dead_code(passes.accumulate(body, simple.loads))
+    body = passes.absorb(passes.inline(body, lambda other: simple.assigned.get(other, 1)))
     body = passes.plain_padding(passes.plain_comparisons(body, simple.is_plain_integer), raw.types)
-    words = _MATMUL if simple.is_matmul else _vocabulary(axes)
-    launch = choose(raw, axes, words, simple.is_matmul)
-    body = _with_loop_indices(body, axes, launch, simple.is_matmul)
-    preamble = _preamble(axes, words, launch, simple.is_matmul, passes.uses(body))
-    body = [*preamble, *body]
+    words = _MATMUL if is_matmul else _vocabulary(axes)
+    launch = choose_launch(raw, axes, words, is_matmul)
+    body = [_with_loop_index(s, axes[-1], launch, is_matmul) if isinstance(s, ast.For) else s for s in body]
+    body = [*_preamble(axes, launch, is_matmul, passes.uses(body)), *body]
     used = passes.uses(body)
     same = {one: other for one, other in same.items() if used[one] and used[other]}
     parameters = [parameter for parameter in raw.parameters if used[parameter] and parameter not in same]
-    names = Names(raw, axes, words, pointers, sizes, simple.values, same)
-    body = Commented(raw.sources).body(names.rename(body))
+    names = KernelNames(raw, axes, words, pointers, sizes, simple.values, same)
+    body = Commenter(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
-    tuned = tuning_options.configurations(raw, axes, launch, simple.is_matmul) if autotuned else ()
+    tuned = tuning_options.configurations(raw, axes, launch, is_matmul) if autotuned else ()
     key = [names.parameter(parameter) for parameter in parameters if parameter not in pointers]
+    docstring = ", ".join(operator_names(raw.operators)) or "copy"
     function = ast.FunctionDef(
         name=name,
         args=ast.arguments([], arguments, None, [], [], None, []),
-        body=[ast.Expr(ast.Constant(_docstring(raw))), *body],
+        body=[ast.Expr(ast.Constant(docstring)), *body],
         decorator_list=[*([tuning_options.decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
         returns=None,
         lineno=0,
@@ -96,7 +106,7 @@ def tidy_kernel(
 
 
 def same_sizes(launches: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Size -> the first other one that has its value in every launch; how many elements an axis has is said last."""
+    """Map each size to the first other one with its value in every launch; sizes of axes come last."""
     first: dict[tuple[str, ...], str] = {}
     for size in sorted(launches[0], key=lambda size: size.endswith("numel")):
         first.setdefault(tuple(launch[size] for launch in launches), size)
@@ -104,58 +114,39 @@ def same_sizes(launches: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {size: other for size, other in others.items() if size != other}
 
 
-def _vocabulary(axes: Sequence[Axis]) -> Mapping[str, tuple[str, str]]:
+def _vocabulary(axes: Sequence[Axis]) -> Vocabulary:
     if any(axis.is_reduced for axis in axes):
         return _REDUCTION
     return _POINTWISE if len(axes) == 1 else _GRID
 
 
-def _docstring(raw: RawKernel) -> str:
-    return ", ".join(operator_names(raw.operators)) or "copy"
-
-
-def _preamble(
-    axes: Sequence[Axis], words: Mapping[str, tuple[str, str]], launch: Launch, is_matmul: bool, used: Mapping[str, int]
-) -> list[ast.stmt]:
+def _preamble(axes: Sequence[Axis], launch: Launch, is_matmul: bool, used: Mapping[str, int]) -> list[ast.stmt]:
+    """The lines that compute the indices and masks that the body uses."""
     lines: list[str] = []
     for axis in axes:
-        shape = _shape(axis, is_matmul)
         block = launch.names.get(axis.prefix, "")
-        span = f"tl.arange(0, {block})"
-        if axis.looped or not (used[axis.index] or used[axis.mask]):  # or it is one of an axis of 1
+        if axis.looped or not (used[axis.index] or used[axis.mask]):
             continue
+        span = f"tl.arange(0, {block}){_shape(axis, is_matmul)}"
         if axis.is_reduced:
-            lines.append(f"{axis.index} = {span}{shape}")
-        elif not block:
-            lines.append(f"{axis.index} = tl.program_id({launch.programs.index(axis.prefix)})")
+            lines.append(f"{axis.index} = {span}")
         else:
-            start = f"tl.program_id({launch.programs.index(axis.prefix)}) * {block}"
-            lines.append(f"{axis.index} = {start} + {span}{shape}")
+            program = f"tl.program_id({launch.programs.index(axis.prefix)})"
+            lines.append(f"{axis.index} = {program} * {block} + {span}" if block else f"{axis.index} = {program}")
         if used[axis.mask]:
-            size = axis.size if axis.size is not None else axis.numel
-            lines.append(f"{axis.mask} = {axis.index} < {size}")
+            lines.append(f"{axis.mask} = {axis.index} < {axis.limit}")
     return [statement for line in lines for statement in parse(line).body]
 
 
-def _with_loop_indices(
-    body: Sequence[ast.stmt], axes: Sequence[Axis], launch: Launch, is_matmul: bool
-) -> list[ast.stmt]:
-    """Loops over the reduced axis, with the index and the mask that they start with."""
-    looped = [axis for axis in axes if axis.looped]
-    result: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.For):
-            (axis,) = looped
-            block = launch.names[axis.prefix]
-            lines = [f"{axis.index} = {axis.prefix}offset + tl.arange(0, {block}){_shape(axis, is_matmul)}"]
-            size = axis.size if axis.size is not None else axis.numel
-            if passes.uses(statement.body)[axis.mask]:
-                lines.append(f"{axis.mask} = {axis.index} < {size}")
-            inner = [*parse("\n".join(lines)).body, *statement.body]
-            steps = parsed(f"range(0, {size}, {block})")
-            statement = ast.For(statement.target, steps, inner, [], lineno=0)
-        result.append(statement)
-    return result
+def _with_loop_index(loop: ast.For, axis: Axis, launch: Launch, is_matmul: bool) -> ast.For:
+    """A loop over the reduced axis with its index and, if used, its mask."""
+    block = launch.names[axis.prefix]
+    lines = [f"{axis.index} = {axis.prefix}offset + tl.arange(0, {block}){_shape(axis, is_matmul)}"]
+    if passes.uses(loop.body)[axis.mask]:
+        lines.append(f"{axis.mask} = {axis.index} < {axis.limit}")
+    loop = with_body(loop, [*parse("\n".join(lines)).body, *loop.body])
+    loop.iter = parsed(f"range(0, {axis.limit}, {block})")
+    return loop
 
 
 def _shape(axis: Axis, is_matmul: bool) -> str:

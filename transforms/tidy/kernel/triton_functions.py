@@ -1,7 +1,6 @@
-"""What Inductor calls its helpers, in Triton's own words.
+"""Translate calls of Inductor's helper functions to Triton's own functions.
 
-`translate` gives a replacement for one call. Where Triton has no function of the same meaning, the file gets a small
-`triton.jit` function from `LIBRARY`.
+Where Triton has no function of the same meaning, the candidate gets a small `triton.jit` function from `LIBRARY`.
 """
 
 from __future__ import annotations
@@ -11,26 +10,28 @@ from collections.abc import Mapping, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
-from ..read.inductor_source import NotTidied
-from ..syntax.ast_tools import walk
+from ..refusals import NotTidied
+from ..syntax.ast_tools import names_in
 from .mathematics import EXACT, MATHEMATICS, NEEDS
 
-# Functions of libdevice and of Inductor's math module that triton.language has under the same or another name.
-_TL = {
-    "exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "sqrt": "sqrt", "rsqrt": "rsqrt", "sin": "sin",
-    "cos": "cos", "erf": "erf", "floor": "floor", "ceil": "ceil", "abs": "abs", "fabs": "abs", "fma": "fma",
-}  # fmt: skip
+# Functions of libdevice and of Inductor's math module -> functions of triton.language.
+_TL = {name: name for name in "exp exp2 log log2 sqrt rsqrt sin cos erf floor ceil abs fma".split()} | {"fabs": "abs"}
 
 # Functions of libdevice that triton.language lacks.
-LIBDEVICE = frozenset(
+_LIBDEVICE = frozenset(
     "acos acosh asin asinh atan atan2 atanh cosh erfc erfcinv erfinv expm1 fmod hypot ldexp lgamma log10 log1p "
     "nearbyint nextafter pow rint round sinh tan tanh tgamma trunc copysign signbit isnan isinf isfinited finitef "
     "cyl_bessel_i0 cyl_bessel_i1 j0 j1 y0 y1 erfcx normcdfinv ilogb frexp".split()
 )
 
-_OF_NUMBERS = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)  # in an expression that is a number
+# Functions of `triton_helpers` -> functions of `LIBRARY` with the same arguments.
+_HELPERS = {
+    "max2": "nan_max", "min2": "nan_min", "any": "any_true", "max_with_index": "arg_max", "min_with_index": "arg_min",
+    "maximum_with_index": "arg_maximum", "minimum_with_index": "arg_minimum", "div_floor_integer": "floor_divide",
+    "remainder_integer": "floor_remainder",
+}  # fmt: skip
 
-_NAN = "propagate_nan=tl.PropagateNan.ALL"
+_NUMERIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)  # nodes of an expression of numbers only
 
 LIBRARY = {
     "nan_max": '''
@@ -146,50 +147,35 @@ def translate(
 ) -> ast.expr | None:
     """The replacement of a call of `libdevice.*`, `tl_math.*` or `triton_helpers.*`; None for any other function.
 
-    `dtype` is what is known of the arguments', "" for nothing.
+    `dtype` is the promoted dtype of the arguments, "" if unknown.
 
     Raises:
-        NotTidied: it is one of Inductor's and not known.
+        NotTidied: the function is one of Inductor's and not known.
     """
     module, _, function = name.rpartition(".")
     if module in ("libdevice", "tl_math"):
         return _math(function, args, dtype)
     if module != "triton_helpers":
         return None
+    if function in _HELPERS:
+        return call(_HELPERS[function], *args)
     match function:
         case "promote_to_tensor":
             return args[0]
         case "maximum" | "minimum":
             first, second = args
-            if isinstance(first, ast.Constant):  # "tl.maximum(x, 0.0)" rather than the other way round
+            if isinstance(first, ast.Constant):  # write "tl.maximum(x, 0.0)", not "tl.maximum(0.0, x)"
                 first, second = second, first
             return call(f"tl.{function}", first, second, propagate_nan="tl.PropagateNan.ALL")
-        case "max2" | "min2":
-            return call(f"nan_{function[:3]}", *args)
-        case "any":
-            return call("any_true", *args)
         case "prod":
             return call("tl.reduce", *args, "multiply")
-        case "max_with_index" | "min_with_index":
-            return call(f"arg_{function[:3]}", *args)
-        case "maximum_with_index" | "minimum_with_index":
-            return call(f"arg_{function[:7]}", *args)
         case "sort_with_index":
             value, index, size, _ = args
             return call("sort_with_index", value, index, size, descending=ast.unparse(keywords["descending"]))
-        case "select_one":  # the value where the condition holds, which it does in one place
+        case "select_one":  # the value in the only place where the condition holds
             value, condition = args
             return call("tl.sum", call("tl.where", condition, value, "0"), "1", keep_dims="True")
-        case "div_floor_integer":
-            return call("floor_divide", *args)
-        case "remainder_integer":
-            return call("floor_remainder", *args)
     raise NotTidied(f"helper {name}")
-
-
-def _power(base: ast.expr, exponent: ast.expr, dtype: str) -> ast.expr:
-    root = {"0.5": "tl.sqrt", "-0.5": "tl.rsqrt"}.get(ast.unparse(exponent))
-    return call(root, base) if root else call("power", base, exponent, f"tl.{dtype or 'float32'}")
 
 
 def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
@@ -199,23 +185,24 @@ def _math(function: str, args: Sequence[ast.expr], dtype: str) -> ast.expr:
         return ast.BinOp(args[0], ast.Mult(), args[1])
     if function == "signbit" and isinstance(args[0], ast.Constant) and isinstance(args[0].value, int | float):
         return ast.Constant(int(args[0].value < 0))
-    if function == "signbit" and all(isinstance(node, _OF_NUMBERS) for node in ast.walk(args[0])):
-        return ast.Compare(args[0], [ast.Lt()], [ast.Constant(0)])  # known to the compiler, which has no bits of it
+    if function == "signbit" and all(isinstance(node, _NUMERIC) for node in ast.walk(args[0])):
+        return ast.Compare(args[0], [ast.Lt()], [ast.Constant(0)])  # a compile-time number has no bits to look at
     if function == "pow":
-        return _power(args[0], args[1], dtype)
+        root = {"0.5": "tl.sqrt", "-0.5": "tl.rsqrt"}.get(ast.unparse(args[1]))
+        return call(root, args[0]) if root else call("power", *args, f"tl.{dtype or 'float32'}")
     if function == "isnan":
         return ast.Compare(args[0], [ast.NotEq()], [args[0]])
     if function == "isinf":
         return ast.Compare(call("tl.abs", args[0]), [ast.Eq()], [parsed('float("inf")')])
     if function in MATHEMATICS and (dtype != "float64" or function in EXACT):
         return call(function, *args)
-    if function in LIBDEVICE:
+    if function in _LIBDEVICE:
         return call(f"libdevice.{function}", *args)
     raise NotTidied(f"function {function}")
 
 
 def library_calls(statements: Sequence[ast.stmt]) -> list[str]:
-    """Names of `LIBRARY` that the statements use, in its order."""
-    used = {node.id for statement in statements for node in walk(statement) if isinstance(node, ast.Name)}
+    """Names of functions of `LIBRARY` that the statements need, in its order."""
+    used = set(names_in(*statements))
     used |= {needed for name in used for needed in _NEEDS.get(name, ())}
     return [name for name in LIBRARY if name in used]

@@ -1,4 +1,4 @@
-"""What is known of a value inside a kernel: the axes that it varies over, and its dtype."""
+"""Types of a kernel's values: the axes that a value varies over, and its dtype."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ _ORDER = ("int1", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    axes: frozenset[str] = frozenset()  # prefixes of `axes.Axis`
+    """The type of a value."""
+
+    axes: frozenset[str] = frozenset()  # prefixes of `iteration_space.Axis`
     dtype: str = ""  # as in `tl.float32`; "" if unknown
-    literal: bool = False  # a Python number, which takes the dtype of what it meets
+    literal: bool = False  # a Python number, which takes the dtype of the other operand
 
     @property
     def is_float(self) -> bool:
         return self.dtype.startswith(("float", "bfloat"))
 
 
+CONDITION = Value(dtype="int1", literal=True)  # a condition that is known
+
+
 def element(pointer_type: str) -> str:
-    """The dtype behind a pointer parameter of this type."""
+    """The dtype that a pointer parameter of this type points to; "" if unknown."""
     return _POINTERS.get(pointer_type, "")
 
 
 def combined(values: Iterable[Value], dtype: str | None = None) -> Value:
-    """The value of an elementwise function of `values`, of the promoted dtype unless one is given."""
+    """The type of an elementwise function of `values`; it has the promoted dtype if `dtype` is None."""
     values = list(values)
     axes = frozenset().union(*(value.axes for value in values))
     if dtype is None:
@@ -40,16 +45,14 @@ def combined(values: Iterable[Value], dtype: str | None = None) -> Value:
 
 
 def literal(node: ast.expr) -> Value | None:
-    """The value of a Python number, `float("inf")` included."""
+    """The type of a Python number or of `float("inf")`; None for any other expression."""
     match node:
         case ast.Constant(value=bool()):
-            return Value(dtype="int1", literal=True)
+            return CONDITION
         case ast.Constant(value=int()):
             return Value(dtype="int32", literal=True)
-        case ast.Constant(value=float()):
+        case ast.Constant(value=float()) | ast.Call(func=ast.Name("float"), args=[ast.Constant(value=str())]):
             return Value(dtype="float32", literal=True)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return literal(operand)
-        case ast.Call(func=ast.Name("float"), args=[ast.Constant(value=str())]):
-            return Value(dtype="float32", literal=True)
     return None

@@ -1,19 +1,19 @@
-"""What Inductor's calling function does, as steps: sizes, buffers, views, launches, results."""
+"""Parse the body of Inductor's calling function into steps: sizes, buffers, views, launches, results."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .inductor_source import NotTidied
+from ..refusals import NotTidied
 
 _IGNORED_CALLS = ("args.clear", "torch.cuda.set_device", "assert_size_stride", "assert_alignment")
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A symbol and the dimension of an input that it is."""
+    """A symbol that stands for one dimension of an input."""
 
     name: str
     argument: str
@@ -30,6 +30,8 @@ class Define:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
+    """A new buffer."""
+
     name: str
     shape: list[ast.expr]
     stride: list[ast.expr]
@@ -38,7 +40,7 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A name for a view of a buffer, or for the result of an operator that is not Triton's."""
+    """A name for a view of a buffer or for the result of a library operator."""
 
     name: str
     value: ast.expr
@@ -46,20 +48,24 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An operator that is not Triton's, called for its effect."""
+    """A library operator called for its effect."""
 
     call: ast.Call
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchKernel:
+    """A launch of a Triton kernel."""
+
     kernel: str
     args: list[ast.expr]
-    line: int  # of the source
+    line: int  # in the source
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
+    """The results."""
+
     values: list[ast.expr]
 
 
@@ -67,21 +73,18 @@ Step = Size | Define | Allocate | Bind | Run | LaunchKernel | Return
 
 
 def steps(call: Sequence[ast.stmt]) -> list[Step]:
-    """The steps of the function's body.
+    """Parse the statements of the calling function.
 
     Raises:
-        NotTidied: a statement has another form.
+        NotTidied: a statement has an unknown form.
     """
-    found: list[Step] = []
     sizes: dict[str, str] = {}  # "arg0_1_size" -> "arg0_1"
-    for statement in map(_PlainNumbers().visit, _flat(call)):
-        if (step := _step(statement, sizes)) is not None:
-            found.append(step)
-    return found
+    parsed = (_step(_PlainNumbers().visit(statement), sizes) for statement in _flat(call))
+    return [step for step in parsed if step is not None]
 
 
 class _PlainNumbers(ast.NodeTransformer):
-    """Sizes that go through a fraction, in plain Python: the source says `math.trunc(0.5 * torch.sym_float(s))`."""
+    """Rewrite sizes that go through a fraction, `math.trunc(0.5 * torch.sym_float(s))`, to plain Python."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -100,14 +103,13 @@ class _PlainNumbers(ast.NodeTransformer):
         return node
 
 
-def _flat(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    flat: list[ast.stmt] = []
+def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body and of the `with` blocks in it."""
     for statement in body:
         if isinstance(statement, ast.With):
-            flat += _flat(statement.body)
+            yield from _flat(statement.body)
         else:
-            flat.append(statement)
-    return flat
+            yield statement
 
 
 def _step(statement: ast.stmt, sizes: dict[str, str]) -> Step | None:
@@ -136,6 +138,4 @@ def _assignment(name: str, value: ast.expr, sizes: dict[str, str]) -> Step | Non
             return Size(name, sizes[whole], dim)
         case ast.Call(func=ast.Name("empty_strided_cuda"), args=[ast.Tuple(elts=shape), ast.Tuple(elts=stride), dtype]):
             return Allocate(name, shape, stride, ast.unparse(dtype))
-    if name.startswith(("buf", "arg")):
-        return Bind(name, value)
-    return Define(name, value)
+    return Bind(name, value) if name.startswith(("buf", "arg")) else Define(name, value)

@@ -1,4 +1,4 @@
-"""Reading Inductor's source: its kernels, and the calls that launch them."""
+"""Parse Inductor's source into its kernels and the body of the function that launches them."""
 
 from __future__ import annotations
 
@@ -9,54 +9,51 @@ from dataclasses import dataclass
 
 from kernelquarry.pipeline.schema import parse_python
 
-from ..syntax.ast_tools import walk
+from ..refusals import NotTidied
+from ..syntax.ast_tools import keywords_of, names_in, walk
 from .source_expressions import Origin, call_sources, value_origins
 
 _OPERATORS = re.compile(r"Original ATen: \[(.*?)\]")
 _GRID = re.compile(r"'grid_type': '(\w+)'")
 _ROLES = {"tl.sum(": "sum", "triton_helpers.max2(": "max", "triton_helpers.min2(": "min"}
-_MUTATED = re.compile(r"'mutated_arg_names': \[\]")
-_ATOMIC = re.compile(r"'atomic_add_found': True")
 _KERNEL = re.compile(r"^(\w+) = async_compile\.triton\(", re.MULTILINE)
-
-
-class NotTidied(Exception):
-    """The source has a form that is not known; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawKernel:
-    name: str
+    """A kernel as Inductor writes it."""
+
     function: ast.FunctionDef
-    helpers: tuple[ast.FunctionDef, ...]  # combine functions that are defined beside it
-    heuristic: str  # "pointwise", "reduction" or "persistent_reduction"
-    grid: str  # how programs map to axes, "Grid1D"
+    helpers: tuple[ast.FunctionDef, ...]  # combine functions that its source defines
+    grid: str  # mapping of programs to axes, "Grid1D"
     hints: dict[str, int]  # rounded sizes of the axes for the first workload, by prefix
     types: dict[str, str]  # parameter -> "*fp32", "i32", "constexpr"
     operators: tuple[str, ...]  # aten operators that it fuses, in order
-    sources: dict[int, str]  # line of the function -> the reference's expression that it is a part of
-    origins: dict[str, Origin]  # of its values, see `sources`
-    stored: dict[str, str]  # parameter -> what it takes: an operator's result, "relu", or a part of it, "softmax sum"
-    accumulates: bool  # it reads what it writes: a second run on the same memory gives something else
+    sources: dict[int, str]  # line of the function -> expression of the reference that the line belongs to
+    origins: dict[str, Origin]  # name of a value -> its origin
+    stored: dict[str, str]  # parameter -> the result stored through it: an operator, "relu", or a part, "softmax sum"
+    accumulates: bool  # it reads its own output: a second run on the same memory gives another result
 
     @property
     def parameters(self) -> list[str]:
-        """Those that a launch passes by position: pointers and sizes, no block sizes."""
+        """Parameters that a launch passes by position: pointers and sizes, no block sizes."""
         return [argument.arg for argument in self.function.args.args if not argument.arg.endswith("BLOCK")]
 
 
 @dataclass(frozen=True, slots=True)
 class RawSource:
+    """One source of Inductor's."""
+
     kernels: dict[str, RawKernel]
     call: list[ast.stmt]  # body of the function that launches them
-    sources: dict[int, tuple[str, ...]]  # line of a launch -> the reference's expressions that lead to it
+    sources: dict[int, tuple[str, ...]]  # line of a launch -> expressions of the reference that lead to it
 
 
 def parse(source: str) -> RawSource:
-    """Splits Inductor's source.
+    """Split Inductor's source.
 
     Raises:
-        NotTidied: it has kernels that are not Triton's, or no function that calls them.
+        NotTidied: a kernel is not in Triton, or no function launches the kernels.
     """
     comments = _comments(source)
     kernels: dict[str, RawKernel] = {}
@@ -69,9 +66,7 @@ def parse(source: str) -> RawSource:
             ):
                 if language != "triton":
                     raise NotTidied(f"a kernel in {language}")
-                text = args[1]
-                assert isinstance(text, ast.Constant) and isinstance(text.value, str)
-                kernels[name] = _kernel(name, text.value, comments.get(name, ""))
+                kernels[name] = _kernel(name, ast.literal_eval(args[1]), comments.get(name, ""))
             case ast.FunctionDef(name="call", body=body):
                 call = body
     if call is None:
@@ -80,7 +75,7 @@ def parse(source: str) -> RawSource:
 
 
 def _comments(source: str) -> dict[str, str]:
-    """Kernel -> what stands before its definition, from the line on that names its operators."""
+    """Kernel -> the comments before its definition, from the line that names its operators."""
     found: dict[str, str] = {}
     for kernel in _KERNEL.finditer(source):
         if (start := source.rfind("Original ATen: [", 0, kernel.start())) >= 0:
@@ -89,11 +84,11 @@ def _comments(source: str) -> dict[str, str]:
 
 
 def _operators(comments: str, origins: Mapping[str, Origin]) -> tuple[str, ...]:
-    """Those that its values come from; if that is not known, all that led to it."""
+    """Operators of the kernel's values; if they are unknown, all operators that led to the kernel."""
     if known := [origin.operator for origin in origins.values() if origin.operator]:
         return tuple(dict.fromkeys(known))
     names = (name.strip().split(".")[-1] for listed in _OPERATORS.findall(comments)[:1] for name in listed.split(","))
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _kernel(name: str, text: str, comments: str) -> RawKernel:
@@ -104,28 +99,24 @@ def _kernel(name: str, text: str, comments: str) -> RawKernel:
         raise NotTidied(f"kernel {name} without launch heuristics")
     if heuristic.func.attr not in ("pointwise", "reduction", "persistent_reduction"):
         raise NotTidied(f"kernel of kind {heuristic.func.attr}")
-    options = {keyword.arg: keyword.value for keyword in heuristic.keywords}
+    options = keywords_of(heuristic)
     meta = options["triton_meta"]
     assert isinstance(meta, ast.Dict)
-    signature = next(
-        value for key, value in zip(meta.keys, meta.values, strict=True) if ast.unparse(key or meta) == "'signature'"
-    )
+    entries = {ast.unparse(key): value for key, value in zip(meta.keys, meta.values, strict=True) if key}
     origins = value_origins(comments)
     nodes = list(walk(main))
     assigned = [node for node in nodes if isinstance(node, ast.Assign)]
     return RawKernel(
-        name=name,
         function=main,
         helpers=tuple(functions[:-1]),
-        heuristic=heuristic.func.attr,
         grid=grid[1] if (grid := _GRID.search(text)) else "",
         hints=ast.literal_eval(options["size_hints"]),
-        types=ast.literal_eval(signature),
+        types=ast.literal_eval(entries["'signature'"]),
         operators=_operators(comments, origins),
         sources=_sources(assigned, origins),
         origins=origins,
         stored=_stored(nodes, assigned, origins),
-        accumulates=not _MUTATED.search(text) or bool(_ATOMIC.search(text)),
+        accumulates="'mutated_arg_names': []" not in text or "'atomic_add_found': True" in text,
     )
 
 
@@ -140,8 +131,7 @@ def _stored(nodes: Sequence[ast.AST], assigned: Sequence[ast.Assign], origins: M
     for node in nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr="store"), args=[pointer, ast.Name(value), *_]) if value in origins:
-                parameter = next(part.id for part in walk(pointer) if isinstance(part, ast.Name))
                 made = ast.unparse(values[value]) if value in values else ""
                 role = next((role for start, role in _ROLES.items() if made.startswith(start)), "")
-                found[parameter] = f"{origins[value].operator} {role}".strip()
+                found[names_in(pointer)[0]] = f"{origins[value].operator} {role}".strip()
     return found

@@ -1,4 +1,4 @@
-"""What lowering wrote beside Inductor's source: the expression of the reference that each value and launch is for."""
+"""Read the comments that lowering adds to Inductor's source: the reference's expression for each value and launch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _CALL = re.compile(r"\.run\(|torch\.ops\.|extern_kernels\.")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value of a kernel comes from."""
+    """The origin of a kernel's value."""
 
-    expression: str  # of the reference, "F.silu(x)"; "" if it is not known
-    operator: str  # that it became, "silu"; "" if it is not known
+    expression: str  # in the reference, "F.silu(x)"; "" if unknown
+    operator: str  # that the expression became, "silu"; "" if unknown
 
 
 def value_origins(comments: str) -> dict[str, Origin]:
-    """Value of a kernel -> its origin, from what stands before it; origins in the order of their last values."""
+    """Map a kernel's values to their origins; origins come in the order of their last values.
+
+    `comments` stand before the kernel's definition.
+    """
     lines = [(source, names.split(", ")) for source, names in _MAPPING.findall(comments.partition(_VALUES)[2])]
     lines.sort(key=lambda line: max(int(re.sub(r"\D", "", name) or 0) for name in line[1]))
     return {name: _origin(source) for source, names in lines for name in names}
@@ -34,17 +37,17 @@ def _origin(source: str) -> Origin:
     expression, separator, operator = source.rpartition(", aten.")
     if not separator:
         expression, operator = source, ""
-    # Of what a gradient needs, Inductor has the names of its nodes only.
+    # For values of a backward, Inductor only knows names of graph nodes.
     return Origin("" if expression.isidentifier() else expression, operator)
 
 
 def call_sources(source: str) -> dict[int, tuple[str, ...]]:
-    """Line of a launch, or of another operator's call, in Inductor's source -> the expressions that lead to it."""
+    """Map the lines of launches and operator calls in Inductor's source to the expressions that lead to them."""
     found: dict[int, tuple[str, ...]] = {}
     last: tuple[str, ...] = ()
     for number, line in enumerate(source.splitlines(), 1):
-        if told := _CALLED_FOR.search(line):
-            last = _expressions(told[1])
+        if comment := _CALLED_FOR.search(line):
+            last = _expressions(comment[1])
         elif _CALL.search(line):
             found[number] = last
     return found
@@ -59,10 +62,11 @@ def _expressions(listed: str) -> tuple[str, ...]:
 
 
 def launched_for(launch: Sequence[str], first: Sequence[str], computed: Collection[str]) -> list[str]:
-    """Of the expressions that lead to a launch, those that its kernel is a part of.
+    """Select the expressions that a launch computes from those that lead to it.
 
-    `computed` are those of the kernel's `first` launch; another one has its own in their places.
+    `first` are the expressions of the kernel's first launch; `computed` are those among them that the kernel computes.
+    Another launch has its own expressions in the same places.
     """
     if len(launch) != len(first):
         return []
-    return [mine for mine, its in zip(launch, first, strict=True) if its in computed]
+    return [own for own, other in zip(launch, first, strict=True) if other in computed]

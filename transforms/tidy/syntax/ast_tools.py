@@ -1,9 +1,9 @@
-"""Walking and copying syntax trees, of which tidying does much: as the standard library, in a third of the time."""
+"""Tools for syntax trees: walk, copy, look up, rename and substitute."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -11,22 +11,26 @@ _LEAVES = (ast.Name, ast.Constant)
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of `ast.walk` in its order, but for the contexts of names. As there, what is below a node is
-    read before the node is given."""
-    found = [root]
-    for node in found:  # which grows meanwhile
+    """Yield the nodes of `ast.walk` in its order, without the contexts of names, in a third of the time.
+
+    As in `ast.walk`, the children of a node are read before the node is yielded.
+    """
+    queue = [root]
+    for node in queue:  # the loop body appends to it
         for field in () if isinstance(node, _LEAVES) else node._fields:
             value = getattr(node, field, None)
             if isinstance(value, ast.AST):
-                found.append(value)
+                queue.append(value)
             elif isinstance(value, list):
-                found += [item for item in value if isinstance(item, ast.AST)]
+                queue += [item for item in value if isinstance(item, ast.AST)]
         yield node
 
 
 def copied(root: _Node) -> _Node:
-    """A deep copy, of the tree alone: what has no parts, such as an operator, is shared, and a node that stands in two
-    places becomes two."""
+    """Copy a tree deeply.
+
+    Nodes without fields, such as operators, are shared. A node that stands in two places becomes two nodes.
+    """
     if not root._fields:
         return root
     copy = type(root)()
@@ -37,3 +41,63 @@ def copied(root: _Node) -> _Node:
             value = [copied(item) if isinstance(item, ast.AST) else item for item in value]
         setattr(copy, name, value)
     return copy
+
+
+def called(node: ast.AST | None) -> str:
+    """The source of the function that a call calls, "tl.load"; "" if the node is no call."""
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def calls_of(function: str, root: ast.AST) -> list[ast.Call]:
+    """The calls of one function in a tree."""
+    return [node for node in walk(root) if isinstance(node, ast.Call) and ast.unparse(node.func) == function]
+
+
+def names_in(*roots: ast.AST) -> list[str]:
+    """Every name in the trees, in the order of `walk`, with repetitions."""
+    return [node.id for root in roots for node in walk(root) if isinstance(node, ast.Name)]
+
+
+def keywords_of(call: ast.Call) -> dict[str, ast.expr]:
+    """The keyword arguments of a call, without `**` arguments."""
+    return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+
+
+def with_body(loop: ast.For, body: list[ast.stmt]) -> ast.For:
+    """A loop over the same values with another body."""
+    return ast.For(loop.target, loop.iter, body, [], lineno=0)
+
+
+def rename(root: ast.stmt, names: Mapping[str, str]) -> ast.stmt:
+    """Rename names in place, wherever they are read or assigned. The new nodes have no line number."""
+
+    class Renaming(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.Name:
+            return ast.Name(names.get(node.id, node.id), node.ctx)
+
+    return Renaming().visit(root)
+
+
+def substitute(root: _Node, replacements: Mapping[str, ast.expr]) -> _Node:
+    """Replace names that are read by copies of expressions, in place."""
+
+    class Substitution(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            is_replaced = isinstance(node.ctx, ast.Load) and node.id in replacements
+            return copied(replacements[node.id]) if is_replaced else node
+
+    return Substitution().visit(root) if replacements else root
+
+
+def unused_name(base: str, taken: set[str]) -> str:
+    """Return `base`, numbered if it is taken, and add the name to `taken`."""
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """The source of a tuple of expressions."""
+    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"

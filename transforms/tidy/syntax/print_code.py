@@ -1,4 +1,4 @@
-"""Syntax trees as text: one style, lines that fit."""
+"""Print syntax trees in one style, with lines of at most `LINE` characters."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _PRECEDENCE = (
 
 
 def function_text(node: ast.stmt, indent: int = 0) -> str:
-    """The source of a definition, long lines broken."""
+    """The source of a definition with long lines broken."""
     text = re.sub(r"^(class .*:)\n\n", r"\1\n", ast.unparse(ast.fix_missing_locations(node)))
     return "\n".join(_comment(line, indent) or wrapped(line, indent) for line in text.splitlines())
 
 
 def _comment(line: str, indent: int) -> str:
-    """A statement that is nothing but a comment, see `comments`."""
+    """The comment that a statement stands for, see `kernel/comments.py`; "" for any other statement."""
     text = line.strip()
     if not re.fullmatch(r"""(['"])# .*\1""", text):
         return ""
@@ -38,7 +38,7 @@ def _comment(line: str, indent: int) -> str:
 
 
 def wrapped(line: str, indent: int = 0) -> str:
-    """A line of source; if it is too long, its call, sum or list is broken, and what is too long inside of it."""
+    """Indent a line of source; if it is too long, break its call, sum or list, and long parts of that in turn."""
     margin = " " * indent
     if len(line) + indent <= LINE:
         return margin + line if line else line
@@ -46,22 +46,22 @@ def wrapped(line: str, indent: int = 0) -> str:
     pad = margin + " " * (len(line) - len(line.lstrip()))
     if text.startswith("def "):
         return _wrapped_head(text, pad)
-    begins = "el" if text.startswith("elif ") else "@" if text.startswith("@") else ""
-    code = text.removeprefix(begins)
+    start = "el" if text.startswith("elif ") else "@" if text.startswith("@") else ""  # the rest is a statement
+    code = text.removeprefix(start)
     try:
         (statement,) = parse(f"{code} pass" if code.endswith(":") else code).body
-    except SyntaxError:  # a line of a string
+    except SyntaxError:  # a line inside a string
         return margin + line
     values = [getattr(statement, field, None) for field in ("value", "test", "iter", "exc")]
     value = next((value for value in values if isinstance(value, ast.expr)), None)
     if value is None:
         return margin + line
     before, after = code.encode()[: value.col_offset], code.encode()[value.end_col_offset :]
-    return "\n".join(_broken(value, pad, begins + before.decode(), after.decode()))
+    return "\n".join(_broken(value, pad, start + before.decode(), after.decode()))
 
 
 def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
-    """`node` between two pieces of text, on as many lines as it needs."""
+    """The lines of `node` between two pieces of text."""
     text = ast.unparse(node)
     if len(pad) + len(before) + len(text) + len(after) <= LINE:
         return [f"{pad}{before}{text}{after}"]
@@ -99,7 +99,7 @@ def _broken(node: ast.expr, pad: str, before: str, after: str) -> list[str]:
 
 
 def _callee(function: ast.expr) -> str:
-    """What is called; the grid of a launch keeps its parentheses."""
+    """The text of a called function; the grid of a launch keeps its parentheses."""
     match function:
         case ast.Subscript(value=value, slice=ast.Tuple() as grid) if "Slice(" not in ast.dump(grid):
             return f"{ast.unparse(value)}[{ast.unparse(grid)}]"
@@ -107,7 +107,7 @@ def _callee(function: ast.expr) -> str:
 
 
 def _primary(node: ast.expr, text: str, pad: str, before: str, after: str) -> list[str]:
-    """`node`, and the subscript or call of a method that `text` has after it."""
+    """The lines of `node` followed by the subscript or method call that `text` has after it."""
     owner = ast.unparse(node)
     rest = text.removeprefix(owner if text.startswith(owner) else f"({owner})") + after
     if _has_operands(node):
@@ -118,18 +118,18 @@ def _primary(node: ast.expr, text: str, pad: str, before: str, after: str) -> li
 
 
 def _has_operands(node: ast.expr) -> TypeGuard[_Operation]:
-    """Whether it can be broken before its operators; a power binds to the right, and stays."""
+    """True if the node can be broken before its operators; a power binds to the right and stays whole."""
     return isinstance(node, _Operation) and not isinstance(getattr(node, "op", None), ast.Pow)
 
 
 def _in_parentheses(node: _Operation, pad: str, before: str, after: str) -> list[str]:
-    """An operand a line."""
+    """The lines of an operation, one operand a line."""
     inner = [line for sign, operand in _operands(node) for line in _operand(operand, node, sign, f"{pad}    ")]
     return [f"{pad}{before}(", *inner, f"{pad}){after}"]
 
 
 def _items(items: Sequence[tuple[str, ast.expr]], pad: str, always_comma: bool = False) -> list[str]:
-    """What stands between brackets: on one line if it fits, else an item a line."""
+    """The lines between brackets: one line if the items fit, else one item a line."""
     inner = f"{pad}    "
     joined = ", ".join(f"{name}{ast.unparse(value)}" for name, value in items)
     if len(inner) + len(joined) <= LINE and not (always_comma and len(items) == 1):
@@ -138,7 +138,7 @@ def _items(items: Sequence[tuple[str, ast.expr]], pad: str, always_comma: bool =
 
 
 def _item(node: ast.expr, pad: str, name: str) -> list[str]:
-    """One item of a list and its comma; a sum needs no parentheses of its own here."""
+    """The lines of one item of a list and its comma; a sum needs no parentheses of its own there."""
     lines = _broken(node, pad, name, ",")
     if lines[0].strip() == "(" and _has_operands(node):
         *inner, last = [line[4:] for line in lines[1:-1]]
@@ -147,7 +147,7 @@ def _item(node: ast.expr, pad: str, name: str) -> list[str]:
 
 
 def _operands(node: _Operation) -> list[tuple[str, ast.expr]]:
-    """The terms of a sum, the factors of a product: each with the operator before it, "" for the first."""
+    """The terms of a sum or the factors of a product, each with the operator before it ("" for the first)."""
     if isinstance(node, ast.IfExp):
         return [("", node.body), ("if ", node.test), ("else ", node.orelse)]
     if isinstance(node, ast.BoolOp):
@@ -160,7 +160,7 @@ def _operands(node: _Operation) -> list[tuple[str, ast.expr]]:
 
 
 def _operand(node: ast.expr, parent: _Operation, sign: str, pad: str) -> list[str]:
-    """The lines of one operand; in parentheses where it would bind in another way without."""
+    """The lines of one operand, in parentheses where precedence requires them."""
     if not _is_loose(node, parent, is_first=not sign):
         return _broken(node, pad, sign, "")
     text = f"{pad}{sign}({ast.unparse(node)})"
@@ -170,7 +170,7 @@ def _operand(node: ast.expr, parent: _Operation, sign: str, pad: str) -> list[st
 
 
 def _is_loose(node: ast.expr, parent: _Operation, is_first: bool) -> bool:
-    """Whether an operand needs parentheses."""
+    """True if an operand needs parentheses."""
     if isinstance(node, ast.BinOp) and isinstance(parent, ast.BinOp):
         inner, outer = _precedence(node), _precedence(parent)
         return inner < outer or (inner == outer and not is_first)
@@ -180,14 +180,13 @@ def _is_loose(node: ast.expr, parent: _Operation, is_first: bool) -> bool:
 
 
 def _precedence(node: ast.BinOp) -> int:
-    """Of the operator; what binds tightly has a large one, a power the largest."""
-    return next(
-        (level for level, operators in enumerate(_PRECEDENCE) if isinstance(node.op, operators)), len(_PRECEDENCE)
-    )
+    """The precedence of an operation's operator; a power, which is not in the table, binds most tightly."""
+    levels = (level for level, operators in enumerate(_PRECEDENCE) if isinstance(node.op, operators))
+    return next(levels, len(_PRECEDENCE))
 
 
 def _wrapped_head(line: str, pad: str) -> str:
-    """The first line of a function, its arguments on lines of their own."""
+    """The head of a function with its arguments on lines of their own."""
     (function,) = parse(line + " ...").body
     assert isinstance(function, ast.FunctionDef)
     inner = ast.unparse(function.args)
@@ -197,7 +196,7 @@ def _wrapped_head(line: str, pad: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """`text` at its outermost commas."""
+    """Split `text` at its outermost commas."""
     parts, start, depth = [], 0, 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
@@ -208,13 +207,13 @@ def _split(text: str) -> list[str]:
 
 
 def file_text(imports: Sequence[str], definitions: Sequence[str]) -> str:
-    """A module: its imports, then definitions two lines apart."""
-    text = "\n".join(imports) + "\n\n\n" + "\n\n\n".join(text.strip("\n") for text in definitions) + "\n"
-    return _double_quoted(text)
+    """The source of a module: imports, then definitions separated by two blank lines."""
+    parts = ["\n".join(imports), *(text.strip("\n") for text in definitions)]
+    return _double_quoted("\n\n\n".join(parts) + "\n")
 
 
 def _double_quoted(text: str) -> str:
-    """Strings in double quotes, as the rest of the file has them, where that needs no escape; f-strings stay."""
+    """Put strings in double quotes where that needs no escape; f-strings stay as they are."""
     lines, inside = text.splitlines(keepends=True), 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         kind = tokenize.tok_name[token.type]
@@ -225,8 +224,3 @@ def _double_quoted(text: str) -> str:
             line = lines[row - 1]
             lines[row - 1] = f'{line[:column]}"{old[1:-1]}"{line[column + len(old) :]}'
     return "".join(lines)
-
-
-def tuple_text(items: Sequence[str]) -> str:
-    """A tuple of expressions."""
-    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
