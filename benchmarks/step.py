@@ -27,7 +27,7 @@ from transformers import TrainerCallback
 from kernelquarry.pipeline.cli.training import default_recipe
 from kernelquarry.recipes.config import load_recipe
 from kernelquarry.recipes.train.sft import train
-from kernelquarry.recipes.train.trainer import Ask
+from kernelquarry.recipes.train.trainer import TrainingJob
 
 H100_FLOPS = 989e12  # dense, bfloat16; an H200 has as much
 WARM, TIMED, LOOKED_AT = 6, 8, 3  # steps
@@ -140,7 +140,7 @@ def main() -> None:
     recipe = load_recipe(given.config or default_recipe(), (*whole, *given.set))
     watch = Watch(*given.steps)
     with tempfile.TemporaryDirectory() as folder:
-        train(Ask(recipe, given.dataset, Path(folder), callbacks=(watch,)))
+        train(TrainingJob(recipe, given.dataset, Path(folder), callbacks=(watch,)))
     text = told(watch, given.peak)
     print(text)
     if given.out is not None:

@@ -1,4 +1,7 @@
-"""Recipes: supervised training, then GRPO with the verifier as the reward, and an evaluation that means something."""
+"""Training recipes: supervised fine-tuning, GRPO with the verifier as its reward, text generation, and evaluation.
+
+Imported by `pipeline.cli` and by users of `KernelWriter`; the pipeline itself imports nothing from here.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ __all__ = ["KernelWriter"]
 
 
 def __getattr__(name: str) -> Any:
-    """`KernelWriter`, when it is asked for: the package imports nothing that takes time."""
+    """Import `KernelWriter` on first use, since its dependencies take seconds to import."""
     if name != "KernelWriter":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .generate.writer import KernelWriter

@@ -1,4 +1,4 @@
-"""A recipe: one TOML file, parsed strictly. `configs/` holds those that are known by name."""
+"""The recipe file format: TOML, validated strictly. `configs/` holds the recipes that have a name."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class _Section(BaseModel):
 
 
 class ModelSection(_Section):
-    """What is trained."""
+    """The model to train."""
 
     name: str  # Hub id, folder, or "package:NAME" of a package that holds one GGUF file
-    context: Positive  # tokens of a row, prompt and answer; longer ones are left out and counted
-    chat: str = ""  # file of `chat/` in place of the model's own chat template; "" keeps that
-    dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; float32 weights are kept
-    # varlen: packed rows by torch's own flash attention; with sdpa, every token of a device meets every other
+    context: Positive  # tokens of a row, prompt and answer; longer rows are left out and counted
+    chat: str = ""  # file of `generate/chat/` that replaces the model's chat template; "" keeps it
+    dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; weights are float32
+    # varlen: torch's flash attention for packed rows; sdpa computes all pairs of tokens of all packed rows
     attention: Literal["sdpa", "varlen", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
 
 
 class LoraSection(_Section):
-    """Low-rank adapters in place of all weights. They are merged when the training is over."""
+    """Low-rank adapters in place of all weights. The trained adapters are merged into the weights."""
 
     rank: Positive
     alpha: Positive
@@ -43,19 +43,19 @@ class LoraSection(_Section):
 
 
 class OptimiserSection(_Section):
-    """What both trainings have."""
+    """Settings that supervised training and GRPO share."""
 
     learning_rate: Rate
     epochs: Annotated[float, Field(gt=0)] = 1.0
-    steps: int = -1  # -1: as `epochs` says
-    per_device: Positive = 1  # sequences on a device at once
+    steps: int = -1  # -1: as many as `epochs` gives
+    per_device: Positive = 1  # sequences in one forward pass of a device
     schedule: Literal["cosine", "linear", "constant", "constant_with_warmup"] = "cosine"
     warmup: Share = 0.03
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
     clip: Annotated[float, Field(gt=0.0)] = 1.0
     gradient_checkpointing: bool = True
-    liger: bool = True  # its kernels, where they are installed and there is a GPU
-    compile: bool = False  # the model's layers, by torch.compile
+    liger: bool = True  # use Liger's kernels if installed and there is a GPU
+    compile: bool = False  # compile the layers with torch.compile
     lora: LoraSection | None = None
     save_steps: Positive = 50
     log_steps: Positive = 1
@@ -65,19 +65,17 @@ class OptimiserSection(_Section):
 
 
 class SftSection(OptimiserSection):
-    batch: Positive  # packed sequences a step, over all devices
+    batch: Positive  # packed sequences per step, over all devices
     packing: bool = True
-    thinking: bool = False  # answers say first what the columns of their row tell: operators, state, sizes, kernels
-    renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row, in each epoch, under other names: see renaming.py
+    thinking: bool = False  # begin answers with a plan from the row's columns: operators, state, sizes, kernels
+    renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row with other identifiers: see augment.py
 
 
 class GrpoSection(OptimiserSection):
-    prompts: Positive  # a step, over all devices
+    prompts: Positive  # per step, over all devices
     generations: Annotated[int, Field(ge=2)]  # answers to each prompt
     prompt_tokens: Positive  # longer prompts are left out and counted
-    kernel_tokens: Annotated[int, Field(ge=0)] = (
-        0  # as are rows with longer kernels, which no answer could be; 0 is none
-    )
+    kernel_tokens: Annotated[int, Field(ge=0)] = 0  # rows with longer kernels are left out too; 0: no limit
     completion_tokens: Positive
     temperature: Annotated[float, Field(gt=0.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
@@ -85,27 +83,27 @@ class GrpoSection(OptimiserSection):
     epsilon: Share = 0.2
     loss: Literal["grpo", "dr_grpo", "dapo", "bnpo"] = "dapo"
     scale: Literal["group", "batch", "none"] = "group"
-    rollouts: Literal["auto", "transformers", "slots", "continuous", "vllm"] = "auto"  # auto: vLLM where it is
+    rollouts: Literal["auto", "transformers", "slots", "continuous", "vllm"] = "auto"  # auto: vLLM if installed
 
 
 class RewardSection(_Section):
-    """See `reward.py`. `binary` is the rule and the test, as AutoTriton's; the others pay for parts of the way."""
+    """The reward, see `judge/reward.py`. `binary` is AutoTriton's rule AND test; the others reward partial progress."""
 
     kind: Literal["binary", "graded", "speed"] = "binary"
-    loads: Share = 0.05  # graded and speed: what each step of the way is worth in sum
+    loads: Share = 0.05  # graded and speed: total reward at each step
     runs: Share = 0.15
     contract: Share = 0.25
     correct: Share = 0.8
     pure: Share = 1.0
-    speed: Annotated[float, Field(ge=0.0)] = 1.0  # speed: for each doubling over eager
-    speed_cap: Annotated[float, Field(gt=0.0)] = 4.0  # times as fast as eager, where more is no longer paid
-    # Taken off, by class of hack: kernels that do not do the work, code that hides how, other ways where nobody looks.
+    speed: Annotated[float, Field(ge=0.0)] = 1.0  # speed: added for each doubling of the speed over eager
+    speed_cap: Annotated[float, Field(gt=0.0)] = 4.0  # speedup over eager beyond which the reward stays the same
+    # Subtracted, by class of hack: output not from the kernel, code that hides its work, paths that no trial reaches.
     penalties: dict[Literal["unused", "fraud", "untried"], Annotated[float, Field(ge=0.0)]] = Field(
         default_factory=dict
     )
 
     @model_validator(mode="after")
-    def _rises(self) -> Self:
+    def _check_order(self) -> Self:
         steps = [0.0, self.loads, self.runs, self.contract, self.correct, self.pure]
         if steps != sorted(steps):
             raise ValueError("loads, runs, contract, correct and pure must not fall")
@@ -114,14 +112,14 @@ class RewardSection(_Section):
 
 class EvaluationSection(_Section):
     samples: Positive = 10
-    modules: int = 0  # of each suite; 0 is all
+    modules: int = 0  # of each suite; 0: all
     temperature: Annotated[float, Field(ge=0.0)] = 1.0
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 0.97
     new_tokens: Positive = 2048
-    batch: Positive = 64  # answers at once, of a local model
-    slots: bool = False  # a local model's answers are written by `decoder.py`: for small models
-    prompt_tokens: int = 0  # modules with longer prompts are left out and counted; 0 is none
-    timed: bool = True  # first answers that are right are timed, where there is a GPU
+    batch: Positive = 64  # answers that a local model writes at once
+    slots: bool = False  # write with `decoder.py`: for small local models
+    prompt_tokens: int = 0  # modules with longer prompts are left out and counted; 0: no limit
+    timed: bool = True  # time the first answer to each problem if it is right and there is a GPU
 
 
 class Recipe(_Section):
@@ -132,22 +130,22 @@ class Recipe(_Section):
     grpo: GrpoSection
     reward: RewardSection = RewardSection()
     evaluation: EvaluationSection = EvaluationSection()
-    rows: int = 0  # of the training split, the first by id that fit; 0 is all
-    held_out: Share = 0.0  # of the clusters, for evaluation, in place of the dataset's splits; 0 keeps those
-    fresh: Share = 0.0  # of the training's clusters, which GRPO alone asks for; 0: both trainings have all of them
+    rows: int = 0  # of the training split: the first by id that fit; 0: all
+    held_out: Share = 0.0  # share of the clusters for evaluation, in place of the dataset's splits; 0: keep the splits
+    fresh: Share = 0.0  # share of the training's clusters reserved for GRPO; 0: both trainings use all
     needs_gpu: bool = False
 
 
 def names() -> list[str]:
-    """The recipes that are known by name."""
+    """Names of the recipes in `configs/`."""
     return sorted(path.stem for path in CONFIGS.glob("*.toml"))
 
 
 def load_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe of that name, or of a TOML file, with `section.key=value` changes.
+    """Read the recipe `name`, or a TOML file, and apply `section.key=value` changes.
 
     Raises:
-        UserError: there is none, or it does not parse; the message names the key.
+        UserError: there is no such recipe, or a key is invalid; the message names the key.
     """
     path = Path(name) if name.endswith(".toml") else CONFIGS / f"{name}.toml"
     if not path.is_file():
@@ -161,8 +159,8 @@ def load_recipe(name: str, changes: Sequence[str] = ()) -> Recipe:
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        found = error.errors()[0]
-        raise UserError(f"{name}: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        first = error.errors()[0]
+        raise UserError(f"{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 def _change(table: dict[str, Any], change: str) -> None:
@@ -172,10 +170,10 @@ def _change(table: dict[str, Any], change: str) -> None:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text  # a string needs no quotes
+        value = text  # a string without quotes
     *sections, last = key.split(".")
     for section in sections:
         table = table.setdefault(section, {})
         if not isinstance(table, dict):
-            raise UserError(f"--set {change}: {section} is no section")
+            raise UserError(f"--set {change}: {section} is not a section: give section.key=value")
     table[last] = value

@@ -1,4 +1,4 @@
-"""The commands of the recipes: sft, grpo, train, evaluate, leaderboard, write, serve."""
+"""Commands of the recipes: sft, grpo, train, evaluate, leaderboard, write, serve."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     from kernelquarry.pipeline.sandbox import SandboxSettings
     from kernelquarry.recipes.config import EvaluationSection, Recipe
     from kernelquarry.recipes.evaluate.results import Results
-    from kernelquarry.recipes.train.trainer import Trained
+    from kernelquarry.recipes.train.trainer import TrainResult
 
-ConfigOption = Annotated[str, typer.Option("--config", help="Recipe by name, or a TOML file.  [default: fits here]")]
-DatasetOption = Annotated[str, typer.Option(help="Dataset folder, or id on the Hub; several with commas between.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Folder of the training.  [default: out/train/CONFIG]")]
-SetOption = Annotated[list[str] | None, typer.Option("--set", help="Change of the recipe: section.key=value.")]
-ModelOption = Annotated[str, typer.Option("--model", help="Begin with this model in place of the recipe's.")]
-MinutesOption = Annotated[float, typer.Option(help="Write a checkpoint and stop after so long; 0 is never.")]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Verifiers at once.")]
-GpusOption = Annotated[str, typer.Option(help="GPUs that answers are executed on: all, none, or numbers such as 0,1.")]
-EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, before /chat/completions.")]
-ChatOption = Annotated[str, typer.Option(help="Chat template of recipes/chat in place of the model's own.")]
-VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: what is done; -vv: all.")]
+ConfigOption = Annotated[str, typer.Option("--config", help="Name of a recipe, or a TOML file.  [default: by GPU]")]
+DatasetOption = Annotated[str, typer.Option(help="Dataset folders or ids on the Hub, separated by commas.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Output folder.  [default: out/train/CONFIG]")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="Override of the recipe: section.key=value; may be repeated.")
+]
+ModelOption = Annotated[str, typer.Option("--model", help="Initial model in place of the recipe's.")]
+MinutesOption = Annotated[float, typer.Option(help="Time limit, after which a checkpoint is written; 0: none.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Verifiers in parallel.")]
+GpusOption = Annotated[str, typer.Option(help="GPUs that run answers: all, none, or numbers such as 0,1.")]
+EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, up to and including /v1.")]
+ChatOption = Annotated[str, typer.Option(help="File of recipes/generate/chat that replaces the model's chat template.")]
+VerboseOption = Annotated[
+    int, typer.Option("--verbose", "-v", count=True, help="-v: progress messages; -vv: debug messages.")
+]
 
 DATASET = "out/tiny/dataset"
-WORKERS = max(2, (os.cpu_count() or 1) - 2)  # what trains and writes needs some itself
+WORKERS = max(2, (os.cpu_count() or 1) - 2)  # training and generation need some cores
 MODEL = "out/train/smollm2-135m/grpo/model"
 
 
@@ -45,13 +49,13 @@ def sft(
     minutes: MinutesOption = 0.0,
     verbose: VerboseOption = 0,
 ) -> None:
-    """Supervised training on a dataset's verified pairs; the same command goes on after a kill."""
+    """Train a model on a dataset's verified pairs. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.train.sft import train as train_sft
-    from kernelquarry.recipes.train.trainer import Ask
+    from kernelquarry.recipes.train.trainer import TrainingJob
 
     name, recipe = _recipe(config, changes)
-    _told("sft", train_sft(Ask(recipe, dataset, out or Path("out/train") / name, model, minutes)))
+    _print_result("sft", train_sft(TrainingJob(recipe, dataset, out or Path("out/train") / name, model, minutes)))
 
 
 def grpo(
@@ -65,16 +69,17 @@ def grpo(
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
 ) -> None:
-    """GRPO with the verifier as the reward, from the model that `sft` left; the same command goes on after a kill."""
+    """Train the model of `sft` by GRPO with the verifier as its reward. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.train.grpo import train as train_grpo
-    from kernelquarry.recipes.train.run_directory import finished
-    from kernelquarry.recipes.train.trainer import Ask
+    from kernelquarry.recipes.train.run_directory import is_finished
+    from kernelquarry.recipes.train.trainer import TrainingJob
 
     name, recipe = _recipe(config, changes)
     folder = out or Path("out/train") / name
-    start = model or (str(folder / "sft" / "model") if finished(folder / "sft") else "")
-    _told("grpo", train_grpo(Ask(recipe, dataset, folder, start, minutes), _settings(workers, gpus)))
+    start = model or (str(folder / "sft" / "model") if is_finished(folder / "sft") else "")
+    job = TrainingJob(recipe, dataset, folder, start, minutes)
+    _print_result("grpo", train_grpo(job, _settings(workers, gpus)))
 
 
 def train(
@@ -86,7 +91,7 @@ def train(
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
 ) -> None:
-    """Supervised training, GRPO, and an evaluation of each: what is done already is left alone."""
+    """Run supervised training, GRPO, and an evaluation after each. Finished stages are skipped."""
     set_up_logging(verbose)
     from kernelquarry.recipes.config import load_recipe
     from kernelquarry.recipes.evaluate.results import leaderboard
@@ -96,41 +101,52 @@ def train(
     sft(config, dataset, out, changes, "", 0.0, verbose)
     grpo(config, dataset, out, changes, "", 0.0, workers, gpus, verbose)
     models = {"base": recipe.model.name, **{stage: str(folder / stage / "model") for stage in ("sft", "grpo")}}
-    found = []
+    results = []
     for stage, model in models.items():
-        place, settings = folder / "evaluation" / stage, _settings(workers, gpus)
-        chat = recipe.model.chat
-        shown = (model, "test", dataset, (), recipe.evaluation, place, settings, stage)
-        found += run_evaluation(*shown, chat=chat, held_out=recipe.held_out)
-    (folder / "leaderboard.md").write_text(leaderboard(found))
-    typer.echo(f"{folder / 'leaderboard.md'}\n\n{leaderboard(found)}")
+        results += run_evaluation(
+            model,
+            "test",
+            dataset,
+            (),
+            recipe.evaluation,
+            folder / "evaluation" / stage,
+            _settings(workers, gpus),
+            stage,
+            chat=recipe.model.chat,
+            held_out=recipe.held_out,
+        )
+    page = leaderboard(results)
+    (folder / "leaderboard.md").write_text(page)
+    typer.echo(f"{folder / 'leaderboard.md'}\n\n{page}")
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or the endpoint's name of it.")],
+    model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or name at the endpoint.")],
     suite: Annotated[str, typer.Option(help="test, embedded, kernelbench, tritonbench-g or tritonbench-t.")] = "test",
-    source: Annotated[str, typer.Option(help="Dataset of the suite test; checkout of a benchmark.")] = "",
+    source: Annotated[str, typer.Option(help="Dataset for the suite test, or checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
     endpoint: EndpointOption = "",
     chat: ChatOption = "",
     samples: Annotated[int, typer.Option(min=1, help="Answers to each problem.")] = 10,
-    problems: Annotated[int, typer.Option(min=0, help="Of the suite, or of each level; 0 is all.")] = 0,
+    problems: Annotated[int, typer.Option(min=0, help="Problems of the suite, or of each level; 0: all.")] = 0,
     temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
     top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
-    new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
-    batch: Annotated[int, typer.Option(min=1, help="Answers at once, of a local model.")] = 64,
-    slots: Annotated[bool, typer.Option(help="Write with our own decoder: for small models on a GPU.")] = False,
-    prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out longer prompts, and count them.")] = 0,
-    time: Annotated[bool, typer.Option(help="Time first answers that are right, where there is a GPU.")] = True,
+    new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
+    batch: Annotated[int, typer.Option(min=1, help="Answers that a local model writes in parallel.")] = 64,
+    slots: Annotated[bool, typer.Option(help="Use the built-in decoder, for small models on a GPU.")] = False,
+    prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out and count longer prompts; 0: none.")] = 0,
+    time: Annotated[
+        bool, typer.Option(help="Time the first answer to each problem if it is right and there is a GPU.")
+    ] = True,
     held_out: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of the clusters, as the training's held_out.")
+        float, typer.Option(min=0.0, max=0.9, help="Share of the clusters to evaluate, as in the recipe.")
     ] = 0.0,
-    out: Annotated[Path | None, typer.Option(help="Folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
 ) -> None:
-    """A model on a suite, by our verifier and as others score; the same command goes on after a kill."""
+    """Evaluate a model on a suite by our verifier and the suite's own check. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.config import EvaluationSection
     from kernelquarry.recipes.evaluate.results import render
@@ -148,35 +164,33 @@ def evaluate(
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
     levels, settings = tuple(level or ()), _settings(workers, gpus)
-    found = run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat, held_out)
-    typer.echo(render(found))
+    results = run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat, held_out)
+    typer.echo(render(results))
 
 
 def write(
     module: Annotated[
         Path | None, typer.Argument(help="File with Model, get_inputs() and get_init_inputs(); without one, a REPL.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="Folder, id on the Hub, package:NAME, or its name at the endpoint.")
-    ] = MODEL,
+    model: Annotated[str, typer.Option(help="Folder, id on the Hub, package:NAME, or name at the endpoint.")] = MODEL,
     endpoint: EndpointOption = "",
-    n: Annotated[int, typer.Option("-n", min=1, help="Candidates, of which the best is written.")] = 1,
+    n: Annotated[int, typer.Option("-n", min=1, help="Candidates, of which the best is output.")] = 1,
     verify: Annotated[bool, typer.Option(help="Verify each candidate.")] = True,
-    time: Annotated[bool, typer.Option(help="Time those that are right, where there is a GPU.")] = False,
+    time: Annotated[bool, typer.Option(help="Time right candidates if there is a GPU.")] = False,
     temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
     top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
-    new_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 2048,
-    out: Annotated[Path | None, typer.Option(help="File for the kernel; without one, it is printed.")] = None,
+    new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
+    out: Annotated[Path | None, typer.Option(help="File for the kernel.  [default: print it]")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
 ) -> None:
-    """A kernel for a module, by a model; a verified one is said to be so. Exit status 1 if none of them is right."""
+    """Write a kernel for a module with a model, and verify it. The exit status is 1 if no candidate is right."""
     from kernelquarry.recipes.config import EvaluationSection
     from kernelquarry.recipes.generate.repl import Repl
     from kernelquarry.recipes.generate.writer import KernelWriter
 
     if module is not None and not module.is_file():
-        raise UserError(f"{module}: no such file")
+        raise UserError(f"{module}: no such file: give a file that defines Model, get_inputs() and get_init_inputs()")
     section = EvaluationSection(temperature=temperature, top_p=top_p, new_tokens=new_tokens, batch=min(n, 64))
     with KernelWriter(model, endpoint, section, _settings(workers, gpus)) as writer:
         if module is None:
@@ -195,41 +209,43 @@ def write(
 
 def serve(
     model: Annotated[str, typer.Argument(help="Folder, id on the Hub, or package:NAME.")] = MODEL,
-    name: Annotated[str, typer.Option(help="What requests call it.  [default: MODEL]")] = "",
+    name: Annotated[str, typer.Option(help="Name of the model in requests.  [default: MODEL]")] = "",
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0: any free port.")] = 8000,
     chat: ChatOption = "",
-    slots: Annotated[int | None, typer.Option(min=1, help="Answers at once.  [default: 128 on a GPU, else 8]")] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Answers in parallel.  [default: 128 on a GPU, else 8]")
+    ] = None,
     context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
     verbose: VerboseOption = 0,
 ) -> None:
-    """Put a small model behind OpenAI's chat completions, to be asked as teachers are (docs/distillation.md)."""
+    """Serve a small model with an OpenAI-compatible API, for example as a teacher (docs/distillation.md)."""
     set_up_logging(verbose)
     check_installed("transformers")
     import asyncio
 
     import torch
 
-    from kernelquarry.recipes.generate.serve import SlotWriter
+    from kernelquarry.recipes.generate.serve import SlotModel
     from kernelquarry.recipes.generate.serve import serve as listen
 
     slots = slots or (128 if torch.cuda.is_available() else 8)
-    asyncio.run(listen(SlotWriter(model, name, chat, slots, context), host, port))
+    asyncio.run(listen(SlotModel(model, name, chat, slots, context), host, port))
 
 
 def leaderboard(
-    folder: Annotated[Path, typer.Argument(help="Folder that holds evaluations.")] = Path("out"),
-    out: Annotated[Path, typer.Option(help="Page.")] = Path("out/leaderboard.md"),
+    folder: Annotated[Path, typer.Argument(help="Folder of evaluations, at any depth.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Output file.")] = Path("out/leaderboard.md"),
 ) -> None:
-    """One page of all evaluations below a folder."""
+    """Write one Markdown page of all evaluations below a folder."""
     from kernelquarry.recipes.evaluate.results import leaderboard as page
     from kernelquarry.recipes.evaluate.results import read_results
 
-    found = read_results(folder)
-    if not found:
+    results = read_results(folder)
+    if not results:
         raise UserError(f"{folder} holds no results: make some with `kernelquarry evaluate MODEL`")
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page(found))
+    out.write_text(page(results))
     typer.echo(out)
 
 
@@ -246,11 +262,11 @@ def run_evaluation(
     chat: str = "",
     held_out: float = 0.0,
 ) -> list[Results]:
-    """Evaluate, and leave the results in `folder`. Raises: UserError."""
+    """Evaluate a model on a suite, and write results under `name` to `folder`. Raises: UserError."""
     from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.recipes.evaluate.evaluate import evaluate as run
     from kernelquarry.recipes.evaluate.kernelbench import LEVELS
-    from kernelquarry.recipes.evaluate.problems import read_suite, short
+    from kernelquarry.recipes.evaluate.problems import read_suite, with_short_prompts
     from kernelquarry.recipes.evaluate.results import summarise, write_results
     from kernelquarry.recipes.generate.samplers import open_sampler
 
@@ -261,13 +277,13 @@ def run_evaluation(
         device = sandbox.gpus.description.name if sandbox.gpus else "CPU, interpreted"
     sampler = open_sampler(model, section, endpoint, chat)
     if section.prompt_tokens:
-        problems = short(problems, sampler.tokens, section.prompt_tokens, section.modules)
-    found = run(problems, sampler, section.samples, folder, settings, section.timed and bool(settings.gpus))
+        problems = with_short_prompts(problems, sampler.tokens, section.prompt_tokens, section.modules)
+    evaluated = run(problems, sampler, section.samples, folder, settings, section.timed and bool(settings.gpus))
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
     results = []
     for level in sorted({problem.level for problem in problems}):
         ids = {problem.id for problem in problems if problem.level == level}
-        results.append(summarise(name, suite, level, sampling, device, found, ids))
+        results.append(summarise(name, suite, level, sampling, device, evaluated, ids))
     write_results(folder, results)
     return results
 
@@ -284,7 +300,7 @@ def default_recipe() -> str:
 
 
 def _recipe(config: str, changes: list[str] | None) -> tuple[str, Recipe]:
-    """The recipe, and the name of its folder."""
+    """The name of the recipe's folder, and the recipe."""
     check_installed()
     from kernelquarry.recipes.config import load_recipe
 
@@ -293,7 +309,7 @@ def _recipe(config: str, changes: list[str] | None) -> tuple[str, Recipe]:
 
 
 def check_installed(*needed: str) -> None:
-    """Raises: UserError: what training needs beside, or some of it, is not there."""
+    """Raise a `UserError` if one of the packages (default: all that training needs) is not installed."""
     from importlib.util import find_spec
 
     needed = needed or ("transformers", "trl", "peft", "accelerate")
@@ -307,8 +323,8 @@ def _settings(workers: int, gpus: str) -> SandboxSettings:
     return SandboxSettings(workers=workers, gpus=choose_gpus(gpus))
 
 
-def _told(name: str, trained: Trained) -> None:
-    if trained.done:
-        typer.echo(f"{name}: {trained.model}")
+def _print_result(name: str, result: TrainResult) -> None:
+    if result.done:
+        typer.echo(f"{name}: {result.model}")
     else:
-        typer.echo(f"{name}: stopped at step {trained.steps}; the same command goes on from there")
+        typer.echo(f"{name}: stopped at step {result.steps}; the same command goes on from there")

@@ -1,28 +1,20 @@
-"""Answers and what became of them, as lines of JSON that are added to: an evaluation that was killed goes on."""
+"""Files of an evaluation: JSON lines of answers and scores, appended to, so that a killed evaluation continues."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
 from kernelquarry.recipes.generate.samplers import Sampler
 
+if TYPE_CHECKING:
+    from .problems import AnyProblem
+
 T = TypeVar("T")
-
-
-class Asked(Protocol):
-    """A problem of any suite."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def chat(self) -> list[Message]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +25,34 @@ class Answer:
     sample: int
     text: str
     tokens: int
-    cut: bool
+    cut: bool  # stopped at the limit of tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One line of `scores.jsonl`: what our verifier says, and what others would."""
+    """One line of `scores.jsonl`: the verdict of our verifier, and those of weaker checks."""
 
     problem: str
     sample: int
-    why: str  # code of the reason why it does not pass, "" if it does
-    hack: str  # class of the hack that it is
-    compiled: bool  # it was constructed; of TritonBench, its test ended without an exception
+    why: str  # code of the reason for which the answer fails, "" if it passes
+    hack: str  # class of the hack, "" if it is none
+    compiled: bool  # it was constructed; for TritonBench: its test ended without an exception
     evidence: str
     speedup: float  # over eager, 0 if it was not timed
-    others: bool  # right as others score: TritonBench its own problems, KernelBench all else
-    naive: bool  # has the keyword, and is within 1e-2 on the inputs that it was shown
+    others: bool  # right by the benchmark's own check: TritonBench's for its problems, KernelBench's for all else
+    naive: bool  # has "@triton.jit" and is within 1e-2 on the inputs of the prompt
 
 
 def read_records(path: Path, kind: type[T]) -> list[T]:
-    """The whole lines of a file. Raises: UserError: they are of something else."""
+    """The complete lines of a file. Raises: UserError: the lines have other fields."""
     try:
         return [kind(**line) for line in read_lines(path)]
     except TypeError as error:
         raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
 
 
-def write_answers(path: Path, problems: Sequence[Asked], samples: int, sampler: Sampler) -> Iterator[Answer]:
-    """Those that are there, and then those that are missing, each written before it is handed out."""
+def write_answers(path: Path, problems: Sequence[AnyProblem], samples: int, sampler: Sampler) -> Iterator[Answer]:
+    """Yield the answers in the file, then sample those that are missing; each is written before it is yielded."""
     known = {(answer.problem, answer.sample): answer for answer in read_records(path, Answer)}
     wanted = [(problem, sample) for problem in problems for sample in range(samples)]
     missing = [(problem, sample) for problem, sample in wanted if (problem.id, sample) not in known]

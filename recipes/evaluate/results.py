@@ -1,25 +1,30 @@
-"""What an evaluation says: numbers with their uncertainty, as JSON and as Markdown, and a page of all of them."""
+"""Results of evaluations: metrics as JSON and Markdown, and a leaderboard of all results."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.files import replace_file
 
 from .answers import Score
-from .evaluate import Evaluated
-from .metrics import Estimate, fast_p, mean_of, rates
+from .evaluate import EvaluationRun
+from .metrics import Estimate, fast_p, mean_rate, pass_rates
 
 _NAME = "results.json"
+_CHANNELS = (  # AutoTriton's
+    ("TritonBench-G", "tritonbench-g", ""),
+    ("TritonBench-T", "tritonbench-t", ""),
+    *((f"KernelBench {level}", "kernelbench", f"level {level}") for level in (1, 2, 3)),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Of one model on one suite, or on one level of it."""
+    """Results of one model on one suite, or on one level of it. Its fields are the keys of `results.json`."""
 
     model: str
     suite: str
@@ -27,34 +32,34 @@ class Results:
     problems: int
     samples: int  # of each problem
     sampling: str
-    strict: dict[str, Estimate]  # pass@k, by our verifier
-    others: dict[str, Estimate]  # pass@k, as others score
+    strict: dict[str, Estimate]  # pass@k by our verifier
+    others: dict[str, Estimate]  # pass@k by the benchmark's own check
     compiled: Estimate
-    fast: dict[str, Estimate]  # fast_p by our verifier's verdict; empty if nothing was timed
+    fast: dict[str, Estimate]  # fast_p of answers that pass our verifier; empty if nothing was timed
     naive: Estimate
-    naive_gap: Estimate  # answers that pass a naive check and not ours
-    why: dict[str, int]  # answers, by how they ended
-    hacks: dict[str, int]  # by class
+    naive_gap: Estimate  # answers that pass the naive check and fail our verifier
+    why: dict[str, int]  # number of answers by reason, or "verified"
+    hacks: dict[str, int]  # number of hacks by class
     tokens: int
-    cut: int  # answers without an end
+    cut: int  # answers that reached the limit of tokens
     device: str
-    writing_s: float  # of the whole suite; 0 of one that was killed and went on
-    judging_s: float  # after the last answer was there
+    writing_s: float  # for the whole suite; 0 if it was killed and continued
+    judging_s: float  # after the last answer was written
 
 
 def summarise(
-    model: str, suite: str, level: str, sampling: str, device: str, found: Evaluated, problems: Collection[str]
+    model: str, suite: str, level: str, sampling: str, device: str, run: EvaluationRun, problems: Collection[str]
 ) -> Results:
-    """The results of what was `found` of some problems, by id."""
-    answers = [answer for answer in found.answers if answer.problem in problems]
-    scores = [score for score in found.scores if score.problem in problems]
+    """The results of `run` on the problems with these ids."""
+    answers = [answer for answer in run.answers if answer.problem in problems]
+    scores = [score for score in run.scores if score.problem in problems]
     by_problem: dict[str, list[Score]] = {}
     for score in sorted(scores, key=lambda score: (score.problem, score.sample)):
         by_problem.setdefault(score.problem, []).append(score)
     groups = list(by_problem.values())
     right = [[not score.why for score in group] for group in groups]
     timed = any(score.speedup for score in scores)
-    ended = Counter(score.why or "verified" for score in scores)
+    reasons = Counter(score.why or "verified" for score in scores)
     return Results(
         model=model,
         suite=suite,
@@ -62,24 +67,24 @@ def summarise(
         problems=len(groups),
         samples=min(map(len, groups)),
         sampling=sampling,
-        strict=rates(right),
-        others=rates([[score.others for score in group] for group in groups]),
-        compiled=mean_of([[score.compiled for score in group] for group in groups]),
+        strict=pass_rates(right),
+        others=pass_rates([[score.others for score in group] for group in groups]),
+        compiled=mean_rate([[score.compiled for score in group] for group in groups]),
         fast=fast_p(right, [[score.speedup for score in group] for group in groups]) if timed else {},
-        naive=mean_of([[score.naive for score in group] for group in groups]),
-        naive_gap=mean_of([[score.naive and bool(score.why) for score in group] for group in groups]),
-        why=dict(sorted(ended.items(), key=lambda item: (-item[1], item[0]))),
+        naive=mean_rate([[score.naive for score in group] for group in groups]),
+        naive_gap=mean_rate([[score.naive and bool(score.why) for score in group] for group in groups]),
+        why=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         hacks=dict(sorted(Counter(score.hack for score in scores if score.hack).items())),
         tokens=sum(answer.tokens for answer in answers),
         cut=sum(answer.cut for answer in answers),
         device=device,
-        writing_s=found.writing_s,
-        judging_s=found.judging_s,
+        writing_s=run.writing_s,
+        judging_s=run.judging_s,
     )
 
 
 def write_results(folder: Path, results: Sequence[Results]) -> None:
-    """`results.json` and `results.md` in `folder`."""
+    """Write `results.json` and `results.md` in `folder`."""
     with replace_file(folder / _NAME) as stream:
         stream.write((json.dumps([asdict(each) for each in results], indent=1) + "\n").encode())
     with replace_file(folder / "results.md") as stream:
@@ -88,11 +93,11 @@ def write_results(folder: Path, results: Sequence[Results]) -> None:
 
 def read_results(folder: Path) -> list[Results]:
     """All results below a folder, by suite, level and model."""
-    found = [_read(entry) for path in sorted(folder.rglob(_NAME)) for entry in json.loads(path.read_text())]
+    found = [_parse(entry) for path in sorted(folder.rglob(_NAME)) for entry in json.loads(path.read_text())]
     return sorted(found, key=lambda each: (each.suite, each.level, each.model))
 
 
-def _read(entry: Mapping[str, object]) -> Results:
+def _parse(entry: Mapping[str, object]) -> Results:
     def parse(value: object) -> object:
         if isinstance(value, dict) and value.keys() == {"value", "low", "high"}:
             return Estimate(**value)
@@ -102,73 +107,68 @@ def _read(entry: Mapping[str, object]) -> Results:
 
 
 def render(results: Sequence[Results]) -> str:
-    """Each of them in full, as Markdown."""
+    """All results in full, as Markdown."""
     return "\n".join(map(_section, results))
 
 
 def _section(each: Results) -> str:
-    ks = list(each.strict)
     head = f"{each.problems} problems, {each.samples} answers each, {each.sampling}, on {each.device}; "
-    head += f"{each.tokens:,} tokens, {each.cut} answers without an end. Percent, with 95 % intervals over problems."
+    head += f"{each.tokens:,} tokens, {each.cut} answers cut off. Percent, with 95 % intervals over problems."
     lines = [f"## {each.model} on {each.suite} {each.level}".rstrip(), "", head, ""]
-    lines += [f"| scored by | compiled | {' | '.join(ks)} |", f"|---|---|{'---|' * len(ks)}"]
-    for name, found in (("our verifier", each.strict), ("others' way", each.others)):
-        lines.append(f"| {name} | {each.compiled} | {' | '.join(str(found[k]) for k in ks)} |")
-    lines += ["", f"A naive check passes {each.naive}, of which ours does not pass {each.naive_gap}.", ""]
+    checks = (("our verifier", each.strict), ("benchmark's check", each.others))
+    lines += _table(
+        ("scored by", "compiled", *each.strict),
+        ((name, each.compiled, *(rates[k] for k in each.strict)) for name, rates in checks),
+    )
+    lines += [f"A naive check passes {each.naive}, of which our verifier rejects {each.naive_gap}.", ""]
     if each.fast:
-        lines += [f"| {' | '.join(each.fast)} |", f"|{'---|' * len(each.fast)}"]
-        lines += [f"| {' | '.join(map(str, each.fast.values()))} |", ""]
-    lines += ["| how answers ended | number |", "|---|---|"]
-    lines += [f"| {why} | {number} |" for why, number in each.why.items()]
+        lines += _table(each.fast, [each.fast.values()])
+    lines += _table(("result", "answers"), each.why.items())
     if each.hacks:
-        lines += ["", f"Hacks: {', '.join(f'{name} {number}' for name, number in each.hacks.items())}."]
-    return "\n".join(lines) + "\n"
+        lines += [f"Hacks: {', '.join(f'{name} {number}' for name, number in each.hacks.items())}.", ""]
+    return "\n".join(lines)
 
 
-CHANNELS = (
-    ("TritonBench-G", "tritonbench-g", ""),
-    ("TritonBench-T", "tritonbench-t", ""),
-    *((f"KernelBench {level}", "kernelbench", f"level {level}") for level in (1, 2, 3)),
-)
+def _table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> list[str]:
+    """Lines of a Markdown table, with an empty line after it."""
+    names, *cells = [[str(cell) for cell in row] for row in (header, *rows)]
+    return [*(f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *cells)), ""]
 
 
-def channels(results: Sequence[Results]) -> list[str]:
-    """AutoTriton's table: of each model the share of answers that are called and that are right, and of first answers
-    more than once and twice as fast; "-" where it was not evaluated. No lines if no model was on TritonBench."""
+def _channels(results: Sequence[Results]) -> list[str]:
+    """AutoTriton's table of five benchmarks; no lines if no model was evaluated on TritonBench.
+
+    A cell has the shares of answers that are called and that are right, then fast_1 and fast_2 of first answers.
+    """
     known = {(each.model, each.suite, each.level): each for each in results}
     models = sorted({each.model for each in results if each.suite.startswith("tritonbench")})
     if not models:
         return []
+    rows = [(model, *(_channel(known.get((model, suite, level))) for _, suite, level in _CHANNELS)) for model in models]
     lines = ["## AutoTriton's five channels", "", "Call / execution · fast_1 / fast_2, in percent.", ""]
-    lines += [f"| model | {' | '.join(name for name, _, _ in CHANNELS)} |", f"|{'---|' * (len(CHANNELS) + 1)}"]
-    for model in models:
-        cells = (_channel(known.get((model, suite, level))) for _, suite, level in CHANNELS)
-        lines.append(f"| {model} | {' | '.join(cells)} |")
-    return [*lines, ""]
+    return [*lines, *_table(("model", *(name for name, _, _ in _CHANNELS)), rows)]
 
 
 def _channel(each: Results | None) -> str:
     if each is None:
         return "-"
-    told = f"{100 * each.compiled.value:.1f} / {100 * each.strict['pass@1'].value:.1f}"
+    cell = f"{100 * each.compiled.value:.1f} / {100 * each.strict['pass@1'].value:.1f}"
     if each.fast:
-        told += f" · {100 * each.fast['fast_1'].value:.1f} / {100 * each.fast['fast_2'].value:.1f}"
-    return told
+        cell += f" · {100 * each.fast['fast_1'].value:.1f} / {100 * each.fast['fast_2'].value:.1f}"
+    return cell
 
 
 def leaderboard(results: Sequence[Results]) -> str:
-    """A table a suite and level, the best first, as Markdown."""
-    parts = ["# Leaderboard", "", "Made by `kernelquarry leaderboard` from the results of evaluations.", ""]
+    """Markdown tables of all results, one for each suite and level, by falling pass@1."""
+    lines = ["# Leaderboard", "", "Made by `kernelquarry leaderboard` from the results of evaluations.", ""]
+    header = "model", "pass@1", "pass@10", "benchmark's check", "naive gap", "fast_1", "problems", "on"
     for suite, level in sorted({(each.suite, each.level) for each in results}):
         found = [each for each in results if (each.suite, each.level) == (suite, level)]
         found.sort(key=lambda each: (-each.strict["pass@1"].value, each.model))
-        parts += [f"## {suite} {level}".rstrip(), ""]
-        parts += ["| model | pass@1 | pass@10 | others' way | naive gap | fast_1 | problems | on |"]
-        parts += ["|---|---|---|---|---|---|---|---|"]
+        rows = []
         for each in found:
             ten, fast = each.strict.get("pass@10", "-"), each.fast.get("fast_1", "-")
-            row = (each.model, each.strict["pass@1"], ten, each.others["pass@1"], each.naive_gap, fast)
-            parts.append(f"| {' | '.join(map(str, row))} | {each.problems} | {each.device} |")
-        parts.append("")
-    parts += channels(results)
-    return "\n".join(parts)
+            checks = each.strict["pass@1"], ten, each.others["pass@1"], each.naive_gap, fast
+            rows.append((each.model, *checks, each.problems, each.device))
+        lines += [f"## {suite} {level}".rstrip(), "", *_table(header, rows)]
+    return "\n".join(lines + _channels(results))

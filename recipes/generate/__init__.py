@@ -1,1 +1,4 @@
-"""Text generation by a model: loading it, sampling, serving it, and writing one kernel."""
+"""Text generation by a model: loading, sampling, decoding, serving, and the `KernelWriter`.
+
+Imported by `evaluate`, `train` and `pipeline.cli`.
+"""

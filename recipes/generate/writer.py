@@ -1,4 +1,4 @@
-"""Kernels for a module, written by a model and shown right: the one class that users of a model need.
+"""`KernelWriter`: kernels for a module, written by a model and verified.
 
 from kernelquarry.recipes import KernelWriter
 for candidate in KernelWriter("out/train/smollm2-135m/grpo/model").generate_triton(code, n=10, verify=True):
@@ -8,16 +8,15 @@ for candidate in KernelWriter("out/train/smollm2-135m/grpo/model").generate_trit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from types import TracebackType
+from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.prompts import kernel_request, read_answer
 from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
-from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row, Timing
 from kernelquarry.recipes.config import EvaluationSection
-from kernelquarry.recipes.judge.judge_answer import Judgement, judge_code
+from kernelquarry.recipes.judge.judge_answer import Judgement, errored_judgement, judge_code
 from kernelquarry.recipes.judge.speedup import timing
 from kernelquarry.recipes.judge.verify_task import row_of_source
 
@@ -30,8 +29,8 @@ class Candidate:
 
     code: str  # "" if the answer has no block of code
     text: str  # the whole answer
-    judgement: Judgement | None  # None if it was not asked for
-    timing: Timing | None = None  # on a GPU, if that was asked for and the candidate is right
+    judgement: Judgement | None  # None if it was not verified
+    timing: Timing | None = None  # of a right candidate, if it was to be timed and there is a GPU
 
     @property
     def id(self) -> str:
@@ -42,12 +41,12 @@ class Candidate:
             return "not verified"
         if not self.judgement.passes:
             return f"{self.judgement.why}: {self.judgement.evidence}".rstrip(": ")
-        told = f"verified, {self.judgement.purity}"
-        return f"{told}, {self.timing.over_eager:.2f} times as fast as eager" if self.timing else told
+        speed = f", {self.timing.over_eager:.2f} times as fast as eager" if self.timing else ""
+        return f"verified, {self.judgement.purity}{speed}"
 
 
 class KernelWriter:
-    """A context manager; the sandbox starts when something is verified for the first time."""
+    """A context manager that writes kernels. Its sandbox starts with the first verification."""
 
     def __init__(
         self,
@@ -65,10 +64,9 @@ class KernelWriter:
         self._sandbox: Sandbox | None = None
 
     def generate_triton(self, code: str, n: int = 1, verify: bool = False, time: bool = False) -> list[Candidate]:
-        """`n` candidates for the module in `code`, which defines `Model`, `get_inputs()` and `get_init_inputs()`.
+        """Write `n` candidates for the module in `code`, which defines `Model`, `get_inputs()`, `get_init_inputs()`.
 
-        With `verify` each has a judgement, and the best come first: those that are right, the fastest before others if
-        `time`, then by how far they came. Equal answers are verified once.
+        With `verify` or `time` the candidates have judgements and are sorted as by `judge`.
 
         Raises: UserError: the endpoint does not answer, or the module does not run.
         """
@@ -79,18 +77,19 @@ class KernelWriter:
         return self.judge(row, answers, time)
 
     def judge(self, row: Row, answers: Sequence[str], time: bool = False) -> list[Candidate]:
-        """The answers to a module with their judgements, the best first."""
+        """Judge answers to a module, each distinct code once. The furthest steps come first, then the fastest."""
         known: dict[str, Candidate] = {}
         for text in answers:
             candidate = Candidate(read_answer(text), text, None)
             if candidate.code not in known:
-                outcome = run_guarded(_judged, candidate, row, self.sandbox, time)
-                known[candidate.code] = _told(outcome, candidate)
-        found = [known[read_answer(text)] for text in answers]
-        return sorted(found, key=_rank, reverse=True)
+                outcome = run_guarded(_judge, candidate, row, self.sandbox, time)
+                if not isinstance(outcome, Kept):
+                    outcome = Kept(replace(candidate, judgement=errored_judgement(candidate.code, outcome)))
+                known[candidate.code] = outcome.record
+        return sorted((known[read_answer(text)] for text in answers), key=_rank, reverse=True)
 
     def stream(self, code: str) -> Iterator[str]:
-        """One answer, in parts, as it is written."""
+        """Yield one answer in parts as it is generated."""
         return self._sampler.stream(kernel_request(code))
 
     @property
@@ -107,24 +106,13 @@ class KernelWriter:
     def __enter__(self) -> KernelWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _judged(candidate: Candidate, row: Row, sandbox: Sandbox, time: bool) -> Outcome[Candidate]:
+def _judge(candidate: Candidate, row: Row, sandbox: Sandbox, time: bool) -> Outcome[Candidate]:
     judgement = judge_code(candidate.code, row, sandbox)
-    timed = timing(judgement, row, sandbox) if time else None
-    return Kept(Candidate(candidate.code, candidate.text, judgement, timed))
-
-
-def _told(outcome: Outcome[Candidate], candidate: Candidate) -> Candidate:
-    if isinstance(outcome, Kept):
-        return outcome.record
-    assert isinstance(outcome, Errored)
-    evidence = f"{outcome.error}: {outcome.message}"
-    return Candidate(candidate.code, candidate.text, Judgement(candidate.code, evidence=evidence))
+    return Kept(replace(candidate, judgement=judgement, timing=timing(judgement, row, sandbox) if time else None))
 
 
 def _rank(candidate: Candidate) -> tuple[int, float]:

@@ -1,1 +1,4 @@
-"""Judging answers: sandboxes side by side, the verdict on an answer, and the reward made of it."""
+"""Judging a model's answer: verification in pools of sandboxes, rewards and speedups.
+
+Imported by `evaluate`, `generate`, `train` and `pipeline.cli`.
+"""

@@ -1,4 +1,4 @@
-"""Sandboxes side by side, each with a process of its own: one host process keeps up with some six answers a second."""
+"""A pool of sandboxes in processes of their own, since one host process keeps up with about six answers a second."""
 
 from __future__ import annotations
 
@@ -12,35 +12,28 @@ from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from multiprocessing.managers import BaseManager
 from threading import Thread
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from kernelquarry.pipeline.runtime.boundary import Record, run_guarded
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxError, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Outcome
 
-from .judge_answer import guests
+from .judge_answer import guest_kinds
 
-_ABREAST = 6  # guests that one host process keeps busy
-
-
-class _Runs(Protocol):
-    def run(self, work: Callable[..., Outcome[Any]], record: Record) -> Outcome[Any]: ...
-
-    def close(self) -> None: ...
+_GUESTS_PER_PROCESS = 6  # that one host process keeps busy
 
 
-class Bench:
-    """One sandbox. Thread-safe; a context manager."""
+class SandboxWorker:
+    """One sandbox, in this process or behind a proxy of another process. Thread-safe."""
 
     def __init__(self, settings: SandboxSettings) -> None:
         self._sandbox = Sandbox(settings)
-        if settings.gpus:  # answers will come fast, and nothing waits for this
-            Thread(target=self._warm, daemon=True).start()
+        if settings.gpus:  # a GPU's executors take long to start, so start them before the first answer comes
+            Thread(target=self._start_guests, daemon=True).start()
 
-    def _warm(self) -> None:
-        with suppress(SandboxError):  # told by the first job that needs it
-            self._sandbox.start(guests(self._sandbox))
+    def _start_guests(self) -> None:
+        with suppress(SandboxError):  # the first job that needs the guests reports the error
+            self._sandbox.start(guest_kinds(self._sandbox))
 
     def run(self, work: Callable[..., Outcome[Any]], record: Record) -> Outcome[Any]:
         """`work(record, sandbox)`, or `Errored`. Raises: UserError."""
@@ -50,78 +43,76 @@ class Bench:
         self._sandbox.close()
 
 
-class _Process(BaseManager):
-    """Serves each thread that asks for something with a thread of its own."""
+class _Manager(BaseManager):
+    """A process with a `SandboxWorker`. It serves each calling thread with a thread of its own."""
 
 
-_Process.register("Bench", Bench)
+_Manager.register("SandboxWorker", SandboxWorker)
 
 
-class Benches:
-    """`settings.workers` guests at once, in as many processes as keep them busy; in this one if they are few.
+class SandboxPool:
+    """A thread-safe context manager that runs `settings.workers` guests in as many processes as they need.
 
-    With `alone` in this one: what is timed needs a GPU that no other uses. Thread-safe; a context manager. Work and
-    records cross between processes, so they are pickled: functions of modules, and records as the stages have them.
+    Few guests run in this process, as do all with `exclusive`: timings need a GPU that no other process uses. Work and
+    records are pickled, so work must be a function of a module.
     """
 
-    def __init__(self, settings: SandboxSettings, alone: bool = False) -> None:
+    def __init__(self, settings: SandboxSettings, exclusive: bool = False) -> None:
         self._stack = ExitStack()
-        number = 1 if alone else math.ceil(settings.workers / _ABREAST)
+        number = 1 if exclusive else math.ceil(settings.workers / _GUESTS_PER_PROCESS)
         shares = [settings.workers // number + (place < settings.workers % number) for place in range(number)]
-        self._free: queue.SimpleQueue[_Runs] = queue.SimpleQueue()
-        with ThreadPoolExecutor(number) as threads:  # each imports torch, which takes its time
-            asked = [replace(settings, workers=share) for share in shares]
-            benches = list(threads.map(self._bench, asked, [number > 1] * number))
+        self._free: queue.SimpleQueue[SandboxWorker] = queue.SimpleQueue()
+        with ThreadPoolExecutor(number) as threads:  # in parallel, since each process imports torch
+            all_settings = [replace(settings, workers=share) for share in shares]
+            workers = list(threads.map(self._start_worker, all_settings, [number > 1] * number))
         for turn in range(max(shares)):
-            for bench, share in zip(benches, shares, strict=True):
+            for worker, share in zip(workers, shares, strict=True):
                 if turn < share:
-                    self._free.put(bench)
+                    self._free.put(worker)
 
-    def _bench(self, settings: SandboxSettings, apart: bool) -> _Runs:
-        if apart:
-            process = _Process(ctx=get_context("spawn"))
-            process.start(_end_with_parent)
-            self._stack.callback(process.shutdown)
-            bench: Bench = process.Bench(settings)  # type: ignore[attr-defined]
+    def _start_worker(self, settings: SandboxSettings, own_process: bool) -> SandboxWorker:
+        if own_process:
+            manager = _Manager(ctx=get_context("spawn"))
+            manager.start(_exit_with_parent)
+            self._stack.callback(manager.shutdown)
+            worker: SandboxWorker = manager.SandboxWorker(settings)  # type: ignore[attr-defined]
         else:
-            bench = Bench(settings)
-        self._stack.callback(_close, bench)
-        return bench
+            worker = SandboxWorker(settings)
+        self._stack.callback(_close, worker)
+        return worker
 
     def run(self, work: Callable[..., Outcome[Any]], record: Record) -> Outcome[Any]:
-        """`work(record, sandbox)` in the next place that is free, or `Errored`, also if its process died.
+        """`work(record, sandbox)` with the next free worker; `Errored` if it raises or its process dies.
 
         Raises: UserError.
         """
-        bench = self._free.get()
+        worker = self._free.get()
         try:
-            return run_guarded(_run, record, bench, work)
+            return run_guarded(_run, record, worker, work)
         finally:
-            self._free.put(bench)
+            self._free.put(worker)
 
     def close(self) -> None:
         self._stack.close()
 
-    def __enter__(self) -> Benches:
+    def __enter__(self) -> SandboxPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _run(record: Record, bench: _Runs, work: Callable[..., Outcome[Any]]) -> Outcome[Any]:
-    return bench.run(work, record)
+def _run(record: Record, worker: SandboxWorker, work: Callable[..., Outcome[Any]]) -> Outcome[Any]:
+    return worker.run(work, record)
 
 
-def _close(bench: _Runs) -> None:
-    with suppress(EOFError, ConnectionError):  # its process died, and what it had with it
-        bench.close()
+def _close(worker: SandboxWorker) -> None:
+    with suppress(EOFError, ConnectionError):  # its process has died, and its guests with it
+        worker.close()
 
 
-def _end_with_parent() -> None:
-    """In a process that serves: it ends when its parent does, however that ends, and its warm processes end with it."""
+def _exit_with_parent() -> None:
+    """Initialise a worker's process: exit when the parent exits, even by a kill, so that no guest outlives it."""
     parent = parent_process()
     assert parent is not None
 

@@ -1,4 +1,4 @@
-"""How fast a verified answer is, by the stage that times the dataset's rows."""
+"""Speed of a verified answer, measured as the dataset's rows are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .judge_answer import Judgement
 
 
 def timing(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> Timing | None:
-    """Of an answer that passes, on the larger call if it takes other sizes; None without a GPU."""
+    """The timing of an answer that passes, on the larger workload if `general`; None if it fails or without a GPU."""
     if judgement.verdict is None:
         return None
     shared: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(Row)}
@@ -24,6 +24,6 @@ def timing(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = Tru
 
 
 def speedup(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> float:
-    """Times as fast as eager; 0 if it was not timed, or the numbers are suspect."""
-    found = timing(judgement, row, sandbox, general)
-    return found.over_eager if found is not None and not found.suspect else 0.0
+    """Speedup over eager; 0 if the answer was not timed or the timing is suspect."""
+    measured = timing(judgement, row, sandbox, general)
+    return measured.over_eager if measured is not None and not measured.suspect else 0.0

@@ -1,4 +1,4 @@
-"""Answers verified beside the generation of others, each once."""
+"""A pool of verifiers that judge answers while others are generated, each distinct answer once."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from types import TracebackType
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
-from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row
 
-from .judge_answer import Judgement, judge_code
-from .sandbox_pool import Benches
+from .judge_answer import Judgement, errored_judgement, judge_code
+from .sandbox_pool import SandboxPool
 from .speedup import speedup
 
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerTask:
     """One answer to one module."""
 
     id: str
@@ -33,58 +32,55 @@ class Asked:
     timed: bool
 
 
-class Verifiers:
-    """Thread-safe; a context manager. What hangs, crashes or meets an illegal address costs its own answer alone."""
+class VerifierPool:
+    """A thread-safe context manager. An answer that hangs, crashes or breaks its GPU context affects no other."""
 
     def __init__(self, rows: Mapping[str, Row], settings: SandboxSettings, general: bool = True, timed: bool = False):
-        """`rows` by the ids that answers are asked about; `timed`: what passes is timed, if there is a GPU."""
+        """`rows` by id; `general`: answers must accept inputs of other sizes; `timed`: time answers that pass."""
         self._rows, self._general, self._timed = rows, general, timed
-        self._benches = Benches(settings, alone=timed)
+        self._sandboxes = SandboxPool(settings, exclusive=timed)
         self._threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="verifier")
         self._known: dict[str, Future[Judgement]] = {}
-        self.waited_s = 0.0  # by those who asked for judgements
+        self.waited_s = 0.0  # total time in `judge`
 
     def submit(self, id: str, text: str) -> Future[Judgement]:
-        """The judgement of an answer to the row `id`, to come."""
+        """Start to judge an answer to the row `id`, unless it was submitted before."""
         code = read_answer(text)
         key = hashlib.sha256(f"{id}\0{code}".encode()).hexdigest()
         if key not in self._known:
-            asked = Asked(key, self._rows[id], code, self._general, self._timed)
-            self._known[key] = self._threads.submit(self._judge, asked)
+            task = AnswerTask(key, self._rows[id], code, self._general, self._timed)
+            self._known[key] = self._threads.submit(self._judge, task)
         return self._known[key]
 
     def judge(self, ids: Sequence[str], texts: Sequence[str]) -> list[Judgement]:
-        """The judgements of answers, in their order; waits for those that are not known yet."""
+        """Judgements of the answers `texts` to the rows `ids`, in order."""
         started = time.monotonic()
         futures = [self.submit(id, text) for id, text in zip(ids, texts, strict=True)]
         judgements = [future.result() for future in futures]
         self.waited_s += time.monotonic() - started
         return judgements
 
-    def _judge(self, asked: Asked) -> Judgement:
-        outcome = self._benches.run(_judged, asked)
+    def _judge(self, task: AnswerTask) -> Judgement:
+        outcome: Outcome[Judgement] = self._sandboxes.run(_judge, task)
         if isinstance(outcome, Kept):
-            judgement: Judgement = outcome.record
-            return judgement
-        assert isinstance(outcome, Errored)
-        _logger.warning("an answer could not be judged: %s: %s", outcome.error, outcome.message)
-        return Judgement(asked.code, evidence=f"{outcome.error}: {outcome.message}")
+            return outcome.record
+        judgement = errored_judgement(task.code, outcome)
+        _logger.warning("an answer could not be judged: %s", judgement.evidence)
+        return judgement
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
-        self._benches.close()
+        self._sandboxes.close()
 
-    def __enter__(self) -> Verifiers:
+    def __enter__(self) -> VerifierPool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _judged(asked: Asked, sandbox: Sandbox) -> Outcome[Judgement]:
-    judgement = judge_code(asked.code, asked.row, sandbox, asked.general)
-    if asked.timed and judgement.passes:
-        judgement = replace(judgement, speedup=speedup(judgement, asked.row, sandbox, asked.general))
+def _judge(task: AnswerTask, sandbox: Sandbox) -> Outcome[Judgement]:
+    judgement = judge_code(task.code, task.row, sandbox, task.general)
+    if task.timed and judgement.passes:
+        judgement = replace(judgement, speedup=speedup(judgement, task.row, sandbox, task.general))
     return Kept(judgement)

@@ -1,4 +1,4 @@
-"""A benchmark's problem as a row that answers can be verified against."""
+"""Rows made from the source of a benchmark's problem, for the verifier."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ _LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
 
 
 def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
-    """A source with `Model`, `get_inputs()` and `get_init_inputs()`, as KernelBench has them, run in a guest.
+    """A row with the inputs and state of `code`, which defines `Model`, `get_inputs()` and `get_init_inputs()`.
+
+    The code runs in a guest.
 
     Raises:
-        UserError: it does not run.
+        UserError: the code does not run.
     """
     report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code), {}, _LIMITS))
     if report.reply is None:

@@ -1,1 +1,4 @@
-"""Training: data, SFT, GRPO, rollouts and their run directory."""
+"""Training: rows for it, supervised fine-tuning, GRPO with its rollouts, and the run directory.
+
+Imported by `pipeline.cli`; `evaluate` imports `data`.
+"""

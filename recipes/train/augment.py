@@ -1,8 +1,8 @@
-"""A row under other names: what its module calls its attributes, arguments and variables, in both texts alike.
+"""Augmentation by renaming: copies of a row in which attributes, arguments and variables have other names.
 
-Small models learn the names of the rows that they are shown, of which there are few, and then write those in place of
-the names that a prompt has. A row that is renamed computes what it did: names are replaced wherever they stand, so that
-they still agree, and left alone where something else knows them: PyTorch, Triton, a keyword of a call, another module.
+Small models memorise the few names of their training rows, and write these in place of the prompt's names. A renamed
+row computes the same: each name is replaced at all its occurrences in module and kernel, and names that code outside of
+the row knows stay: those of PyTorch and Triton, keywords of calls, and imports.
 """
 
 from __future__ import annotations
@@ -25,46 +25,46 @@ from kernelquarry.pipeline.schema.records import Pair
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _POINTER = "_ptr"
-_SHARE = 0.7  # of the names that can be replaced are
+_SHARE = 0.7  # of the replaceable names that are replaced
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """What can be replaced in a row: what `self` has, and what functions call their arguments and variables."""
+class ReplaceableNames:
+    """The names of a row that may be replaced."""
 
-    attributes: tuple[str, ...]
-    locals: tuple[str, ...]
+    attributes: tuple[str, ...]  # of `self`
+    locals: tuple[str, ...]  # arguments and variables of functions
 
 
 def renamed(pairs: Sequence[Pair], copies: int, seed: int = 0) -> Iterator[Pair]:
-    """Each pair, `copies` times, with its two texts under names that others of the pairs have.
+    """Yield `copies` renamed copies of each pair. The new names come from the other pairs.
 
-    What is drawn follows from the seed, the number of the copy and the pair's own text.
+    The draw depends on the seed, the number of the copy and the pair's module.
     """
     if not copies:
         return
-    found = [names(pair.python_code, pair.triton_code) for pair in pairs]
-    attributes = sorted({name for each in found for name in each.attributes if name.islower()})
-    variables = sorted({name for each in found for name in each.locals if name.islower()})
+    all_names = [replaceable_names(pair.python_code, pair.triton_code) for pair in pairs]
+    attributes = sorted({name for names in all_names for name in names.attributes if name.islower()})
+    variables = sorted({name for names in all_names for name in names.locals if name.islower()})
     for copy in range(copies):
-        for pair, own in zip(pairs, found, strict=True):
+        for pair, own in zip(pairs, all_names, strict=True):
             draw = random.Random(f"{seed}.{copy}.{pair.python_code}")
             taken = {*_NAME.findall(pair.python_code), *_NAME.findall(pair.triton_code)}
             changes: dict[str, str] = {}
             for old, pool in [*((n, attributes) for n in own.attributes), *((n, variables) for n in own.locals)]:
                 new = draw.choice(pool or [old])
-                if draw.random() < _SHARE and not any(_leads(new, name) for name in taken):
+                if draw.random() < _SHARE and not any(_is_stem(new, name) for name in taken):
                     changes[old] = new
                     taken.add(new)
-            module, kernel = _replaced(pair.python_code, changes), _replaced(pair.triton_code, changes)
-            yield replace(_columns(pair, changes), python_code=module, triton_code=kernel)
+            module, kernel = _rename(pair.python_code, changes), _rename(pair.triton_code, changes)
+            yield replace(_rename_columns(pair, changes), python_code=module, triton_code=kernel)
 
 
-def names(module: str, kernel: str) -> Names:
-    """What can be replaced in both texts without a change to what they compute."""
+def replaceable_names(module: str, kernel: str) -> ReplaceableNames:
+    """Names that can be replaced in both texts without a change of what they compute."""
     trees = parse(module), parse(kernel)
-    known = {name for tree in trees for name in _known(tree)} | _everywhere()
-    known |= {name for name in _roles(trees[1]) if name + _POINTER not in kernel}
+    known = {name for tree in trees for name in _external_names(tree)} | _library_names()
+    known |= {name for name in _kernel_variables(trees[1]) if name + _POINTER not in kernel}
     attributes, variables = set(), set()
     for node in ast.walk(trees[0]):
         match node:
@@ -72,11 +72,11 @@ def names(module: str, kernel: str) -> Names:
                 attributes.add(name)
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
                 variables.add(name)
-    return Names(tuple(sorted(attributes - known)), tuple(sorted(variables - known - attributes)))
+    return ReplaceableNames(tuple(sorted(attributes - known)), tuple(sorted(variables - known - attributes)))
 
 
-def _known(tree: ast.Module) -> Iterable[str]:
-    """Names that something beside the file's own functions knows."""
+def _external_names(tree: ast.Module) -> Iterable[str]:
+    """Names that code outside of the file's functions knows: attributes, keywords, imports, definitions, constants."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id="self")):
@@ -91,15 +91,17 @@ def _known(tree: ast.Module) -> Iterable[str]:
                 yield name
             case ast.Global(names=found) | ast.Nonlocal(names=found):
                 yield from found
-            case ast.Constant(value=str(text)) if text.isidentifier() or "->" in text:  # or the axes of an einsum
+            case ast.Constant(value=str(text)) if (
+                text.isidentifier() or "->" in text
+            ):  # a name for getattr, or an einsum
                 yield from _NAME.findall(text)
     for node in tree.body:
         if isinstance(node, ast.Assign):  # module constants
             yield from (inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
 
 
-def _roles(kernel: ast.Module) -> Iterable[str]:
-    """What kernels call what they compute, such as their offset: no matter of the module's."""
+def _kernel_variables(kernel: ast.Module) -> Iterable[str]:
+    """Variables of the kernels, such as `offset`, which have nothing to do with the module's names."""
     for function in kernel.body:
         if isinstance(function, ast.FunctionDef) and function.decorator_list:
             for node in ast.walk(function):
@@ -108,7 +110,7 @@ def _roles(kernel: ast.Module) -> Iterable[str]:
 
 
 @cache
-def _everywhere() -> frozenset[str]:
+def _library_names() -> frozenset[str]:
     lists = (dir(builtins), keyword.kwlist, keyword.softkwlist, dir(torch), dir(torch.Tensor), dir(nn), dir(tl))
     own = ("self", "cls", "torch", "nn", "F", "triton", "tl", "math", "np", "numpy", "Model", "ModelNew")
     prefixes = ("r", "R", "f", "b", "u", "rb", "br", "fr", "rf")  # of strings
@@ -117,13 +119,13 @@ def _everywhere() -> frozenset[str]:
     )
 
 
-def _leads(new: str, name: str) -> bool:
-    """Whether a name is `new`, or something that is made of it."""
+def _is_stem(new: str, name: str) -> bool:
+    """True if `name` is `new`, or begins with `new` and an underscore."""
     return name == new or name.startswith(new + "_")
 
 
-def _columns(pair: Pair, changes: dict[str, str]) -> Pair:
-    """With new names for the state and for what the first call brings: a chat may tell of them."""
+def _rename_columns(pair: Pair, changes: dict[str, str]) -> Pair:
+    """The pair with renamed state and first workload, which a chat's plan may mention."""
     first, *others = pair.workloads
     tensors = tuple(replace(tensor, name=changes.get(tensor.name, tensor.name)) for tensor in first.tensors)
     state = tuple(
@@ -132,19 +134,19 @@ def _columns(pair: Pair, changes: dict[str, str]) -> Pair:
     return replace(pair, workloads=(replace(first, tensors=tensors), *others), state=state)
 
 
-def _replaced(text: str, changes: dict[str, str]) -> str:
-    found = set(_NAME.findall(text))
+def _rename(text: str, changes: dict[str, str]) -> str:
+    names = set(_NAME.findall(text))
 
-    def of(match: re.Match[str]) -> str:
+    def new_name(match: re.Match[str]) -> str:
         name: str = match.group()
         if name in changes:
             return changes[name]
         stem = name.removesuffix(_POINTER)
-        if stem == name and name + _POINTER not in found:
+        if stem == name and name + _POINTER not in names:
             return name
         head = next(
             (stem[:at] for at in range(len(stem), 0, -1) if stem[:at] in changes and stem[at : at + 1] in "_"), ""
         )
         return changes[head] + name[len(head) :] if head else name
 
-    return _NAME.sub(of, text)
+    return _NAME.sub(new_name, text)

@@ -1,4 +1,4 @@
-"""The curves of a training: lines of JSON, and a picture."""
+"""Training curves: the trainer's log as JSON lines, and a plot."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PANELS = {
 
 
 def write_curves(stage: Path, name: str, history: Sequence[Mapping[str, Any]]) -> None:
-    """`curves.jsonl` and `curves.png` of the trainer's log."""
+    """Write `curves.jsonl` and `curves.png` from the trainer's log."""
     with replace_file(stage / "curves.jsonl") as stream:
         stream.writelines(f"{json.dumps(dict(entry))}\n".encode() for entry in history)
-    drawn = [(panel, points) for panel in PANELS[name] if (points := series(history, panel))]
-    if drawn:
-        _draw(stage / "curves.png", drawn)
+    panels = [(panel, points) for panel in PANELS[name] if (points := series(history, panel))]
+    if panels:
+        _plot(stage / "curves.png", panels)
 
 
 def series(history: Sequence[Mapping[str, Any]], key: str) -> list[tuple[int, float]]:
-    """Steps and values of one quantity."""
+    """(step, value) pairs of one quantity."""
     return [(entry["step"], float(entry[key])) for entry in history if key in entry and "step" in entry]
 
 
-def _draw(path: Path, panels: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> None:
+def _plot(path: Path, panels: Sequence[tuple[str, Sequence[tuple[int, float]]]]) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.6 * len(panels), 2.8), layout="constrained")

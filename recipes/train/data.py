@@ -1,4 +1,4 @@
-"""From a dataset's pairs to what trainers take: chats for supervised training, prompts for GRPO."""
+"""Training data from a dataset's pairs: chats for supervised training, prompts for GRPO."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.dataset.chat_rows import examples, pair_prompt, plan
+from kernelquarry.pipeline.dataset.chat_rows import pair_prompt, plan
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.prompts import Message, answer, kernel_request
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.transforms.read.compositions import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
 
 _logger = logging.getLogger(__name__)
-
-_VALIDATION = 0.02  # of the clusters, beside a share that is held out: enough to see what a training overfits
+_NO_ROWS = "fresh = %g leaves one of the trainings without rows: change it with --set"
+_VALIDATION = 0.02  # share of the clusters for validation, if a share is held out
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Pairs that fit into the model's context, and how many do not. None is cut."""
+    """Pairs that fit into the model's context, and the number of those that do not. No pair is truncated."""
 
     pairs: tuple[Pair, ...]
     too_long: int
-    tokens: int  # of those that fit
+    tokens: int  # of the pairs that fit
 
-    def some(self, knob: str, limit: int = 0) -> tuple[Pair, ...]:
-        """The pairs, the first `limit` unless that is 0. Raises: UserError, which names `knob`, if there is none."""
+    def take(self, knob: str, limit: int = 0) -> tuple[Pair, ...]:
+        """The first `limit` pairs (0: all). Raises: UserError, which names the setting `knob`: no pair fits."""
         if not self.pairs:
             raise UserError(f"all {self.too_long} rows are longer than {knob} allows: raise it with --set")
         return self.pairs[: limit or None]
@@ -41,109 +41,107 @@ class Fitted:
 
 
 def load_pairs(dataset: str, held_out: float = 0.0) -> list[Pair]:
-    """The pairs of a dataset folder, or of a dataset on the Hub, by id.
+    """The pairs of dataset folders or of datasets on the Hub, sorted by id.
 
     Args:
-        dataset: its folder or id; several have commas between.
-        held_out: share of the clusters that make the test split, the dataset's own among them; few of the others are
-            for validation, the rest for training. 0 keeps the dataset's splits.
+        dataset: folders or ids, separated by commas.
+        held_out: share of the clusters that replaces the test split and includes it; a few of the other clusters
+            are for validation. 0 keeps the dataset's splits.
 
     Raises:
-        UserError: there is no such dataset, or it is of another schema.
+        UserError: there is no such dataset, or it has another schema.
     """
-    found = {pair.id: pair for name in dataset.split(",") for pair in read_rows(_folder(name))}
-    pairs = [found[id] for id in sorted(found)]
+    by_id = {pair.id: pair for name in dataset.split(",") for pair in read_rows(_folder(name))}
+    pairs = [by_id[id] for id in sorted(by_id)]
     return [with_split(pair, Shares(min(_VALIDATION, 1 - held_out), held_out)) for pair in pairs] if held_out else pairs
 
 
 def _folder(dataset: str) -> Path:
-    folder = Path(dataset)
-    return folder if folder.is_dir() else _download(dataset)
-
-
-def _download(dataset: str) -> Path:
+    """The dataset's folder, downloaded from the Hub if `dataset` is no local folder."""
+    if Path(dataset).is_dir():
+        return Path(dataset)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(dataset, repo_type="dataset", allow_patterns="data/pairs/*.parquet"))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        told = str(error).strip().splitlines()[0]
-        raise UserError(f"{dataset}: no dataset folder, and not to be had from the Hub: {told}") from None
+        line = str(error).strip().splitlines()[0]
+        raise UserError(f"{dataset}: no dataset folder, and not available on the Hub: {line}") from None
 
 
 def split_of(pairs: Iterable[Pair], split: str) -> list[Pair]:
-    """The pairs of one split. Raises: UserError if there is none."""
-    chosen = [pair for pair in pairs if pair.split == split]
-    if not chosen:
-        raise UserError(f"the dataset has no rows in its split {split}: build a larger one")
-    return chosen
+    """The pairs of one split. Raises: UserError: there is none."""
+    return _not_empty(
+        [pair for pair in pairs if pair.split == split],
+        f"the dataset has no rows in its split {split}: build a larger one",
+    )
 
 
 def for_sft(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
-    """What supervised training has of the train split. Raises: UserError if there is none."""
-    return _some([pair for pair in split_of(pairs, "train") if not _is_fresh(pair, fresh)], fresh)
+    """The train split without the share `fresh` of the clusters. Raises: UserError: no pair is left."""
+    return _not_empty([pair for pair in split_of(pairs, "train") if not _is_fresh(pair, fresh)], _NO_ROWS % fresh)
 
 
 def for_grpo(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
-    """What GRPO asks for of the train split: the clusters that `for_sft` leaves, or all if it leaves none.
+    """The share `fresh` of the train split's clusters, or the whole split if `fresh` is 0.
 
-    A model has what it was taught by heart, and its answers to that differ in little; on modules that are new to it,
-    it is paid for what it will be evaluated by.
+    A model has memorised the modules of its supervised training, so its answers to them hardly differ and GRPO learns
+    little; modules that are new to it are like those of the evaluation.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no pair.
     """
-    given = split_of(pairs, "train")
-    return _some([pair for pair in given if _is_fresh(pair, fresh)], fresh) if fresh else given
+    train = split_of(pairs, "train")
+    return _not_empty([pair for pair in train if _is_fresh(pair, fresh)], _NO_ROWS % fresh) if fresh else train
 
 
 def _is_fresh(pair: Pair, fresh: float) -> bool:
-    """A cluster's place follows from itself alone, and has nothing to do with its split."""
+    """True if the pair's cluster belongs to GRPO's share, which its hash decides independently of its split."""
     return int(sha256(f"fresh:{pair.cluster}")[:8], 16) < fresh * 2**32
 
 
-def _some(pairs: list[Pair], fresh: float) -> list[Pair]:
+def without_composed(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs of mined modules; composed modules are for training only. Raises: UserError: there is none."""
+    return _not_empty(
+        [pair for pair in pairs if pair.source.corpus != COMPOSED],
+        "all rows are of composed modules, which are for training: evaluate on mined ones",
+    )
+
+
+def _not_empty(pairs: list[Pair], message: str) -> list[Pair]:
     if not pairs:
-        raise UserError(f"fresh = {fresh:g} leaves one of the trainings without rows: change it with --set")
+        raise UserError(message)
     return pairs
 
 
-def mined(pairs: Iterable[Pair]) -> list[Pair]:
-    """Those whose modules somebody wrote: composed ones are for training. Raises: UserError if there is none."""
-    chosen = [pair for pair in pairs if pair.source.corpus != COMPOSED]
-    if not chosen:
-        raise UserError("all rows are of composed modules, which are for training: evaluate on mined ones")
-    return chosen
-
-
 def prompt_of(pair: Pair) -> list[Message]:
-    """As evaluation asks: for inputs of any size."""
+    """The prompt of the evaluation, for inputs of any size."""
     return kernel_request(pair.python_code)
 
 
 def chat_of(pair: Pair, thinking: bool = False) -> list[Message]:
-    """As the pair's kernel answers: asked for the sizes that it takes, and after thinking what the columns tell."""
+    """A prompt for the sizes that the kernel supports, and the kernel as the answer, after a plan if `thinking`."""
     return [*pair_prompt(pair), answer(pair.triton_code, plan(pair) if thinking else "")]
 
 
 def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int, thinking: bool = False) -> Fitted:
-    """Those whose whole chat has at most `tokens` tokens."""
+    """Pairs whose chat has at most `tokens` tokens."""
     return _fitted(pairs, [_length(tokenizer, chat_of(pair, thinking), False) for pair in pairs], tokens)
 
 
 def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int = 0) -> Fitted:
-    """Those whose prompt has at most `tokens` tokens, and whose own kernel at most `kernel`, unless that is 0."""
+    """Pairs whose prompt has at most `tokens` tokens, and whose kernel has at most `kernel` (0: any number)."""
     prompts = [_length(tokenizer, prompt_of(pair), True) for pair in pairs]
     if not kernel:
         return _fitted(pairs, prompts, tokens)
     kernels = [_length(tokenizer, chat_of(pair), False) - _length(tokenizer, pair_prompt(pair), True) for pair in pairs]
-    asked = [prompt if own <= kernel else tokens + 1 for prompt, own in zip(prompts, kernels, strict=True)]
-    return _fitted(pairs, asked, tokens)
+    lengths = [prompt if own <= kernel else tokens + 1 for prompt, own in zip(prompts, kernels, strict=True)]
+    return _fitted(pairs, lengths, tokens)
 
 
-def _length(tokenizer: Any, messages: list[Message], asks: bool) -> int:
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=asks)
+def _length(tokenizer: Any, messages: list[Message], generation_prompt: bool) -> int:
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=generation_prompt)
     return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
@@ -154,9 +152,9 @@ def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted
     return fitted
 
 
-def taught(pairs: Iterable[Pair]) -> list[Pair]:
-    """Those that do what a prompt asks for: kernels alone, for inputs of any size or of some."""
-    return [pair for pair in pairs if examples(pair)]
+def trainable(pairs: Iterable[Pair]) -> list[Pair]:
+    """Pairs with pure kernels: no prompt asks for a kernel that leaves work to PyTorch's operators."""
+    return [pair for pair in pairs if pair.purity is Purity.PURE]
 
 
 def sft_rows(pairs: Iterable[Pair], thinking: bool = False) -> Any:
@@ -167,7 +165,7 @@ def sft_rows(pairs: Iterable[Pair], thinking: bool = False) -> Any:
 
 
 def grpo_rows(pairs: Iterable[Pair]) -> Any:
-    """A `datasets.Dataset` of prompts, each with the id of its pair, by which the reward finds the module."""
+    """A `datasets.Dataset` of prompts, each with the id of its pair, for the reward function."""
     from datasets import Dataset
 
     return Dataset.from_list([{"prompt": prompt_of(pair), "pair": pair.id} for pair in pairs])

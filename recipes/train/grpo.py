@@ -16,53 +16,58 @@ from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.recipes.config import GrpoSection, Recipe, RewardSection
 from kernelquarry.recipes.judge.judge_answer import Judgement
 from kernelquarry.recipes.judge.reward import reward
-from kernelquarry.recipes.judge.verifier_pool import Verifiers
+from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 
 from .data import fit_prompts, for_grpo, grpo_rows, load_pairs, prompt_of
-from .trainer import Ask, Trained, arguments, lora_config, train_stage
+from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
 
-def train(ask: Ask, settings: SandboxSettings) -> Trained:
-    """Train on the prompts of the dataset's train split; answers are judged by `settings.workers` guests at once.
+def train(job: TrainingJob, settings: SandboxSettings) -> TrainResult:
+    """Train on the prompts of the train split. `settings.workers` guests judge answers in parallel.
 
     Raises: UserError.
     """
-    recipe = ask.recipe
+    recipe = job.recipe
     with ExitStack() as stack:
 
-        def make(model: Any, tokenizer: Any, stage: Path) -> Any:
+        def make_trainer(model: Any, tokenizer: Any, stage: Path) -> Any:
             from trl import GRPOTrainer
 
-            from .rollouts import tell_when_finished, write_by_slots
+            from .rollouts import decode, decode_by_slots, submit_when_finished
 
             section = recipe.grpo
-            given = for_grpo(load_pairs(ask.dataset, recipe.held_out), recipe.fresh)
-            fitted = fit_prompts(given, tokenizer, section.prompt_tokens, section.kernel_tokens)
-            pairs = fitted.some("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
+            candidates = for_grpo(load_pairs(job.dataset, recipe.held_out), recipe.fresh)
+            fitted = fit_prompts(candidates, tokenizer, section.prompt_tokens, section.kernel_tokens)
+            pairs = fitted.take("grpo.prompt_tokens (or grpo.kernel_tokens)", recipe.rows)
             timed = recipe.reward.kind == "speed"
-            verifiers = stack.enter_context(Verifiers({pair.id: pair for pair in pairs}, settings, timed=timed))
+            verifiers = stack.enter_context(VerifierPool({pair.id: pair for pair in pairs}, settings, timed=timed))
             trainer = GRPOTrainer(
                 model=model,
-                reward_funcs=paying(verifiers, recipe.reward, stage / f"answers-{os.environ.get('RANK', '0')}.jsonl"),
+                reward_funcs=make_reward_fn(
+                    verifiers, recipe.reward, stage / f"answers-{os.environ.get('RANK', '0')}.jsonl"
+                ),
                 args=_config(recipe, stage),
                 train_dataset=grpo_rows(pairs),
                 processing_class=tokenizer,
                 peft_config=lora_config(section),
             )
-            prompts = {_decoded(tokenizer, prompt_of(pair)): pair.id for pair in pairs}
+            prompts = {}
+            for pair in pairs:
+                text = tokenizer.apply_chat_template(prompt_of(pair), tokenize=False, add_generation_prompt=True)
+                prompts[decode(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])] = pair.id
             unwrapped = trainer.accelerator.unwrap_model(trainer.model)
-            tell = write_by_slots if section.rollouts == "slots" else tell_when_finished
-            tell(unwrapped, tokenizer, prompts, verifiers.submit)
+            patch_generate = decode_by_slots if section.rollouts == "slots" else submit_when_finished
+            patch_generate(unwrapped, tokenizer, prompts, verifiers.submit)
             return trainer
 
-        return train_stage("grpo", ask, recipe.grpo, make)
+        return train_stage("grpo", job, recipe.grpo, make_trainer)
 
 
-def paying(verifiers: Verifiers, section: RewardSection, answers: Path) -> Callable[..., list[float]]:
-    """TRL's reward function. Every answer is kept as a line of `answers`, with how it ended."""
+def make_reward_fn(verifiers: VerifierPool, section: RewardSection, answers: Path) -> Callable[..., list[float]]:
+    """A reward function for TRL. It appends every answer with its judgement and reward to the file `answers`."""
     last = time.monotonic()
 
-    def verified(
+    def reward_fn(
         completions: Sequence[Any],
         pair: Sequence[str],
         trainer_state: Any = None,
@@ -73,38 +78,33 @@ def paying(verifiers: Verifiers, section: RewardSection, answers: Path) -> Calla
         texts = [completion if isinstance(completion, str) else completion[-1]["content"] for completion in completions]
         waited = verifiers.waited_s
         judgements = verifiers.judge(pair, texts)
-        paid = [reward(judgement, section) for judgement in judgements]
+        rewards = [reward(judgement, section) for judgement in judgements]
         now = time.monotonic()
         for name, share in shares(judgements).items():
             log_metric(name, share)
         log_metric("reward_wait", (verifiers.waited_s - waited) / max(1e-9, now - last))
         last = now
         step = trainer_state.global_step if trainer_state else 0
-        _keep(answers, step, pair, judgements, paid)
-        return paid
+        _append(answers, step, pair, judgements, rewards)
+        return rewards
 
-    return verified
+    return reward_fn
 
 
 def shares(judgements: Sequence[Judgement]) -> Mapping[str, float]:
-    """Of all answers: those that are right, and those that are a hack of each class."""
+    """Share of answers that are right, and share of each class of hack."""
     hacks = Counter(judgement.hack for judgement in judgements if judgement.hack)
     counts = {"correct": sum(judgement.passes for judgement in judgements)}
     counts |= {f"hack/{name}": hacks[name] for name in sorted(hacks)}
     return {name: count / len(judgements) for name, count in counts.items()}
 
 
-def _keep(path: Path, step: int, pairs: Sequence[str], judgements: Sequence[Judgement], paid: Sequence[float]) -> None:
-    for pair, judgement, value in zip(pairs, judgements, paid, strict=True):
+def _append(
+    path: Path, step: int, pairs: Sequence[str], judgements: Sequence[Judgement], rewards: Sequence[float]
+) -> None:
+    for pair, judgement, value in zip(pairs, judgements, rewards, strict=True):
         line = {"step": step, "pair": pair, "why": judgement.why, "evidence": judgement.evidence}
         add_line(path, line | {"reward": value, "code": judgement.code})
-
-
-def _decoded(tokenizer: Any, messages: Any) -> str:
-    from .rollouts import plain
-
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return plain(tokenizer, tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def _config(recipe: Recipe, stage: Path) -> Any:
@@ -113,7 +113,7 @@ def _config(recipe: Recipe, stage: Path) -> Any:
 
     section, cuda = recipe.grpo, torch.cuda.is_available()
     return GRPOConfig(
-        **arguments(section, recipe.model, stage, section.prompts * section.generations),
+        **trainer_arguments(section, recipe.model, stage, section.prompts * section.generations),
         **_rollouts(section, cuda),
         num_generations=section.generations,
         max_completion_length=section.completion_tokens,
@@ -127,7 +127,7 @@ def _config(recipe: Recipe, stage: Path) -> Any:
 
 
 def _rollouts(section: GrpoSection, cuda: bool) -> dict[str, Any]:
-    """How answers are generated: vLLM where it is installed, unless the recipe says otherwise."""
+    """TRL's arguments for the way in which answers are generated; "auto" is vLLM if it is installed."""
     kind = section.rollouts
     if kind == "auto":
         kind = "vllm" if cuda and importlib.util.find_spec("vllm") is not None else "transformers"

@@ -1,7 +1,7 @@
-"""The folder of a training: its recipe, its checkpoints, its curves, and, when it is over, its model.
+"""The folder of a training, with one folder for each stage.
 
-out/train/smollm2-135m/recipe.json
-                       sft/checkpoint-100/   what a killed training goes on from
+out/train/smollm2-135m/sft/recipe.json       recipe and dataset
+                           checkpoint-100/   a killed training resumes from the last one
                            curves.jsonl, curves.png
                            model/            written last, renamed into place
                        grpo/...
@@ -24,39 +24,41 @@ _WRITTEN_LAST = "trainer_state.json"
 
 
 def claim(folder: Path, stage: str, recipe: Recipe, dataset: str) -> Path:
-    """The folder of one stage, which goes on only with what it was begun with.
+    """The folder of a stage. The first call records recipe and dataset there.
 
     Raises:
-        UserError: it was begun with another recipe or dataset.
+        UserError: the stage was started with another recipe or dataset.
     """
     path = folder / stage / "recipe.json"
-    asked = {"recipe": recipe.model_dump(mode="json"), "dataset": dataset}
+    current = {"recipe": recipe.model_dump(mode="json"), "dataset": dataset}
     if path.is_file():
-        begun = json.loads(path.read_text())
-        if begun != asked:
-            raise UserError(f"{folder / stage} was begun with another {_difference(begun, asked)}: give another --out")
+        recorded = json.loads(path.read_text())
+        if recorded != current:
+            difference = _difference(recorded, current)
+            raise UserError(f"{folder / stage} was begun with another {difference}: give another --out")
     else:
         with replace_file(path) as stream:
-            stream.write(json.dumps(asked, indent=1).encode())
+            stream.write(json.dumps(current, indent=1).encode())
     return folder / stage
 
 
-def _difference(begun: dict[str, Any], asked: dict[str, Any], where: str = "") -> str:
-    for key in sorted(begun.keys() | asked.keys()):
-        old, new = begun.get(key), asked.get(key)
+def _difference(recorded: dict[str, Any], current: dict[str, Any], prefix: str = "") -> str:
+    """The first key whose value differs, with both values."""
+    for key in sorted(recorded.keys() | current.keys()):
+        old, new = recorded.get(key), current.get(key)
         if isinstance(old, dict) and isinstance(new, dict) and old != new:
-            return _difference(old, new, f"{where}{key}.")
+            return _difference(old, new, f"{prefix}{key}.")
         if old != new:
-            return f"{where}{key} ({old}, not {new})"
+            return f"{prefix}{key} ({old}, not {new})"
     return "recipe"
 
 
-def finished(stage: Path) -> bool:
+def is_finished(stage: Path) -> bool:
     return (stage / "model" / "config.json").is_file()
 
 
 def last_checkpoint(stage: Path) -> str | None:
-    """The newest checkpoint that is whole; one that a kill cut off is removed."""
+    """The newest complete checkpoint. Incomplete ones, which a kill leaves behind, are removed."""
     found = sorted(stage.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
     for path in found:
         try:
@@ -69,10 +71,10 @@ def last_checkpoint(stage: Path) -> str | None:
 
 
 def save_model(trainer: Any, tokenizer: Any, stage: Path) -> None:
-    """The trained model in `stage/model`, adapters merged into it. It appears whole or not at all."""
+    """Write the trained model to `stage/model`, with adapters merged. The folder appears complete or not at all."""
     model = trainer.accelerator.unwrap_model(trainer.model)
     model = model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
-    model.generation_config.do_sample = True  # or servers would give one answer to every sample
+    model.generation_config.do_sample = True  # else servers decode greedily, and all samples are equal
     partial, final = stage / f".model.{os.getpid()}.tmp", stage / "model"
     if trainer.is_fsdp_enabled:
         trainer.save_model(str(partial))

@@ -1,4 +1,4 @@
-"""A model of a few thousand weights with a tokenizer of bytes, and a dataset, for trainings that take seconds."""
+"""A tiny model with a byte tokenizer, a dataset, and a recipe, for trainings that take seconds."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ kind = "graded"
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One layer, one token a byte, drawn from a fixed seed."""
+    """A Llama with one layer and one token per byte, initialised from a fixed seed."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast

@@ -38,7 +38,7 @@ def test_published_numbers_are_as_published() -> None:
     assert (kernelllm.evaluation.temperature, kernelllm.evaluation.top_p) == (1.0, 0.97)
 
 
-def test_changes_are_taken() -> None:
+def test_changes_are_applied() -> None:
     recipe = load_recipe(
         "smollm2-135m", ("sft.steps=3", "model.name=some/model", "sft.lora.rank=4", "sft.lora.alpha=8")
     )
@@ -47,7 +47,7 @@ def test_changes_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "told"),
+    ("name", "changes", "message"),
     [
         ("unknown", (), "no such recipe: give a TOML file, or one of autotriton-8b"),
         ("smollm2-135m", ("sft.stepps=3",), "sft.stepps: Extra inputs"),
@@ -57,19 +57,19 @@ def test_changes_are_taken() -> None:
         ("smollm2-135m", ("sft.learning_rate=0",), "sft.learning_rate: Input should be greater than 0"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, changes: tuple[str, ...], told: str) -> None:
-    with pytest.raises(UserError, match=told.replace("(", r"\(")):
+def test_an_invalid_key_is_named(name: str, changes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UserError, match=message.replace("(", r"\(")):
         load_recipe(name, changes)
 
 
-def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[model\n")
     with pytest.raises(UserError, match=r"bad\.toml"):
         load_recipe(str(tmp_path / "bad.toml"))
 
 
 @pytest.mark.parametrize("path", sorted((CONFIGS.parent / "accelerate").glob("*.yaml")), ids=lambda path: path.stem)
-def test_what_accelerate_is_given_it_takes(path: Path) -> None:
+def test_accelerate_accepts_our_config_files(path: Path) -> None:
     from accelerate.commands.config.config_args import ClusterConfig
 
     config = ClusterConfig.from_yaml_file(yaml_file=str(path))

@@ -1,4 +1,4 @@
-"""The commands of the recipes, on a model of a few thousand weights; and one line for what is wrong."""
+"""Commands of the recipes with a tiny model, and their one-line errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.schema.errors import UserError
-from tests.recipes.test_evaluate import SOFTMAX
+from tests.recipes.evaluate.test_evaluate import SOFTMAX
 
 CUT = (
     "--set",
@@ -36,11 +36,11 @@ def run(*arguments: str | Path) -> str:
     return result.output
 
 
-def test_a_whole_training_and_what_it_leaves(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+def test_train_runs_all_stages_and_skips_finished_ones(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ("train", "--config", recipe_file, "--dataset", dataset, "--out", out, "--gpus", "none", *CUT)
-    told = run(*command)
-    assert "| base |" in told and "| sft |" in told and "| grpo |" in told
+    output = run(*command)
+    assert "| base |" in output and "| sft |" in output and "| grpo |" in output
     assert (out / "leaderboard.md").read_text().startswith("# Leaderboard")
     (results,) = json.loads((out / "evaluation" / "grpo" / "results.json").read_text())
     assert results["samples"] == 2 and results["strict"]["pass@1"]["value"] == 0.0
@@ -56,27 +56,27 @@ def test_a_whole_training_and_what_it_leaves(dataset: Path, recipe_file: str, tm
 
 
 def test_a_model_is_served_under_its_name(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     async def listen(*arguments: Any) -> None:
-        asked.extend(arguments)
+        calls.extend(arguments)
 
     monkeypatch.setattr("kernelquarry.recipes.generate.serve.serve", listen)
     run("serve", tiny_model, "--chat", "chatml.jinja", "--port", "0")
-    writer, *place = asked
-    assert writer.name == str(tiny_model) and place == ["127.0.0.1", 0]
+    model, *place = calls
+    assert model.name == str(tiny_model) and place == ["127.0.0.1", 0]
     with pytest.raises(UserError, match="no such template"):
         run("serve", tiny_model, "--chat", "none.jinja")
 
 
-def test_a_part_stops_when_its_time_is_up(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+def test_a_stage_stops_at_its_time_limit_and_resumes(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
     out = ("--config", recipe_file, "--dataset", dataset, "--out", tmp_path)
     assert "stopped at step 1; the same command goes on" in run("sft", *out, "--minutes", "0.000001")
     assert str(tmp_path / "sft" / "model") in run("sft", *out)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("sft", "--config", "unknown"), "no such recipe"),
         (("sft", "--config", "smollm2-135m-cpu", "--dataset", "no/such/folder/at/all"), "no dataset folder"),
@@ -88,15 +88,15 @@ def test_a_part_stops_when_its_time_is_up(dataset: Path, recipe_file: str, tmp_p
         (("leaderboard", "nowhere"), "holds no results"),
     ],
 )
-def test_what_is_wrong_is_told(
-    arguments: tuple[str, ...], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
+def test_errors_are_one_line(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kernelquarry.recipes.generate.models._CACHE", tmp_path)
     changes = (
         ("--set", f"model.name={tiny_model}", "--set", "model.chat=chatml.jinja") if "-cpu" in str(arguments) else ()
     )
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         CliRunner().invoke(app, [*arguments, *changes], catch_exceptions=False)
 
 

@@ -1,4 +1,4 @@
-"""Answers by slots are those that transformers writes, and packed rows attend to themselves alone."""
+"""The decoder's answers equal those of transformers, and packed rows attend only to themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _prompts() -> list[list[int]]:
     return [torch.randint(3, 250, (length,), generator=draw).tolist() for length in (5, 17, 9, 1, 30)]
 
 
-def test_slots_write_what_transformers_writes(model: Any) -> None:
+def test_greedy_answers_equal_those_of_transformers(model: Any) -> None:
     prompts = _prompts()
     written = [
         model.generate(
@@ -35,21 +35,21 @@ def test_slots_write_what_transformers_writes(model: Any) -> None:
     ]
     decoder = Decoder(model, _ENDS, slots=2, room=50, sampling=Sampling(0.0, 1.0, 20))
     assert dict(decoder.run(prompts)) == dict(enumerate(written))
-    assert dict(decoder.run(prompts)) == dict(enumerate(written)), "a second run begins anew"
+    assert dict(decoder.run(prompts)) == dict(enumerate(written)), "a second run starts afresh"
 
 
-def test_all_that_is_drawn_is_among_the_likeliest(model: Any) -> None:
+def test_a_tiny_top_p_is_greedy(model: Any) -> None:
     decoder = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(1.0, 1e-6, 20))
     likeliest = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(0.0, 1.0, 20))
     assert dict(decoder.run(_prompts())) == dict(likeliest.run(_prompts()))
 
 
-def test_a_prompt_without_room_is_refused(model: Any) -> None:
+def test_a_prompt_that_exceeds_the_room_raises(model: Any) -> None:
     with pytest.raises(ValueError, match="no room in 40"):
         list(Decoder(model, _ENDS, slots=2, room=40, sampling=Sampling(0.0, 1.0, 20)).run(_prompts()))
 
 
-def test_packed_rows_attend_to_themselves_alone(model: Any) -> None:
+def test_packed_rows_attend_only_to_themselves(model: Any) -> None:
     register()
     prompts = _prompts()
     with torch.no_grad():

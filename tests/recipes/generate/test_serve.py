@@ -1,4 +1,4 @@
-"""A model behind an endpoint is asked as any teacher is, and answers as it would without one."""
+"""The server: replies equal those of transformers, and it works as a teacher of `distill`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.pipeline.schema.records import Verified
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.generate.samplers import EndpointModel
-from kernelquarry.recipes.generate.serve import Server, SlotWriter, serve
+from kernelquarry.recipes.generate.serve import Server, SlotModel, serve
 from kernelquarry.transforms.distill import Client, TeacherSession, distill
 from kernelquarry.transforms.distill.client import ChatRequest
 from kernelquarry.transforms.distill.teachers import DistillConfig, Teacher, Terms
@@ -35,11 +35,11 @@ OWN = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-22")
 CHATS = [[Message(role="user", content=text)] for text in ("one", "a longer one", "two", "three and more")]
 
 
-class Served:
-    """A server in a thread; `url` is what a table of teachers names."""
+class RunningServer:
+    """A context manager that runs a server in a thread. `url` ends with /v1."""
 
-    def __init__(self, writer: SlotWriter) -> None:
-        self._writer, self._ready = writer, threading.Event()
+    def __init__(self, model: SlotModel) -> None:
+        self._model, self._ready = model, threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -49,7 +49,7 @@ class Served:
             self._loop.run_until_complete(self._task)
 
     async def _serve(self) -> None:
-        server = Server(self._writer)
+        server = Server(self._model)
         runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -61,7 +61,7 @@ class Served:
         finally:
             await runner.cleanup()
 
-    def __enter__(self) -> Served:
+    def __enter__(self) -> RunningServer:
         self._thread.start()
         self._ready.wait()
         return self
@@ -71,8 +71,8 @@ class Served:
         self._thread.join()
 
     def post(self, **body: Any) -> tuple[int, Any]:
-        asked = {"model": "ours", "messages": CHATS[0], "max_tokens": 4, "temperature": 0.0, **body}
-        request = urllib.request.Request(f"{self.url}/chat/completions", json.dumps(asked).encode())
+        body = {"model": "ours", "messages": CHATS[0], "max_tokens": 4, "temperature": 0.0, **body}
+        request = urllib.request.Request(f"{self.url}/chat/completions", json.dumps(body).encode())
         try:
             with urllib.request.urlopen(request) as response:
                 return response.status, response.read().decode()
@@ -81,26 +81,26 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def writer(tiny_model: Path) -> SlotWriter:
-    return SlotWriter(str(tiny_model), "ours", "chatml.jinja", slots=2, context=400)
+def writer(tiny_model: Path) -> SlotModel:
+    return SlotModel(str(tiny_model), "ours", "chatml.jinja", slots=2, context=400)
 
 
 @pytest.fixture(scope="module")
-def served(writer: SlotWriter) -> Iterator[Served]:
-    with Served(writer) as served:
+def served(writer: SlotModel) -> Iterator[RunningServer]:
+    with RunningServer(writer) as served:
         yield served
 
 
-def alone(folder: Path, writer: SlotWriter, chat: list[Message], new_tokens: int) -> str:
-    """What transformers writes."""
+def alone(folder: Path, writer: SlotModel, chat: list[Message], new_tokens: int) -> str:
+    """The answer of transformers' own generation."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    prompt = torch.tensor([writer.read(chat, new_tokens)])
+    prompt = torch.tensor([writer.encode(chat, new_tokens)])
     written = model.generate(prompt, max_new_tokens=new_tokens, do_sample=False, pad_token_id=1)
-    return writer.told(written[0, prompt.shape[1] :].tolist())[0]
+    return writer.decode(written[0, prompt.shape[1] :].tolist())[0]
 
 
-def test_teachers_are_answered_all_at_once_and_each_by_its_own(
-    served: Served, writer: SlotWriter, tiny_model: Path
+def test_concurrent_requests_get_the_answers_of_transformers(
+    served: RunningServer, writer: SlotModel, tiny_model: Path
 ) -> None:
     teachers = [
         Teacher(
@@ -115,21 +115,21 @@ def test_teachers_are_answered_all_at_once_and_each_by_its_own(
         for limit in (20, 6)
     ]
     table = DistillConfig(teachers=tuple(teachers), terms={"own": OWN})
-    asks = [ChatRequest(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
+    requests = [ChatRequest(teacher, tuple(chat), 0) for chat in CHATS for teacher in teachers]
     with Client(table, None) as client:
-        replies = client.fetch_all(asks)
-    for ask, reply in zip(asks, replies, strict=True):
+        replies = client.fetch_all(requests)
+    for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception), reply
-        assert reply.content == alone(tiny_model, writer, list(ask.messages), ask.teacher.max_tokens)
-        assert reply.model == "ours" and reply.prompt_tokens == len(writer.read(ask.messages, 1))
-        assert (reply.finish == "length") == (reply.completion_tokens == ask.teacher.max_tokens)
+        assert reply.content == alone(tiny_model, writer, list(request.messages), request.teacher.max_tokens)
+        assert reply.model == "ours" and reply.prompt_tokens == len(writer.encode(request.messages, 1))
+        assert (reply.finish == "length") == (reply.completion_tokens == request.teacher.max_tokens)
 
 
-def test_what_it_writes_is_judged_and_says_who_wrote_it(tiny_model: Path) -> None:
-    """Of random weights: an answer that is none."""
+def test_a_served_model_is_a_teacher_with_provenance(tiny_model: Path) -> None:
+    """Random weights write no code, so all answers are dropped."""
     seed = Verified(load_case("honest", "softmax").candidate, make_verdict())
-    roomy = SlotWriter(str(tiny_model), "ours", "chatml.jinja", slots=4, context=4000)
-    with Served(roomy) as served, Sandbox(SandboxSettings(workers=1)) as sandbox:
+    roomy = SlotModel(str(tiny_model), "ours", "chatml.jinja", slots=4, context=4000)
+    with RunningServer(roomy) as served, Sandbox(SandboxSettings(workers=1)) as sandbox:
         teacher = Teacher(
             name="round-0", model="ours", url=served.url, kind="own", terms="own", samples=2, max_tokens=30
         )
@@ -146,7 +146,7 @@ def test_what_it_writes_is_judged_and_says_who_wrote_it(tiny_model: Path) -> Non
     }
 
 
-def test_what_waits_for_a_stream_gets_the_answer_in_one_part(served: Served) -> None:
+def test_a_streamed_answer_comes_in_one_part(served: RunningServer) -> None:
     section = EvaluationSection(temperature=0.0, new_tokens=8)
     endpoint = EndpointModel("ours", served.url, section)
     (sampled,) = endpoint.sample([CHATS[0]])
@@ -165,40 +165,42 @@ def test_what_waits_for_a_stream_gets_the_answer_in_one_part(served: Served) -> 
         ({"max_tokens": 500}, 400, "500 of the answer are more"),
     ],
 )
-def test_what_is_not_done_here_is_refused(served: Served, change: dict[str, Any], status: int, says: str) -> None:
-    found, message = served.post(**change)
-    assert found == status and says in message
+def test_unsupported_requests_are_rejected(
+    served: RunningServer, change: dict[str, Any], status: int, says: str
+) -> None:
+    actual, message = served.post(**change)
+    assert actual == status and says in message
 
 
-def test_it_says_that_it_is_there(served: Served) -> None:
+def test_models_and_health_are_reported(served: RunningServer) -> None:
     with urllib.request.urlopen(f"{served.url}/models") as response:
         assert json.load(response)["data"][0]["id"] == "ours"
     with urllib.request.urlopen(f"{served.url.removesuffix('/v1')}/health") as response:
         assert response.status == 200
 
 
-def test_a_port_that_is_taken_is_told(served: Served, writer: SlotWriter) -> None:
+def test_a_port_that_is_taken_raises_a_user_error(served: RunningServer, writer: SlotModel) -> None:
     with pytest.raises(UserError, match="give another --port"):
         asyncio.run(serve(writer, "127.0.0.1", served.port))
 
 
-def test_a_model_that_fails_ends_the_server(writer: SlotWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_fails_ends_the_server(writer: SlotModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(sampling: object) -> None:
         raise RuntimeError("no memory")
 
-    async def ask() -> None:
+    async def request() -> None:
         server = Server(writer)
         running = asyncio.ensure_future(server.run())
-        asked = asyncio.ensure_future(server._answer([1], object()))  # type: ignore[arg-type]
+        answer = asyncio.ensure_future(server._answer([1], object()))  # type: ignore[arg-type]
         await running
-        await asked
+        await answer
 
     monkeypatch.setattr(writer, "decoder", fails)
     with pytest.raises(RuntimeError, match="no memory"):
-        asyncio.run(ask())
+        asyncio.run(request())
 
 
-def test_layers_that_have_no_slots_are_refused(tiny_model: Path, tmp_path: Path) -> None:
+def test_layers_without_full_attention_are_rejected(tiny_model: Path, tmp_path: Path) -> None:
     from transformers import AutoTokenizer, MistralConfig, MistralForCausalLM
 
     small = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1)
@@ -206,4 +208,4 @@ def test_layers_that_have_no_slots_are_refused(tiny_model: Path, tmp_path: Path)
     model.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(tiny_model).save_pretrained(tmp_path)
     with pytest.raises(UserError, match="serve it with vLLM"):
-        SlotWriter(str(tmp_path), "", "chatml.jinja", 2, 100)
+        SlotModel(str(tmp_path), "", "chatml.jinja", 2, 100)

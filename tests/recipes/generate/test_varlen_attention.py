@@ -1,4 +1,4 @@
-"""What runs on a GPU alone, as far as it shows without one: the kernel compiles, and is right in the interpreter."""
+"""The decode kernel without a GPU: it compiles, and is right in the interpreter."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from kernelquarry.recipes.generate import varlen_attention
-from kernelquarry.recipes.train.rollouts import writing_copy
+from kernelquarry.recipes.train.rollouts import frozen_copy
 
-# Three heads of keys with three of queries each, and more room than any slot has tokens for.
+# Three key heads with three query heads each, and slots of different lengths.
 RIGHT = """
 import torch
-from kernelquarry.recipes.attention import _decode
+from kernelquarry.recipes.generate.varlen_attention import _decode
 torch.manual_seed(0)
 room, lengths = 200, torch.tensor([1, 64, 65, 200])
 query, keys, values = torch.randn(4, 3, 3, 64), torch.randn(4, 3, room, 64), torch.randn(4, 3, room, 64)
@@ -24,12 +24,12 @@ keys[0, :, 1:] = values[0, :, 1:] = float("nan")
 out = torch.empty_like(query)
 _decode[(4, 3)](query, keys, values, lengths, out, room, 0.125, GROUP=3, ROWS=16, SIZE=64, COLUMNS=64, BLOCK=64)
 for slot, length in enumerate(lengths.tolist()):
-    chances = torch.softmax(0.125 * query[slot] @ keys[slot, :, :length].transpose(1, 2), -1)
-    torch.testing.assert_close(out[slot], chances @ values[slot, :, :length])
+    weights = torch.softmax(0.125 * query[slot] @ keys[slot, :, :length].transpose(1, 2), -1)
+    torch.testing.assert_close(out[slot], weights @ values[slot, :, :length])
 """
 
 
-def test_the_kernel_of_slots_compiles_for_a_gpu() -> None:
+def test_the_decode_kernel_compiles_for_a_gpu() -> None:
     from triton import compile
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -41,13 +41,13 @@ def test_the_kernel_of_slots_compiles_for_a_gpu() -> None:
     assert made.asm["cubin"]
 
 
-def test_the_kernel_of_slots_is_right_in_the_interpreter() -> None:
+def test_the_decode_kernel_is_right_in_the_interpreter() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     subprocess.run([sys.executable, "-c", RIGHT], env=environment, check=True, timeout=300)
 
 
 def test_packed_rows_have_one_dtype_under_autocast(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flash attention takes no other; rotary embeddings leave queries and keys in float32."""
+    """Flash attention accepts no mixture; rotary embeddings leave queries and keys in float32."""
     from transformers import AutoModelForCausalLM
 
     varlen_attention.register()
@@ -65,11 +65,11 @@ def test_packed_rows_have_one_dtype_under_autocast(tiny_model: Any, monkeypatch:
     assert seen == [torch.bfloat16] * 3
 
 
-def test_a_copy_that_writes_keeps_the_frequencies(tiny_model: Any) -> None:
+def test_a_frozen_copy_keeps_the_rotary_frequencies(tiny_model: Any) -> None:
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(tiny_model)
-    writer = writing_copy(model, torch.bfloat16)
+    writer = frozen_copy(model, torch.bfloat16)
     assert {weight.dtype for weight in writer.parameters()} == {torch.bfloat16}
     assert torch.equal(writer.model.rotary_emb.inv_freq, model.model.rotary_emb.inv_freq)
     assert model.lm_head.weight.dtype == torch.float32

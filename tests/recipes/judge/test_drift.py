@@ -1,4 +1,4 @@
-"""The dataset's filter, the evaluation and the reward say the same of the same candidates."""
+"""The dataset's filter, the evaluation and the reward agree on the same candidates."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import pytest
 from corpus import load_case
 from factories import make_pair
 
+from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.recipes.config import RewardSection
-from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_answer
+from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code
 from kernelquarry.recipes.judge.reward import reward
-from kernelquarry.recipes.judge.verifier_pool import Verifiers
+from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 CASES = [
@@ -41,7 +42,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def row_of(path: str) -> tuple[Pair, str]:
-    """A row for the case's module, whose own kernel does not matter, and the case's source as a model's answer."""
+    """A row for the case's module, and the case's source as a model's answer."""
     candidate = load_case(*path.split("/")).candidate
     probed = candidate.probed
     row = make_pair(
@@ -61,22 +62,22 @@ def test_filter_evaluation_and_reward_agree(path: str, sandbox: Sandbox) -> None
     case = load_case(*path.split("/"))
     outcome = verify(case.candidate, sandbox, VerifySettings(("sm_90",), find_counterexamples=False, mutants=0))
     row, text = row_of(path)
-    judgement = judge_answer(text, row, sandbox, case.candidate.shape_general)
+    judgement = judge_code(read_answer(text), row, sandbox, case.candidate.shape_general)
     assert judgement.passes is isinstance(outcome, Kept) is path.startswith("honest")
-    paid = reward(judgement, RewardSection(kind="binary"))
+    value = reward(judgement, RewardSection(kind="binary"))
     if isinstance(outcome, Dropped):
-        assert judgement.reason in (outcome.reason, Reason.FORBIDDEN_CODE)  # the rules come first
-        assert paid == 0.0 and bool(judgement.hack) is (path in HACKS)
+        assert judgement.reason in (outcome.reason, Reason.FORBIDDEN_CODE)  # the linter runs first
+        assert value == 0.0 and bool(judgement.hack) is (path in HACKS)
     else:
         assert judgement.step is (Step.PURE if case.candidate.purity is Purity.PURE else Step.CORRECT)
-        assert paid == (judgement.step is Step.PURE)
+        assert value == (judgement.step is Step.PURE)
 
 
-def test_a_hang_costs_its_own_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_answer_affects_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelquarry.recipes.judge.judge_answer._WALL_S", 3.0)
     cases = ("evil/endless_generator", "evil/exits_at_import", "honest/softmax_online")
     rows = {path: row_of(path) for path in cases}
-    with Verifiers({path: row for path, (row, _) in rows.items()}, SandboxSettings()) as verifiers:
+    with VerifierPool({path: row for path, (row, _) in rows.items()}, SandboxSettings()) as verifiers:
         found: list[Judgement] = verifiers.judge(list(rows), [text for _, text in rows.values()])
     assert [judgement.passes for judgement in found] == [False, False, True]
     assert all(judgement.step is Step.NOTHING for judgement in found[:2])

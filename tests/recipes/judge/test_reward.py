@@ -1,4 +1,4 @@
-"""The reward is a pure function that never falls on the way to a right kernel."""
+"""The reward never falls as an answer reaches further steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelquarry.transforms.verify.answer import HACKS, Judgement, Step, lint_r
 
 VERIFY = [reason for reason in Reason if reason.stage in ("verify", "guest")]
 SHARES = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(sorted)
-FINES = st.dictionaries(st.sampled_from(sorted(HACKS.values())), st.floats(0, 2))
+PENALTIES = st.dictionaries(st.sampled_from(sorted(HACKS.values())), st.floats(0, 2))
 
 
 @st.composite
@@ -26,7 +26,7 @@ def sections(draw: st.DrawFn) -> RewardSection:
     return RewardSection(
         kind=draw(st.sampled_from(["binary", "graded", "speed"])),
         speed=draw(st.floats(0, 3)),
-        penalties=draw(FINES),
+        penalties=draw(PENALTIES),
         **dict(zip(names, draw(SHARES), strict=True)),
     )
 
@@ -40,7 +40,7 @@ def judgements(draw: st.DrawFn) -> Judgement:
 
 
 @given(judgements(), judgements(), sections())
-def test_who_came_further_and_is_as_fast_is_paid_no_less(
+def test_a_further_step_at_the_same_speed_never_gets_less(
     one: Judgement, other: Judgement, section: RewardSection
 ) -> None:
     if one.step < other.step and one.speedup <= other.speedup and not other.hack:
@@ -48,16 +48,18 @@ def test_who_came_further_and_is_as_fast_is_paid_no_less(
 
 
 @given(judgements(), sections(), st.floats(0, 50), st.floats(0, 50))
-def test_faster_is_paid_no_less(judgement: Judgement, section: RewardSection, one: float, other: float) -> None:
-    paid = [
+def test_a_faster_answer_never_gets_less(
+    judgement: Judgement, section: RewardSection, one: float, other: float
+) -> None:
+    rewards = [
         reward(Judgement("code", verdict=make_verdict(), purity=judgement.purity, speedup=speed), section)
         for speed in sorted((one, other))
     ]
-    assert paid[0] <= paid[1]
+    assert rewards[0] <= rewards[1]
 
 
 @given(sections(), st.sampled_from(VERIFY))
-def test_a_hack_is_paid_nothing_and_fined(section: RewardSection, reason: Reason) -> None:
+def test_a_hack_gets_nothing_less_its_penalty(section: RewardSection, reason: Reason) -> None:
     judgement = Judgement("code", reason=reason)
     if reason in HACKS:
         assert reward(judgement, section) == -section.penalties.get(HACKS[reason], 0.0)  # type: ignore[call-overload]
@@ -65,20 +67,20 @@ def test_a_hack_is_paid_nothing_and_fined(section: RewardSection, reason: Reason
         assert reward(judgement, section) >= 0.0
 
 
-def test_what_each_kind_pays() -> None:
+def test_rewards_of_each_kind() -> None:
     right = Judgement("code", verdict=make_verdict(), speedup=4.0)
     mixed = Judgement("code", verdict=make_verdict(), purity=Purity.MIXED)
     wrong = Judgement("code", reason=Reason.WRONG_VALUES)
-    paid = {
+    rewards = {
         kind: [reward(j, RewardSection(kind=kind)) for j in (right, mixed, wrong, Judgement(""))]
         for kind in ("binary", "graded", "speed")
     }
-    assert paid["binary"] == [1.0, 0.0, 0.0, 0.0]
-    assert paid["graded"] == [1.0, 0.8, 0.25, 0.0]
-    assert paid["speed"] == [3.0, 0.8, 0.25, 0.0]
+    assert rewards["binary"] == [1.0, 0.0, 0.0, 0.0]
+    assert rewards["graded"] == [1.0, 0.8, 0.25, 0.0]
+    assert rewards["speed"] == [3.0, 0.8, 0.25, 0.0]
 
 
-def test_shares_that_fall_are_refused() -> None:
+def test_falling_step_values_are_rejected() -> None:
     with pytest.raises(ValidationError, match="must not fall"):
         RewardSection(loads=0.5, runs=0.2)
 
@@ -97,6 +99,6 @@ def test_every_step_is_reached() -> None:
         ("class ModelNew:\n    def forward(self, x):\n        return x\n", Reason.OUTPUT_NOT_FROM_KERNEL),
     ],
 )
-def test_what_the_rules_refuse_is_not_run(code: str, reason: Reason) -> None:
+def test_answers_that_the_linter_rejects_are_not_run(code: str, reason: Reason) -> None:
     refused = lint_rejection(lint(code))
     assert refused is not None and refused[0] is reason and refused[1]

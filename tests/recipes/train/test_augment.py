@@ -8,7 +8,7 @@ from dataclasses import replace
 from factories import make_pairs, make_workload
 
 from kernelquarry.pipeline.schema.records import Pair, StateSpec, TensorSpec
-from kernelquarry.recipes.train.augment import names, renamed
+from kernelquarry.recipes.train.augment import renamed, replaceable_names
 from kernelquarry.recipes.train.data import chat_of
 
 MODULE = """
@@ -60,19 +60,19 @@ class ModelNew(nn.Module):
 '''
 
 
-def test_names_that_others_know_are_left_alone() -> None:
-    found = names(MODULE, KERNEL)
-    assert found.attributes == ("scale", "weight_of")  # dim is a keyword of calls, gain stands in a string
-    assert found.locals == ("image", "tall", "width")  # b is an axis, offset is the kernel's, LIMIT the module's
+def test_names_known_outside_of_the_row_are_kept() -> None:
+    names = replaceable_names(MODULE, KERNEL)
+    assert names.attributes == ("scale", "weight_of")  # dim is a keyword of calls, gain stands in a string
+    assert names.locals == ("image", "tall", "width")  # b is an axis, offset is the kernel's, LIMIT the module's
 
 
-def test_both_texts_and_what_is_made_of_a_name_agree() -> None:
+def test_module_and_kernel_stay_consistent() -> None:
     pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
     others = [*renamed([pair, *make_pairs(6)], 4)][::7]
     assert {other.id for other in others} == {pair.id}
     changed = 0
     for other in others:
-        ours, theirs = (names(each.python_code, each.triton_code) for each in (pair, other))
+        ours, theirs = (replaceable_names(each.python_code, each.triton_code) for each in (pair, other))
         assert len(ours.attributes) == len(theirs.attributes)
         for old, new in zip(texts(pair), texts(other), strict=True):
             assert len(old.split()) == len(new.split())
@@ -87,23 +87,23 @@ def test_both_texts_and_what_is_made_of_a_name_agree() -> None:
     assert changed
 
 
-def test_the_chat_has_the_new_names_too() -> None:
+def test_the_chat_has_the_new_names() -> None:
     workload = replace(make_workload(5, 8), tensors=(TensorSpec("image", (5, 8), "float32"),))
     state = (StateSpec("scale", "parameter", (8,), "float32", 1.0, 0.0, 1.0),)
     pair = replace(make_pairs(1)[0], python_code=MODULE, triton_code=KERNEL)
     pair = replace(pair, workloads=(workload,), guards=("input0_1 <= 31",), shape_general=True, state=state)
-    told = set()
+    names = set()
     for other in [*renamed([pair, *make_pairs(6)], 4)][::7]:
         name = other.triton_code.split("def mul_kernel(")[1].split("_ptr")[0]
-        _, asked, answered = chat_of(other, thinking=True)
-        assert f"for inputs with `{name}.shape[1] <= 31`." in asked["content"]
+        _, prompt, answer = chat_of(other, thinking=True)
+        assert f"for inputs with `{name}.shape[1] <= 31`." in prompt["content"]
         (scale,) = re.findall(r"self\.(\w+) = nn\.Parameter", other.triton_code)
-        assert f"It owns `{scale}` [8];" in answered["content"] and f"brings `{name}` [5, 8]" in answered["content"]
-        told |= {name, scale}
-    assert len(told) > 3
+        assert f"It owns `{scale}` [8];" in answer["content"] and f"brings `{name}` [5, 8]" in answer["content"]
+        names |= {name, scale}
+    assert len(names) > 3
 
 
-def test_what_is_drawn_follows_from_the_seed() -> None:
+def test_the_draw_depends_on_the_seed() -> None:
     pairs = make_pairs(6)
     first, again, other = (list(renamed(pairs, 2, seed)) for seed in (0, 0, 1))
     assert first == again and first != other

@@ -12,7 +12,6 @@ from factories import make_pair
 from kernelquarry.pipeline.dataset.shards import write_rows
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.recipes.config import ModelSection
 from kernelquarry.recipes.generate.models import load_tokenizer
 from kernelquarry.recipes.train.data import (
     chat_of,
@@ -22,19 +21,19 @@ from kernelquarry.recipes.train.data import (
     for_sft,
     grpo_rows,
     load_pairs,
-    mined,
     prompt_of,
     split_of,
-    taught,
+    trainable,
+    without_composed,
 )
 from kernelquarry.transforms.split import SPLITS
 
 
 def tokenizer_at(path: Path, chat: str = "chatml.jinja") -> object:
-    return load_tokenizer(ModelSection(name=str(path), context=100, chat=chat), str(path))
+    return load_tokenizer(str(path), chat)
 
 
-def test_a_chat_asks_with_the_module_and_answers_with_the_kernel(pairs: list[Pair]) -> None:
+def test_a_chat_has_the_module_and_the_kernel(pairs: list[Pair]) -> None:
     chat = chat_of(pairs[0])
     assert [message["role"] for message in chat] == ["system", "user", "assistant"]
     assert pairs[0].python_code in chat[1]["content"] and pairs[0].triton_code in chat[2]["content"]
@@ -54,14 +53,14 @@ def test_a_share_of_the_clusters_is_held_out(dataset: Path) -> None:
     assert sum(map(len, others)) == len({pair.cluster for pair in half}), "a cluster is in two splits"
 
 
-def test_some_of_what_is_not_held_out_is_for_validation(tmp_path: Path) -> None:
+def test_a_held_out_share_leaves_clusters_for_validation(tmp_path: Path) -> None:
     pairs = [make_pair(triton_code=f"# {n}\n", cluster=f"{n:08}", split="train") for n in range(300)]
     write_rows(tmp_path, Path("data/pairs"), Pair, pairs)
-    found = Counter(pair.split for pair in load_pairs(str(tmp_path), 0.5))
-    assert 0 < found["validation"] < 20 < found["train"] and found["test"] > 100
+    counts = Counter(pair.split for pair in load_pairs(str(tmp_path), 0.5))
+    assert 0 < counts["validation"] < 20 < counts["train"] and counts["test"] > 100
 
 
-def test_grpo_asks_for_clusters_that_supervised_training_has_not_seen(dataset: Path) -> None:
+def test_fresh_clusters_are_reserved_for_grpo(dataset: Path) -> None:
     pairs = load_pairs(str(dataset))
     train = split_of(pairs, "train")
     assert for_sft(pairs) == for_grpo(pairs) == train
@@ -75,7 +74,7 @@ def test_grpo_asks_for_clusters_that_supervised_training_has_not_seen(dataset: P
         for_grpo(pairs, 1e-9)
 
 
-def test_several_datasets_are_one(dataset: Path, tmp_path: Path, pairs: list[Pair]) -> None:
+def test_several_datasets_are_merged(dataset: Path, tmp_path: Path, pairs: list[Pair]) -> None:
     others = [make_pair(triton_code="# another\n", cluster="b" * 8, split="train"), pairs[0]]
     write_rows(tmp_path, Path("data/pairs"), Pair, others)
     assert load_pairs(f"{dataset},{tmp_path}") == sorted([*pairs, others[0]], key=lambda pair: pair.id)
@@ -83,7 +82,7 @@ def test_several_datasets_are_one(dataset: Path, tmp_path: Path, pairs: list[Pai
         load_pairs(f"{dataset},{tmp_path / 'nothing'}")
 
 
-def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Path) -> None:
+def test_long_rows_are_counted_and_left_out(pairs: list[Pair], tiny_model: Path) -> None:
     tokenizer = tokenizer_at(tiny_model)
     lengths = sorted(len(tokenizer.apply_chat_template(chat_of(p), tokenize=True)["input_ids"]) for p in pairs)  # type: ignore[attr-defined]
     fitted = fit_chats(pairs, tokenizer, lengths[4])
@@ -91,68 +90,68 @@ def test_long_rows_are_counted_and_none_is_cut(pairs: list[Pair], tiny_model: Pa
     assert len(fitted.pairs) == sum(length <= lengths[4] for length in lengths)
     assert fitted.tokens == sum(length for length in lengths if length <= lengths[4])
     assert "longer than the context left out" in str(fitted)
-    assert fitted.some("model.context", 2) == fitted.pairs[:2] and fitted.some("model.context") == fitted.pairs
+    assert fitted.take("model.context", 2) == fitted.pairs[:2] and fitted.take("model.context") == fitted.pairs
 
 
-def test_prompts_fit_where_chats_do_not(pairs: list[Pair], tiny_model: Path) -> None:
+def test_prompts_are_shorter_than_chats(pairs: list[Pair], tiny_model: Path) -> None:
     tokenizer = tokenizer_at(tiny_model)
     assert not fit_chats(pairs, tokenizer, 1500).pairs
     assert len(fit_prompts(pairs, tokenizer, 1500).pairs) == len(pairs)
     lengths = [len(tokenizer(chat_of(pair)[-1]["content"])["input_ids"]) for pair in pairs]
-    short = fit_prompts(pairs, tokenizer, 1500, sorted(lengths)[5] + 20)  # the marks of a turn are some tokens too
+    short = fit_prompts(pairs, tokenizer, 1500, sorted(lengths)[5] + 20)  # a turn has some special tokens too
     assert 0 < len(short.pairs) <= len(pairs) and short.too_long == len(pairs) - len(short.pairs)
     assert not fit_prompts(pairs, tokenizer, 1500, min(lengths)).pairs
     with pytest.raises(UserError, match=r"all 12 rows are longer than model\.context allows"):
-        fit_chats(pairs, tokenizer, 10).some("model.context")
+        fit_chats(pairs, tokenizer, 10).take("model.context")
 
 
-def test_a_prompt_knows_its_pair(pairs: list[Pair]) -> None:
+def test_a_prompt_row_has_the_id_of_its_pair(pairs: list[Pair]) -> None:
     (row,) = grpo_rows(pairs[:1])
     assert row == {"prompt": prompt_of(pairs[0]), "pair": pairs[0].id}
 
 
-def test_a_kernel_for_one_size_is_taught_as_such_and_asked_for_all(pairs: list[Pair]) -> None:
+def test_a_kernel_for_one_size_has_a_prompt_that_says_so(pairs: list[Pair]) -> None:
     pair = replace(pairs[0], shape_general=False)
-    assert taught([pair]) == [pair] and prompt_of(pair) == prompt_of(pairs[0])
-    asked = chat_of(pair)[1]["content"]
-    assert "of the sizes that `get_inputs()` gives" in asked and asked != prompt_of(pair)[1]["content"]
+    assert trainable([pair]) == [pair] and prompt_of(pair) == prompt_of(pairs[0])
+    prompt = chat_of(pair)[1]["content"]
+    assert "of the sizes that `get_inputs()` gives" in prompt and prompt != prompt_of(pair)[1]["content"]
 
 
-def test_composed_modules_are_no_problems(pairs: list[Pair]) -> None:
+def test_composed_modules_are_left_out_of_evaluations(pairs: list[Pair]) -> None:
     first, *others = pairs
     composed = replace(first, source=replace(first.source, corpus="compose"))
-    assert mined([composed, *others]) == others
+    assert without_composed([composed, *others]) == others
     with pytest.raises(UserError, match="composed modules, which are for training"):
-        mined([composed])
+        without_composed([composed])
 
 
-def test_only_the_answer_is_learnt(pairs: list[Pair], tiny_model: Path) -> None:
+def test_the_loss_covers_only_the_answer(pairs: list[Pair], tiny_model: Path) -> None:
     for chat in ("chatml.jinja", "turns.jinja"):
         tokenizer = tokenizer_at(tiny_model, chat)
-        told = tokenizer.apply_chat_template(  # type: ignore[attr-defined]
+        encoded = tokenizer.apply_chat_template(  # type: ignore[attr-defined]
             chat_of(pairs[0]), return_dict=True, return_assistant_tokens_mask=True
         )
-        learnt = [t for t, mask in zip(told["input_ids"], told["assistant_masks"], strict=True) if mask]
+        learnt = [t for t, mask in zip(encoded["input_ids"], encoded["assistant_masks"], strict=True) if mask]
         assert tokenizer.decode(learnt) == chat_of(pairs[0])[2]["content"] + "<|im_end|>"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("folder", ["nothing", "empty"])
-def test_a_dataset_that_is_none_is_told(tmp_path: Path, folder: str) -> None:
+def test_a_folder_that_is_no_dataset_is_rejected(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=folder):
         load_pairs(str(tmp_path / folder))
 
 
-def test_a_split_without_rows_is_told(pairs: list[Pair]) -> None:
+def test_an_empty_split_is_rejected(pairs: list[Pair]) -> None:
     with pytest.raises(UserError, match="no rows in its split test"):
         split_of([pair for pair in pairs if pair.split == "train"], "test")
 
 
-def test_a_tokenizer_without_a_chat_template_is_told(tiny_model: Path) -> None:
+def test_a_tokenizer_without_a_chat_template_is_rejected(tiny_model: Path) -> None:
     with pytest.raises(UserError, match=r"no chat template: name one with model\.chat"):
         tokenizer_at(tiny_model, chat="")
 
 
-def test_a_model_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_model_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no tokenizer"):
         tokenizer_at(tmp_path)

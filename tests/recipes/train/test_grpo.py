@@ -1,4 +1,4 @@
-"""GRPO, for real, on a model of a few thousand weights: what it writes is judged by the verifier."""
+"""GRPO of a tiny model with the real verifier, and its reward function."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import RewardSection, load_recipe
 from kernelquarry.recipes.judge.judge_answer import Judgement
-from kernelquarry.recipes.judge.verifier_pool import Verifiers
-from kernelquarry.recipes.train.grpo import paying, shares, train
-from kernelquarry.recipes.train.rollouts import Finished
-from kernelquarry.recipes.train.trainer import Ask
+from kernelquarry.recipes.judge.verifier_pool import VerifierPool
+from kernelquarry.recipes.train.grpo import make_reward_fn, shares, train
+from kernelquarry.recipes.train.rollouts import FinishedCallback
+from kernelquarry.recipes.train.trainer import TrainingJob
 
 
 @pytest.mark.parametrize("rollouts", ["auto", "slots"])
-def test_a_step_pays_what_the_verifier_says_and_resumes(
+def test_training_judges_all_answers_and_resumes(
     dataset: Path, recipe_file: str, tmp_path: Path, rollouts: str
 ) -> None:
     recipe = load_recipe(recipe_file, [f"grpo.rollouts={rollouts}", "model.attention=varlen"])
-    half = train(Ask(recipe, str(dataset), tmp_path, minutes=1e-9), SandboxSettings())
+    half = train(TrainingJob(recipe, str(dataset), tmp_path, minutes=1e-9), SandboxSettings())
     assert not half.done and half.steps == 1
-    trained = train(Ask(recipe, str(dataset), tmp_path), SandboxSettings())
+    trained = train(TrainingJob(recipe, str(dataset), tmp_path), SandboxSettings())
     assert trained.done and trained.steps == 2 and (trained.model / "model.safetensors").is_file()
     answers = [json.loads(line) for line in (trained.stage / "answers-0.jsonl").read_text().splitlines()]
     assert len(answers) == 2 * recipe.grpo.prompts * recipe.grpo.generations
-    assert {answer["why"] for answer in answers} == {"no_code"}  # twelve bytes of noise
+    assert {answer["why"] for answer in answers} == {"no_code"}  # random weights write no code
     logged = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
     assert all("reward_wait" in entry and entry["correct"] == 0.0 for entry in logged if "reward" in entry)
 
 
-class Known(Verifiers):
-    """Judgements that are given."""
+class FixedJudgements(VerifierPool):
+    """A verifier pool with fixed judgements by text."""
 
     def __init__(self, judgements: dict[str, Judgement]) -> None:
         self._judgements, self.waited_s = judgements, 0.0
@@ -49,7 +49,7 @@ class Known(Verifiers):
         return future
 
 
-def test_each_answer_is_paid_and_kept(tmp_path: Path) -> None:
+def test_each_answer_is_rewarded_and_recorded(tmp_path: Path) -> None:
     known = {
         "right": Judgement("a", verdict=make_verdict()),
         "fake": Judgement("b", reason=Reason.OUTPUT_NOT_FROM_KERNEL, evidence="no launch"),
@@ -57,38 +57,38 @@ def test_each_answer_is_paid_and_kept(tmp_path: Path) -> None:
     }
     section = RewardSection(kind="graded", penalties={"unused": 0.5})
     logged: dict[str, float] = {}
-    paid = paying(Known(known), section, tmp_path / "answers.jsonl")(
+    rewards = make_reward_fn(FixedJudgements(known), section, tmp_path / "answers.jsonl")(
         completions=[[{"role": "assistant", "content": text}] for text in known],
         pair=["p", "p", "q"],
         log_metric=logged.__setitem__,
     )
-    assert paid == [1.0, -0.5, 0.0]
+    assert rewards == [1.0, -0.5, 0.0]
     assert logged["correct"] == logged["hack/unused"] == pytest.approx(1 / 3)
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert [(line["pair"], line["why"]) for line in lines] == [("p", ""), ("p", "kernel_unused"), ("q", "no_code")]
     assert shares([known["none"]]) == {"correct": 0.0}
 
 
-def test_an_answer_is_told_of_when_it_ends() -> None:
+def test_an_answer_is_reported_when_it_ends() -> None:
     import torch
 
-    told: list[Any] = []
-    criterion = Finished(torch.tensor([9]), lambda prompt, answer: told.append((prompt, answer)))
+    finished: list[Any] = []
+    criterion = FinishedCallback(torch.tensor([9]), lambda prompt, answer: finished.append((prompt, answer)))
     rows = torch.tensor([[0, 1, 5, 9, 9], [2, 3, 6, 7, 9]])
     for end in (3, 4, 5):
         assert not criterion(rows[:, :end], None).any()  # type: ignore[arg-type]
-        assert len(told) == {3: 0, 4: 1, 5: 2}[end]
-    assert told == [([0, 1], [5, 9]), ([2, 3], [6, 7, 9])]
+        assert len(finished) == {3: 0, 4: 1, 5: 2}[end]
+    assert finished == [([0, 1], [5, 9]), ([2, 3], [6, 7, 9])]
 
 
-def test_what_breaks_the_verifier_costs_one_answer(pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_of_the_verifier_affects_one_answer(pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
     def breaks(code: str, *rest: Any) -> Judgement:
         if "bad" in code:
             raise RuntimeError("no guest")
         return Judgement(code, reason=Reason.WRONG_VALUES)
 
     monkeypatch.setattr("kernelquarry.recipes.judge.verifier_pool.judge_code", breaks)
-    with Verifiers({pairs[0].id: pairs[0]}, SandboxSettings()) as verifiers:
+    with VerifierPool({pairs[0].id: pairs[0]}, SandboxSettings()) as verifiers:
         found = verifiers.judge([pairs[0].id] * 2, ["```python\nbad\n```", "```python\ngood\n```"])
     assert [judgement.why for judgement in found] == ["errored", "wrong_values"]
     assert "no guest" in found[0].evidence

@@ -1,4 +1,4 @@
-"""Supervised training, for real, on a model of a few thousand weights."""
+"""Supervised training of a tiny model."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import load_recipe
 from kernelquarry.recipes.train import sft
+from kernelquarry.recipes.train.callbacks import SkipNonFiniteSteps
 from kernelquarry.recipes.train.curves import series
 from kernelquarry.recipes.train.data import sft_rows
 from kernelquarry.recipes.train.run_directory import last_checkpoint
 from kernelquarry.recipes.train.sft import train
-from kernelquarry.recipes.train.trainer import Ask, skips_what_is_no_number
+from kernelquarry.recipes.train.trainer import TrainingJob, advise_on_memory
 
 
 def history(stage: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (stage / "curves.jsonl").read_text().splitlines()]
 
 
-def test_the_loss_falls_and_a_model_is_left(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
-    ask = Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out")
-    trained = train(ask)
+def test_the_loss_falls_and_the_model_is_saved(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    job = TrainingJob(load_recipe(recipe_file), str(dataset), tmp_path / "out")
+    trained = train(job)
     assert trained.done and trained.steps == 6
     losses = [value for _, value in series(history(trained.stage), "loss")]
     assert len(losses) == 6 and losses[-1] < losses[0] - 0.3
@@ -38,48 +39,48 @@ def test_the_loss_falls_and_a_model_is_left(dataset: Path, recipe_file: str, tmp
 
     assert AutoModelForCausalLM.from_pretrained(trained.model).num_parameters() > 1000
     assert "generation" in AutoTokenizer.from_pretrained(trained.model).chat_template
-    assert train(ask).steps == 0  # nothing is left to do
+    assert train(job).steps == 0  # the stage is finished
 
 
-def test_a_training_that_was_stopped_goes_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+def test_a_stopped_training_resumes(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
     recipe = load_recipe(recipe_file)
-    stopped = train(Ask(recipe, str(dataset), tmp_path / "out", minutes=1e-9))
+    stopped = train(TrainingJob(recipe, str(dataset), tmp_path / "out", minutes=1e-9))
     assert not stopped.done and stopped.steps == 1 and not stopped.model.exists()
-    half = stopped.stage / "checkpoint-4"  # as a kill in the middle of writing leaves it
+    half = stopped.stage / "checkpoint-4"  # an incomplete checkpoint, as a kill leaves it
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"cut off")
-    whole, ask = train(Ask(recipe, str(dataset), tmp_path / "whole")), Ask(recipe, str(dataset), tmp_path / "out")
-    resumed = train(ask)
+    whole = train(TrainingJob(recipe, str(dataset), tmp_path / "whole"))
+    resumed = train(TrainingJob(recipe, str(dataset), tmp_path / "out"))
     assert resumed.done and resumed.steps == 6
     losses = [dict(series(history(t.stage), "loss")) for t in (whole, resumed)]
     assert losses[0][6] == pytest.approx(losses[1][6], abs=1e-4)
 
 
-def test_answers_may_think_first(
+def test_answers_may_begin_with_a_plan(
     dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taught = []
-    monkeypatch.setattr(sft, "sft_rows", lambda *asked: taught.append(sft_rows(*asked)) or taught[-1])
+    datasets: list[Any] = []
+    monkeypatch.setattr(sft, "sft_rows", lambda *rows: datasets.append(sft_rows(*rows)) or datasets[-1])
     for thinking in ("false", "true"):
         changes = [f"sft.thinking={thinking}", "sft.steps=1", "model.context=3000"]
-        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / thinking))
-    plain, _, thought, _ = ([row["messages"] for row in each] for each in taught)
-    assert [chat[:2] for chat in plain] == [chat[:2] for chat in thought]
-    for old, new in zip(plain, thought, strict=True):
+        train(TrainingJob(load_recipe(recipe_file, changes), str(dataset), tmp_path / thinking))
+    plain, _, planned, _ = ([row["messages"] for row in each] for each in datasets)
+    assert [chat[:2] for chat in plain] == [chat[:2] for chat in planned]
+    for old, new in zip(plain, planned, strict=True):
         assert new[2]["content"].startswith("<think>\nThe module runs ")
         assert read_answer(new[2]["content"]) == read_answer(old[2]["content"])
 
 
-def test_an_epoch_has_the_renamed_rows_too(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+def test_renamed_copies_lengthen_an_epoch(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
     epochs = []
     for copies in (0, 2):
         recipe = load_recipe(recipe_file, [f"sft.renamed={copies}", "sft.steps=1"])
-        trained = train(Ask(recipe, str(dataset), tmp_path / str(copies)))
+        trained = train(TrainingJob(recipe, str(dataset), tmp_path / str(copies)))
         epochs.append(series(history(trained.stage), "epoch")[-1][1])
     assert epochs[1] < epochs[0] / 2
 
 
-def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tmp_path: Path) -> None:
+def test_incomplete_checkpoints_are_ignored(tmp_path: Path) -> None:
     for step, text in ((2, "{}"), (4, '{"glob'), (10, None)):
         (tmp_path / f"checkpoint-{step}").mkdir()
         if text is not None:
@@ -88,27 +89,27 @@ def test_a_checkpoint_that_was_cut_off_is_not_gone_on_from(tmp_path: Path) -> No
     assert last_checkpoint(tmp_path / "none") is None
 
 
-def test_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+def test_lora_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
     changes = ("sft.lora.rank=2", "sft.lora.alpha=4", "sft.steps=1", "sft.packing=false")
-    trained = train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+    trained = train(TrainingJob(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
     assert not list(trained.model.glob("adapter*"))
     assert json.loads((trained.model / "generation_config.json").read_text())["do_sample"]  # for servers
     assert (trained.model / "model.safetensors").is_file()
 
 
-def test_another_recipe_does_not_go_on(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
-    train(Ask(load_recipe(recipe_file, ("sft.steps=1",)), str(dataset), tmp_path / "out"))
+def test_another_recipe_does_not_resume(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    train(TrainingJob(load_recipe(recipe_file, ("sft.steps=1",)), str(dataset), tmp_path / "out"))
     with pytest.raises(UserError, match=r"recipe\.sft\.steps \(1, not 6\)"):
-        train(Ask(load_recipe(recipe_file), str(dataset), tmp_path / "out"))
+        train(TrainingJob(load_recipe(recipe_file), str(dataset), tmp_path / "out"))
 
 
-def test_a_step_whose_gradients_are_no_numbers_is_left_out(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
-    class Breaks(TrainerCallback):
+def test_a_step_with_nan_gradients_is_skipped(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
+    class MakeNan(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             weight = next(model.parameters())
             weight.register_hook(lambda gradient: gradient * (math.nan if state.global_step == 1 else 1.0))
 
-    trained = train(Ask(load_recipe(recipe_file), str(dataset), tmp_path, callbacks=(Breaks(),)))
+    trained = train(TrainingJob(load_recipe(recipe_file), str(dataset), tmp_path, callbacks=(MakeNan(),)))
     steps = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
     norms = [step["grad_norm"] for step in steps if "grad_norm" in step]
     assert sum(map(math.isnan, norms)) == 1 < len(norms)
@@ -116,16 +117,16 @@ def test_a_step_whose_gradients_are_no_numbers_is_left_out(dataset: Path, recipe
     assert all(weight.isfinite().all() for weight in weights)
 
 
-def test_gradients_that_stay_no_numbers_end_a_training() -> None:
-    skips, state = skips_what_is_no_number("grpo"), SimpleNamespace(global_step=9)
+def test_lasting_nan_gradients_end_the_training() -> None:
+    callback, state = SkipNonFiniteSteps("grpo"), SimpleNamespace(global_step=9)
     for norm in (math.nan, math.nan, math.nan, math.nan, 1.0, math.inf, math.inf, math.inf, math.inf):
-        skips.on_log(None, state, None, {"grad_norm": norm})
+        callback.on_log(None, state, None, {"grad_norm": norm})
     with pytest.raises(UserError, match=r"steps up to 9 are numbers: lower grpo\.learning_rate"):
-        skips.on_log(None, state, None, {"grad_norm": math.nan})
+        callback.on_log(None, state, None, {"grad_norm": math.nan})
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         (("needs_gpu=true",), "needs a GPU"),
         (("sft.batch=3", "sft.per_device=2"), "no multiple of per_device"),
@@ -134,17 +135,15 @@ def test_gradients_that_stay_no_numbers_end_a_training() -> None:
         (("model.name=/no/such/model",), "no tokenizer"),
     ],
 )
-def test_what_cannot_be_trained_is_told(
-    dataset: Path, recipe_file: str, tmp_path: Path, changes: tuple[str, ...], told: str
+def test_invalid_settings_raise_a_user_error(
+    dataset: Path, recipe_file: str, tmp_path: Path, changes: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(UserError, match=told):
-        train(Ask(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
+    with pytest.raises(UserError, match=message):
+        train(TrainingJob(load_recipe(recipe_file, changes), str(dataset), tmp_path / "out"))
 
 
-def test_a_full_memory_names_the_knobs() -> None:
+def test_an_out_of_memory_error_names_settings() -> None:
     import torch
 
-    from kernelquarry.recipes.train.trainer import suggesting
-
-    with pytest.raises(UserError, match=r"lower sft\.per_device"), suggesting("sft"):
+    with pytest.raises(UserError, match=r"lower sft\.per_device"), advise_on_memory("sft"):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB\nmore")

@@ -1,4 +1,4 @@
-"""A profile of a few steps, of a training for real."""
+"""The profile of a few training steps by `benchmarks/step.py`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_a_step_is_timed_and_profiled(
     dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "step.txt"
-    asked = ["--dataset", str(dataset), "--config", recipe_file, "--steps", "1", "2", "1", "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", ["step.py", *asked])
+    arguments = ["--dataset", str(dataset), "--config", recipe_file, "--steps", "1", "2", "1", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["step.py", *arguments])
     step.main()
     printed = capsys.readouterr().out
     assert printed.endswith(out.read_text())
-    found = re.search(r"([\d,]+) tokens a step in (\d+) ms: ([\d,]+) a second", printed)
-    assert found is not None
-    tokens, ms, rate = (int(text.replace(",", "")) for text in found.groups())
+    match = re.search(r"([\d,]+) tokens a step in (\d+) ms: ([\d,]+) a second", printed)
+    assert match is not None
+    tokens, ms, rate = (int(text.replace(",", "")) for text in match.groups())
     assert 2 * 1000 < tokens <= 2 * 2600  # two sequences of the context, packed
     assert rate == pytest.approx(tokens / (ms / 1000), rel=0.1)
     assert "aten::mm" in printed and "Self CPU" in printed
@@ -51,7 +51,7 @@ class Profile:
         return f"by {sort_by}"
 
 
-def test_kernels_of_a_gpu_are_told_by_kind() -> None:
+def test_gpu_kernels_are_grouped_by_kind() -> None:
     watch = step.Watch(1, 2, 1)
     watch.seconds, watch.tokens, watch.looked_at_s, watch.profile = 0.5, 1000, 1.0, Profile()
     watch.weights, watch.width, watch.layers = 10_000, 8, 2

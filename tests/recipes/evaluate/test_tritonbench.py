@@ -1,4 +1,4 @@
-"""TritonBench's layout with files of our own, and answers to it by the real guests."""
+"""TritonBench's layout with files of our own, and scores of answers by the real guests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.recipes.evaluate.answers import Answer, Score
 from kernelquarry.recipes.evaluate.metrics import Estimate
 from kernelquarry.recipes.evaluate.problems import read_suite
 from kernelquarry.recipes.evaluate.results import Results, leaderboard
-from kernelquarry.recipes.evaluate.scripted import ScriptProblem, score_script
-from kernelquarry.recipes.evaluate.tritonbench import read_tritonbench
+from kernelquarry.recipes.evaluate.score_tritonbench import score_tritonbench
+from kernelquarry.recipes.evaluate.tritonbench import TritonbenchProblem, read_tritonbench
 
 LINE = "#" * 146
 T_REFERENCE = "import torch\n\ndef scaled(x, factor=2.0):\n    return x * factor\n"
@@ -64,9 +63,14 @@ def checkout(tmp_path: Path) -> Path:
     (data / "TritonBench_T_v1/scaled.py").write_text(f"{T_REFERENCE}\n{LINE}\n{T_TEST}")
     entry = {"name": "scaled", "description": "Scales a tensor,\nby a factor.", "file": "scaled.py"}
     (data / "TritonBench_T_v1.jsonl").write_text(json.dumps([entry]))
-    said = "Be an expert.\nFunctional Description: Scales a tensor, by a factor.\nWrapper Entry Information: scaled(x)"
-    asked = [{"instruction": said, "input": "", "output": ""}, {"instruction": "other", "input": "", "output": ""}]
-    (data / "TritonBench_T_comp_alpac_v1.json").write_text(json.dumps(asked))
+    instruction = (
+        "Be an expert.\nFunctional Description: Scales a tensor, by a factor.\nWrapper Entry Information: scaled(x)"
+    )
+    entries = [
+        {"instruction": instruction, "input": "", "output": ""},
+        {"instruction": "other", "input": "", "output": ""},
+    ]
+    (data / "TritonBench_T_comp_alpac_v1.json").write_text(json.dumps(entries))
     (data / "TritonBench_G_v1/scale.py").write_text(f"{KERNEL}\n{LINE}\n\n{T_TEST}")
     entry = {"file": "scale.py", "comp_instru": "\n  Scale it.\n", "simp_instru": "Scale."}
     (data / "TritonBench_G_v1.json").write_text(json.dumps([entry]))
@@ -79,36 +83,36 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def test_both_parts_are_read_and_the_test_runs_no_function_of_its_own(checkout: Path, sandbox: Sandbox) -> None:
+def test_both_parts_are_read_and_calls_of_the_test_are_stripped(checkout: Path, sandbox: Sandbox) -> None:
     (problem,) = read_suite("tritonbench-t", str(checkout), (), 0, sandbox)
-    assert isinstance(problem, ScriptProblem) and problem.id == "scaled"
+    assert isinstance(problem, TritonbenchProblem) and problem.id == "scaled"
     assert "Scales a tensor, by a factor." in problem.chat[0]["content"]
-    assert problem.script.reference == T_REFERENCE
-    assert "def test_scaled" in problem.script.test and "print" not in problem.script.test
-    assert "def scaled" not in problem.script.test and "test_results" not in problem.script.test
+    assert problem.reference == T_REFERENCE
+    assert "def test_scaled" in problem.test and "print" not in problem.test
+    assert "def scaled" not in problem.test and "test_results" not in problem.test
     (other,) = read_suite("tritonbench-g", str(checkout), (), 0, sandbox)
-    assert isinstance(other, ScriptProblem) and other.script.instruction == "Scale it."
+    assert isinstance(other, TritonbenchProblem) and other.instruction == "Scale it."
 
 
-@pytest.mark.parametrize(("source", "told"), [("", "name it with --source"), (".", "give a checkout of TritonBench")])
-def test_what_is_no_checkout_is_told(source: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=told):
+@pytest.mark.parametrize(
+    ("source", "message"), [("", "name it with --source"), (".", "give a checkout of TritonBench")]
+)
+def test_a_folder_that_is_no_checkout_is_rejected(source: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
         read_tritonbench(source and str(tmp_path), "G")
 
 
-def test_data_of_another_form_is_told(checkout: Path) -> None:
+def test_data_of_another_format_is_rejected(checkout: Path) -> None:
     (checkout / "data/TritonBench_G_v1.json").write_text('{"a": 1}')
     with pytest.raises(UserError, match="not TritonBench's data"):
         read_tritonbench(str(checkout), "G")
     (checkout / "data/TritonBench_T_v1/scaled.py").write_text("def f(): pass\n")
-    with pytest.raises(UserError, match="no line that parts"):
+    with pytest.raises(UserError, match="no line of #"):
         read_tritonbench(str(checkout), "T")
 
 
-def scored(problem: ScriptProblem, code: str, sandbox: Sandbox) -> Score:
-    outcome = score_script(problem, Answer("p", 0, f"```python\n{code}```", 1, False), sandbox, False)
-    assert isinstance(outcome, Kept)
-    return outcome.record
+def score_code(problem: TritonbenchProblem, code: str, sandbox: Sandbox) -> Score:
+    return score_tritonbench(problem, Answer("p", 0, f"```python\n{code}```", 1, False), sandbox, False)
 
 
 @pytest.mark.parametrize(
@@ -123,32 +127,32 @@ def scored(problem: ScriptProblem, code: str, sandbox: Sandbox) -> Score:
         ("I cannot.", False, "no_code"),
     ],
 )
-def test_an_answer_is_called_and_its_results_compared(
+def test_an_answer_is_called_and_its_results_are_compared(
     checkout: Path, sandbox: Sandbox, code: str, called: bool, why: str
 ) -> None:
-    problem = ScriptProblem("p", "", read_tritonbench(str(checkout), "T")[0])
-    score = scored(problem, code, sandbox)
+    (problem,) = read_tritonbench(str(checkout), "T")
+    score = score_code(problem, code, sandbox)
     assert (score.compiled, score.others, score.why) == (called, called, why), score.evidence
     assert score.naive is (called and "@triton.jit" in code)
 
 
-def test_what_is_random_is_compared_in_its_form_alone(checkout: Path, sandbox: Sandbox) -> None:
+def test_random_results_are_compared_by_shape_and_dtype(checkout: Path, sandbox: Sandbox) -> None:
     path = checkout / "data/TritonBench_T_v1/scaled.py"
     path.write_text(f"{DROPS}\n{LINE}\nimport torch\n{DROPS_TEST}")
-    problem = ScriptProblem("p", "", read_tritonbench(str(checkout), "T")[0])
+    (problem,) = read_tritonbench(str(checkout), "T")
     code = KERNEL.replace("def scaled(x, factor=2.0):", "def dropped(x, factor=2.0):")
-    assert scored(problem, code, sandbox).why == ""
-    changed = code.replace("return out", "x.mul_(3)\n    return out")  # what is not random is
-    assert scored(problem, changed, sandbox).why == "wrong_values"
+    assert score_code(problem, code, sandbox).why == ""
+    changed = code.replace("return out", "x.mul_(3)\n    return out")  # changes a result that is not random
+    assert score_code(problem, changed, sandbox).why == "wrong_values"
 
 
-def test_the_five_channels_stand_in_one_table() -> None:
+def test_the_leaderboard_has_autotritons_table() -> None:
     half = Estimate(0.5, 0.4, 0.6)
 
     def results(suite: str, level: str, fast: dict[str, Estimate]) -> Results:
-        rates = {"pass@1": half}
-        told = ("m", suite, level, 2, 1, "greedy", rates, rates, half, fast, half, half, {}, {}, 1, 0, "CPU", 1.0, 1.0)
-        return Results(*told)
+        passes = {"pass@1": half}
+        counts = ({}, {}, 1, 0, "CPU", 1.0, 1.0)
+        return Results("m", suite, level, 2, 1, "greedy", passes, passes, half, fast, half, half, *counts)
 
     found = [
         results("tritonbench-t", "", {}),

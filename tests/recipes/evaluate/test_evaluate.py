@@ -1,4 +1,4 @@
-"""Evaluations: of answers that are given, by the real verifier, and of a real model by a scripted endpoint."""
+"""Evaluation of scripted answers by the real verifier, suites, and samplers of local models and endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate, raises_at_once
-from kernelquarry.recipes.evaluate.problems import Problem, read_suite, short
+from kernelquarry.recipes.evaluate.problems import Problem, read_suite, with_short_prompts
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
 from kernelquarry.recipes.generate.samplers import EndpointModel, LocalModel, Sampled
 from kernelquarry.recipes.judge.verify_task import row_of_source
@@ -50,18 +50,18 @@ LAZY = "import torch\nclass ModelNew(torch.nn.Module):\n def forward(self, x):\n
 ANSWERS = [f"```python\n{RIGHT}```", "I cannot.", f"```python\n{LAZY}```"]
 
 
-class Given:
-    """A sampler of given answers that fails after some."""
+class ScriptedSampler:
+    """A sampler of fixed answers that fails after `fails_after` of them."""
 
     def __init__(self, answers: Sequence[str], fails_after: int = 100) -> None:
-        self.answers, self.left, self.asked = answers, fails_after, 0
+        self.answers, self.left, self.sampled = answers, fails_after, 0
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
         for index, chat in enumerate(chats):
             if not self.left:
                 raise UserError("the endpoint died")
             self.left -= 1
-            self.asked += 1
+            self.sampled += 1
             assert "softmax" in chat[1]["content"]
             yield Sampled(index, self.answers[(seed + index) % len(self.answers)], 7)
 
@@ -75,19 +75,19 @@ def problem() -> Problem:
         return Problem("softmax", "", row_of_source("softmax", SOFTMAX, sandbox), False)
 
 
-def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path: Path) -> None:
-    dies = Given(ANSWERS, fails_after=2)
+def test_answers_are_scored_by_our_verifier_and_by_kernelbenchs_check(problem: Problem, tmp_path: Path) -> None:
+    dies = ScriptedSampler(ANSWERS, fails_after=2)
     with pytest.raises(UserError, match="died"):
         evaluate([problem], dies, 3, tmp_path, SandboxSettings())
-    rest = Given(ANSWERS)
-    found = evaluate([problem], rest, 3, tmp_path, SandboxSettings())
-    assert rest.asked == 1  # the others are kept
-    assert found.writing_s == found.judging_s == 0  # how long they took is not known
-    right, silent, lazy = sorted(found.scores, key=lambda score: score.sample)
+    rest = ScriptedSampler(ANSWERS)
+    run = evaluate([problem], rest, 3, tmp_path, SandboxSettings())
+    assert rest.sampled == 1  # the first two are kept
+    assert run.writing_s == run.judging_s == 0  # unknown after a restart
+    right, silent, lazy = sorted(run.scores, key=lambda score: score.sample)
     assert (right.why, right.others, right.naive, right.compiled) == ("", True, True, True)
     assert (silent.why, silent.others, silent.naive, silent.compiled) == ("no_code", False, False, False)
     assert (lazy.why, lazy.hack, lazy.others, lazy.naive) == ("kernel_unused", "unused", True, True)
-    results = summarise("given", "own", "", "greedy", "CPU", found, ["softmax"])
+    results = summarise("given", "own", "", "greedy", "CPU", run, ["softmax"])
     assert results.strict["pass@1"].value == pytest.approx(1 / 3)
     assert results.others["pass@1"].value == pytest.approx(2 / 3)
     assert results.naive_gap.value == pytest.approx(1 / 3)
@@ -99,7 +99,7 @@ def test_each_answer_is_scored_by_us_and_as_others_do(problem: Problem, tmp_path
     assert "| given | 33.3" in leaderboard([results])
 
 
-def test_lines_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
+def test_incomplete_lines_are_ignored_and_other_fields_rejected(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     line = json.dumps({"problem": "p", "sample": 0, "text": "t", "tokens": 1, "cut": False})
     path.write_text(line + "\n" + line[:20])
@@ -127,7 +127,7 @@ def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
     assert workload.tensors[0].shape == (4, 10) and workload.args == '[{"tensor": 0}]'
 
 
-def test_the_embedded_suite_runs() -> None:
+def test_the_embedded_suite_is_read() -> None:
     with Sandbox(SandboxSettings()) as sandbox:
         problems = read_suite("embedded", "", (), 0, sandbox)
     assert len(problems) == 5 and all(problem.general for problem in problems)
@@ -147,7 +147,7 @@ def test_a_local_model_answers_every_chat(tiny_model: Path, slots: bool) -> None
     assert isinstance("".join(model.stream(chats[0])), str)
 
 
-def test_what_is_held_out_is_asked_for_where_somebody_wrote_it(dataset: Path, tmp_path: Path) -> None:
+def test_the_test_suite_has_no_composed_modules(dataset: Path, tmp_path: Path) -> None:
     pairs = list(read_rows(dataset))
     first, *others = [pair for pair in pairs if pair.split == "test"]
     rows = [replace(first, source=replace(first.source, corpus="compose")), *others]
@@ -164,44 +164,46 @@ def test_long_prompts_are_left_out(dataset: Path, tiny_model: Path) -> None:
         more = read_suite("test", str(dataset), (), 0, sandbox, held_out=0.9)
     assert {problem.id for problem in problems} != {problem.id for problem in more}
     lengths = sorted(model.tokens(problem.chat) for problem in problems)
-    assert [model.tokens(each.chat) for each in short(problems, model.tokens, lengths[0], 1)] == lengths[:1]
+    assert [model.tokens(each.chat) for each in with_short_prompts(problems, model.tokens, lengths[0], 1)] == lengths[
+        :1
+    ]
     with pytest.raises(UserError, match="longer than --prompt-tokens 3"):
-        short(problems, model.tokens, 3, 0)
+        with_short_prompts(problems, model.tokens, 3, 0)
 
 
-class Scripted(BaseHTTPRequestHandler):
-    """Answers with what was asked, and dies after three."""
+class EchoEndpoint(BaseHTTPRequestHandler):
+    """Replies with the prompt, and fails after three replies."""
 
     answered = 0
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         type(self).answered += 1
         if self.answered > 3:
             self.send_error(503)
             return
-        message = {"role": "assistant", "content": f"{asked['model']}: {asked['messages'][0]['content']}"}
+        message = {"role": "assistant", "content": f"{request['model']}: {request['messages'][0]['content']}"}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        told = {
+        body = {
             "id": "1",
             "created": 0,
-            "model": asked["model"],
+            "model": request["model"],
             "choices": [choice],
             "usage": {"completion_tokens": 4},
         }
-        body = json.dumps(told | {"object": "chat.completion", "system_fingerprint": ""}).encode()
+        raw = json.dumps(body | {"object": "chat.completion", "system_fingerprint": ""}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(raw)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
 
 
-def test_an_endpoint_answers_and_its_death_is_told() -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+def test_an_endpoint_is_sampled_and_its_failure_is_a_user_error() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), EchoEndpoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         model = EndpointModel("m", f"http://127.0.0.1:{server.server_port}/v1", EvaluationSection(), tries=1)
@@ -215,7 +217,7 @@ def test_an_endpoint_answers_and_its_death_is_told() -> None:
 
 
 class WithGpu:
-    """A sandbox that says that it has a GPU: tracing needs none."""
+    """A sandbox that claims to have a GPU; tracing needs none."""
 
     gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
 
@@ -228,15 +230,19 @@ class WithGpu:
     [
         ("tl.exp(", "tl.expo(", True),  # does not compile
         ("out = torch.empty_like(x)", "out = self.weight", True),
-        ("out = torch.empty_like(x)", "assert x.shape[0] == 4; out = torch.empty_like(x)", False),  # later ones would
+        (
+            "out = torch.empty_like(x)",
+            "assert x.shape[0] == 4; out = torch.empty_like(x)",
+            False,
+        ),  # only later calls raise
         ("tl.exp(", "1.001 * tl.exp(", False),
     ],
 )
-def test_what_raises_in_the_first_call_is_told_without_a_gpu(
+def test_an_exception_in_the_first_call_is_detected_without_running_kernels(
     old: str, new: str, raises: bool, problem: Problem
 ) -> None:
     code = RIGHT.replace(old, new)
     assert code != RIGHT
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
         assert raises_at_once(code, problem.row, WithGpu(sandbox)) is raises  # type: ignore[arg-type]
-        assert not raises_at_once(code, problem.row, sandbox)  # which an interpreter does at little cost
+        assert not raises_at_once(code, problem.row, sandbox)  # without a GPU, KernelBench's check is cheap and is run

@@ -1,4 +1,4 @@
-"""Numbers of an evaluation: against what can be counted by hand."""
+"""Metrics of an evaluation against values counted by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelquarry.recipes.evaluate.metrics import Estimate, estimate, fast_p, mean_of, pass_at, rates
+from kernelquarry.recipes.evaluate.metrics import Estimate, estimate, fast_p, mean_rate, pass_at, pass_rates
 
 
 @given(st.integers(1, 7), st.data())
@@ -20,13 +20,13 @@ def test_pass_at_k_is_the_mean_over_all_choices(samples: int, data: st.DataObjec
     assert pass_at(samples, sum(flags), k) == pytest.approx(by_hand)
 
 
-def test_more_tries_than_samples_are_refused() -> None:
+def test_pass_at_k_needs_k_samples() -> None:
     with pytest.raises(ValueError, match="pass@5 of 3"):
         pass_at(3, 1, 5)
-    assert list(rates([[True] * 10, [False] * 7])) == ["pass@1", "pass@5"]
+    assert list(pass_rates([[True] * 10, [False] * 7])) == ["pass@1", "pass@5"]
 
 
-def test_an_interval_holds_its_mean_and_is_the_same_each_time() -> None:
+def test_an_interval_contains_its_mean_and_is_reproducible() -> None:
     found = estimate([0.0, 1.0, 1.0, 0.0, 1.0] * 8)
     assert found.low < found.value == 0.6 < found.high
     assert found.low > 0.4 and found.high < 0.8
@@ -35,12 +35,12 @@ def test_an_interval_holds_its_mean_and_is_the_same_each_time() -> None:
     assert str(found) == f"60.0 ({100 * found.low:.1f}-{100 * found.high:.1f})"
 
 
-def test_fast_is_right_and_faster_than_p() -> None:
+def test_fast_p_counts_right_first_answers_faster_than_p() -> None:
     right = [[True, False], [True, True], [False, True], [True, True]]
     speedups = [[1.2, 0.0], [0.5, 9.0], [0.0, 9.0], [2.0, 2.0]]
     found = {name: value.value for name, value in fast_p(right, speedups).items()}
     assert found == {"fast_0": 0.75, "fast_0.8": 0.5, "fast_1": 0.5, "fast_1.5": 0.25, "fast_2": 0.0}
 
 
-def test_a_share_of_answers_is_over_problems() -> None:
-    assert mean_of([[True, False], [True, True, True, True]]).value == 0.75
+def test_a_mean_rate_averages_over_problems() -> None:
+    assert mean_rate([[True, False], [True, True, True, True]]).value == 0.75
