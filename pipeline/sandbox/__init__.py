@@ -1,4 +1,8 @@
-"""Runs untrusted code in guest processes. The host decides; what a guest says is a claim."""
+"""The sandbox: runs untrusted code in guest processes, whose replies the host treats as unverified claims.
+
+`transforms`, `recipes` and `pipeline.run` import it. Of its rooms, `guest` is the untrusted side, `jobs` and `layers`
+serve both sides, and `executor` is the trusted process of a GPU.
+"""
 
 from .exchange import SandboxError
 from .job import Job, Report, Status

@@ -1,6 +1,6 @@
-"""A CUDA device through its driver's own library: binaries are loaded and launched, and nothing is compiled.
+"""A CUDA device through the driver's library (`libcuda`): loads and launches binaries, and compiles nothing.
 
-Used by executors, and by guests that have a GPU: neither needs a compiler of the machine's.
+Executors and guests with a GPU use it; neither needs a compiler on the machine.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .tensor_map import MAP, MAP_ALIGNMENT, MAP_BYTES, Tiling
 # Attributes of a function and of a device, as `cuda.h` numbers them.
 _MAX_THREADS, _STATIC_SHARED, _DYNAMIC_SHARED = 0, 1, 8
 _OPTIN_SHARED = 97
-_PLAIN_SHARED = 48 << 10  # bytes that every kernel may have
+_PLAIN_SHARED = 48 << 10  # bytes that a kernel may use without opting in
 _MAX_SCRATCH = 1 << 30  # bytes
-_STICKY = frozenset({700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719})  # after these the context is of no use
+_STICKY = frozenset({700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719})  # errors that break the context
 _WARP = 32
-# Operations a clock of a multiprocessor's tensor cores, in half precision: no arithmetic of floats is faster.
+# Half-precision operations per clock of a multiprocessor's tensor cores: its fastest floating-point arithmetic.
 _FLOPS = {"sm_70": 1024, "sm_75": 1024, "sm_80": 2048, "sm_86": 1024, "sm_89": 1024, "sm_90": 4096}
 _MOST_FLOPS = 8192
 _DRIVER = Path("/sys/module/nvidia/version")
@@ -36,12 +36,12 @@ _TYPES: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-# An argument's type as Triton writes it, and its value: ("i32", 3), ("*", address), (MAP, (address, tiling)).
+# A kernel argument: Triton's name of its type, and its value: ("i32", 3), ("*", address), (MAP, (address, tiling)).
 Argument: TypeAlias = tuple[str, Any]
 
 
 class Fault(Exception):
-    """A launch failed, or wrote where it may not. `poisoned`: the device's context is of no more use."""
+    """A launch failed, or wrote outside of its buffers. `poisoned` is true if the device's context is unusable."""
 
     def __init__(self, message: str, poisoned: bool = False) -> None:
         super().__init__(message)
@@ -50,9 +50,9 @@ class Fault(Exception):
 
 @contextlib.contextmanager
 def exclusive_use(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
-    """Be the only one that measures on a GPU. Its device node is the lock, which all who use it can open.
+    """Lock a GPU against other measurements. The lock is its device node, which every user of the GPU can open.
 
-    Where nodes have other numbers, as in some containers, all GPUs share a lock. A guest cannot list them.
+    Where device nodes have other numbers, as in some containers, all GPUs share one lock: a guest cannot list them.
     """
     node = devices / f"nvidia{ordinal}"
     with (node if node.exists() else devices / "nvidiactl").open("rb", buffering=0) as lock:
@@ -62,32 +62,32 @@ def exclusive_use(ordinal: int, devices: Path = Path("/dev")) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A kernel that is loaded."""
+    """A loaded kernel."""
 
     name: str
     warps: int  # of a thread block
     shared: int  # bytes of dynamic shared memory
-    scratch: tuple[int, int]  # bytes a block in global memory, for the kernel and for its profile
+    scratch: tuple[int, int]  # bytes of global memory for each block, for the kernel and for its profile
     module: ctypes.c_void_p
     handle: ctypes.c_void_p
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A launch with its arguments as the driver takes them."""
+    """A launch with its arguments in the driver's form."""
 
     arguments: tuple[Any, ...]  # of `cuLaunchKernel`
-    kept: tuple[Any, ...]  # what they lead to
+    kept: tuple[Any, ...]  # objects that the arguments point to
 
 
 class Cuda:
     """One CUDA device, with torch's context on it."""
 
     def __init__(self, device: torch.device) -> None:
-        """Raises RuntimeError: there is no such device."""
+        """Raises RuntimeError if there is no such device."""
         ordinal = device.index or 0
         if ordinal >= torch.cuda.device_count():
-            raise RuntimeError("torch finds no such GPU: a CUDA build of torch and its driver are needed")
+            raise RuntimeError("torch finds no such GPU: install a CUDA build of torch and the NVIDIA driver")
         self.memory = device
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)  # makes the context that the driver's calls below act on
@@ -98,12 +98,12 @@ class Cuda:
 
     @property
     def target(self) -> str:
-        """What to compile for, "sm_90"."""
+        """The compilation target, "sm_90"."""
         major, minor = torch.cuda.get_device_capability(self.memory)
         return f"sm_{major}{minor}"
 
     def describe(self) -> dict[str, str | float]:
-        """Its name, its target, the version of the driver: its own, else of the CUDA that it offers; and its limits."""
+        """The fields of a `GpuDescription`. Where the driver's version is unknown, its CUDA version stands for it."""
         version = ctypes.c_int()
         self._call("cuDriverGetVersion", ctypes.byref(version))
         offered = f"CUDA {version.value // 1000}.{version.value % 1000 // 10}"
@@ -123,7 +123,7 @@ class Cuda:
         """Make a kernel launchable.
 
         Raises:
-            Fault: it is no binary for this device, or needs more than the device has.
+            Fault: the binary is not for this device, or needs more than the device has.
         """
         module, handle = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuModuleLoadData", ctypes.byref(module), binary)
@@ -145,12 +145,12 @@ class Cuda:
         self.launch(self.pack(function, grid, arguments))
 
     def pack(self, function: Function, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Packed:
-        """A launch on the stream that is the current one now, which can be repeated at little cost.
+        """Prepare a launch on the current stream, which `launch` can repeat at little cost.
 
-        The binary takes two more pointers than the kernel has: to scratch memory.
+        The binary takes two more pointers than the kernel, to scratch memory.
 
         Raises:
-            Fault: the arguments are not those that the binary takes.
+            Fault: the arguments do not match the binary's parameters.
         """
         blocks = grid[0] * grid[1] * grid[2]
         scratch = [self._scratch(function, blocks * size) for size in function.scratch]
@@ -163,11 +163,11 @@ class Cuda:
         return Packed((function.handle, *shape, function.shared, stream, pointers, None), (packed, scratch))
 
     def launch(self, packed: Packed) -> None:
-        """Raises `Fault`: the launch failed."""
+        """Launch it. Raises `Fault` if the launch fails."""
         self._call("cuLaunchKernel", *packed.arguments)
 
     def _map(self, address: int, tiling: Tiling) -> ctypes.Array[Any]:
-        """A tensor descriptor, which a kernel takes by value."""
+        """Encode a tensor descriptor, which a kernel takes by value."""
         room = ctypes.create_string_buffer(MAP_BYTES + MAP_ALIGNMENT)
         result = (ctypes.c_char * MAP_BYTES).from_buffer(room, -ctypes.addressof(room) % MAP_ALIGNMENT)
         self._call("cuTensorMapEncodeTiled", ctypes.byref(result), *tiling.encoding(address))
@@ -179,7 +179,7 @@ class Cuda:
         return torch.empty(size, dtype=torch.uint8, device=self.memory) if size else None
 
     def _check_parameters(self, function: Function, packed: Sequence[ctypes.Array[Any]]) -> None:
-        """The driver copies as much as the binary says from where it is told, so both must agree."""
+        """Check number and sizes of the arguments: the driver copies as many bytes as the binary's parameters have."""
         offset, size = ctypes.c_size_t(), ctypes.c_size_t()
         for index, value in enumerate(packed):
             found = self._driver.cuFuncGetParamInfo(
@@ -209,7 +209,7 @@ class Cuda:
 
 
 def _packed(kind: str, value: int | float) -> ctypes.Array[Any]:
-    """A number as the kernel's parameter holds it."""
+    """The bytes of a number as a kernel's parameter."""
     if kind in ("fp16", "bf16"):
         half = torch.tensor([value], dtype=torch.float16 if kind == "fp16" else torch.bfloat16)
         data = bytes(half.view(torch.uint8).numpy())

@@ -1,4 +1,4 @@
-"""From how a guest's process ended to a report. Success is a complete reply, and nothing else is."""
+"""The report of a job, from how its guest ended and what it replied. Only a complete reply counts as success."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLAIMED = {
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a guest ended, as its parent saw it."""
+    """The end of a guest as its parent observed it."""
 
     status: int  # as from wait(2)
     killed_by: str  # a key of `_KILLED`; "" if the parent did not kill it
@@ -43,7 +43,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class _Claim(Generic[Reply]):
-    """What a guest says of itself."""
+    """The outcome of a job as its guest claims it."""
 
     status: Status
     reply: Reply | None
@@ -55,13 +55,13 @@ class _Claim(Generic[Reply]):
 def report(
     job: Job[Any, Reply], ending: Ending, reply_fd: int, nonce: bytes, scratch: str, output: bytes, wall_s: float
 ) -> Report[Reply]:
-    """Only a guest that ended by itself and well is asked what it has to say.
+    """Build the report. The reply is read only if the guest exited by itself with status 0.
 
-    Its scratch folder, whose name is another each time, is `/scratch` in all text.
+    In all texts `/scratch` replaces the scratch folder, whose name differs from job to job.
     """
-    status, error = _seen(job, ending)
+    status, error = _status_of_process(job, ending)
     dead: _Claim[Reply] = _Claim(status, None, {}, error, "")
-    claim = dead if error else _read(job.kind, reply_fd, nonce)
+    claim = dead if error else _read_message(job.kind, reply_fd, nonce)
     return Report(
         status=claim.status,
         reply=claim.reply,
@@ -75,8 +75,8 @@ def report(
     )
 
 
-def _seen(job: Job[Any, Any], ending: Ending) -> tuple[Status, str]:
-    """What the process's end alone says; no error if it ended by itself and well."""
+def _status_of_process(job: Job[Any, Any], ending: Ending) -> tuple[Status, str]:
+    """Status and error that follow from the process's end alone; the error is "" if it exited with status 0."""
     if ending.killed_by:
         status, error = _KILLED[ending.killed_by]
         return status, error.format(limits=job.limits)
@@ -88,16 +88,16 @@ def _seen(job: Job[Any, Any], ending: Ending) -> tuple[Status, str]:
     return Status.CRASHED, f"exited with {code}" if code else ""
 
 
-def _read(kind: GuestKind[Any, Reply], fd: int, nonce: bytes) -> _Claim[Reply]:
+def _read_message(kind: GuestKind[Any, Reply], fd: int, nonce: bytes) -> _Claim[Reply]:
     try:
         protocol.seal(fd)
         body, tensors = protocol.read(fd, nonce)
-        return _claim(kind, body, tensors)
+        return _read_body(kind, body, tensors)
     except protocol.ProtocolError as error:
         return _Claim(Status.CRASHED, None, {}, str(error), "")
 
 
-def _claim(kind: GuestKind[Any, Reply], body: dict[str, Any], tensors: Tensors) -> _Claim[Reply]:
+def _read_body(kind: GuestKind[Any, Reply], body: dict[str, Any], tensors: Tensors) -> _Claim[Reply]:
     reply = body.get("reply")
     if body.keys() == {"reply"} and isinstance(reply, dict):
         return _Claim(Status.OK, _read_reply(kind, reply), tensors, "", "")
@@ -109,7 +109,7 @@ def _claim(kind: GuestKind[Any, Reply], body: dict[str, Any], tensors: Tensors) 
 
 
 def _read_reply(kind: GuestKind[Any, Reply], message: dict[str, Any]) -> Reply:
-    """The reply, with every type checked. Raises `ProtocolError` if it does not have the form of the kind's replies."""
+    """The reply, with every type checked. Raises `ProtocolError` if it does not have the form of its kind."""
     try:
         text = json.dumps(message, ensure_ascii=False).encode(errors="replace")  # surrogates are no UTF-8
         found: Reply = _adapter(kind.name).validate_json(text, strict=True)

@@ -1,4 +1,4 @@
-"""What the host and the warm process pass to each other for one job, and the wait for its end."""
+"""The host's exchange with a warm process about one job: request, reply, output, and the wait for its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import select
 import socket
 import time
 from dataclasses import asdict
-from types import TracebackType
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
@@ -21,30 +20,30 @@ from .ending import Ending
 from .job import Job
 from .jobs.kind import to_json
 
-_KILL_S = 10.0  # for the warm process to have killed a guest
+_KILL_S = 10.0  # for the warm process to kill a guest
 _LONGEST_POLL_S = 3600.0
 _MESSAGE = 1 << 16  # bytes
 _MAX_OUTPUT = 1 << 16  # bytes of stdout and stderr that are kept; the rest is read and dropped
-_MAX_REQUEST = 1 << 40  # bytes: whatever the host wants to send
+_MAX_REQUEST = 1 << 40  # bytes: no limit, since the host is trusted
 _MEBIBYTE = 1 << 20
 
 
 class SandboxError(UserError):
-    """The sandbox failed, not the job."""
+    """The sandbox itself failed; the job is not the cause."""
 
 
 class WarmProcessDied(SandboxError):
-    """The warm process ended, or had to be ended, while it had a job."""
+    """The warm process ended, or had to be killed, during a job."""
 
 
 class Exchange:
-    """The descriptors of one job: request and reply in sealed memory, a channel, the guest's output.
+    """The file descriptors of one job: request and reply in sealed memory, a channel, the guest's output.
 
-    The warm process kills the guest when the host shuts its side of the channel, or is gone.
+    The warm process kills the guest when the host closes its side of the channel or exits.
     """
 
     def __init__(self, job: Job[Any, Any]) -> None:
-        """Raises ProtocolError if the request is no strict JSON or a tensor has no plain memory."""
+        """Raises ProtocolError if the request is not strict JSON, or a tensor has no plain memory."""
         self._job = job
         self.nonce = secrets.token_bytes(protocol.NONCE_BYTES)
         with contextlib.ExitStack() as stack:
@@ -66,16 +65,14 @@ class Exchange:
     def __enter__(self) -> Exchange:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._stack.close()
 
     def run(self, control: socket.socket, scratch: str) -> tuple[Ending, bytes, float]:
-        """Send the job and wait until its guest is dead: how it ended, what it printed, seconds.
+        """Send the job and wait until its guest is dead. Returns how it ended, its output, and the wall-clock seconds.
 
         Raises:
-            WarmProcessDied: nothing is known about the job.
+            WarmProcessDied: the job's outcome is unknown.
             SandboxError: no guest could be started.
         """
         started = time.monotonic()
@@ -91,7 +88,7 @@ class Exchange:
         return ending, output, time.monotonic() - started
 
     def _wait(self, deadline: float) -> tuple[Ending, bytes]:
-        """Past the deadline the guest is killed; if that takes too long the warm process is beyond help."""
+        """Wait for the guest's end; kill it at the deadline. Raises WarmProcessDied if that takes too long."""
         poll = select.poll()
         poll.register(self._channel, select.POLLIN)
         poll.register(self._output, select.POLLIN)
@@ -126,7 +123,7 @@ class Exchange:
         return Ending(**answer)
 
     def _read_output(self) -> bytes:
-        """What is there now; never waits, since a process that is left could hold the other end open."""
+        """Read without blocking: a process that outlived the guest could hold the other end open."""
         try:
             return os.read(self._output, _MAX_OUTPUT)
         except BlockingIOError:
@@ -134,7 +131,7 @@ class Exchange:
 
 
 def memfd(stack: contextlib.ExitStack, name: str) -> int:
-    """Memory for one message, which can be sealed; `stack` closes it."""
+    """A sealable memory file for one message; `stack` closes it."""
     fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     stack.callback(os.close, fd)
     return fd

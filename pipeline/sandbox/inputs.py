@@ -1,8 +1,8 @@
-"""What a trial runs on: input tensors and module state, drawn from a seed, the same bytes on every machine.
+"""Input tensors and module state of a trial, drawn from a seed: the same bytes on every machine.
 
-Numbers come from NumPy's Philox bit generator, whose raw stream is fixed for good, and are turned into
-values by additions, multiplications and powers of two only. PyTorch's own generator is not used:
-`randn` takes another path with AVX2 than without, and so gives other last bits on other machines.
+The raw numbers come from NumPy's Philox bit generator, whose stream is stable across versions. Values are made from
+them by additions, multiplications and powers of two only. PyTorch's generator is not used: `randn` takes another path
+with AVX2 than without it, and its last bits differ between machines.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from .protocol import Tensors
 Array = np.ndarray[Any, np.dtype[Any]]
 _Shape = tuple[int, ...]
 
-_SUMMANDS = 12  # uniform numbers that are added up for a normal one: standard deviation 1, largest value 6
+_SUMMANDS = 12  # uniform numbers whose sum is one normal number: standard deviation 1, largest value 6
 _GRADIENTS = 4093
-_LEAST_STD = 0.02  # of redrawn weights: below, a kernel's errors would hide in the rest of the result
+_LEAST_STD = 0.02  # of redrawn weights: with a smaller one, a kernel's errors would hide in the rest of the result
 
 
 def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequence[float] = ()) -> list[torch.Tensor]:
-    """The input tensors of one trial, contiguous, on the CPU. The distribution `NAMED` is of the numbers `named`.
+    """Draw the input tensors of one trial, contiguous, on the CPU.
+
+    Args:
+        named: constants from a source, which the distribution `NAMED` is about and some integers take.
 
     Raises:
-        ValueError: the distribution or a dtype is not known.
+        ValueError: the distribution or a dtype is unknown.
     """
-    # What is multiplied with another input shares its range with it: where attention's scores are beyond 2^31, kernels
-    # that scale within the exponential, as all fast ones do, are off by more than it can hold.
+    # Inputs that are multiplied with each other share one range: where attention's scores exceed 2^31, kernels that
+    # scale within the exponential, as all fast ones do, are off by more than a float32 exponential can hold.
     parts = 2 if sum(_dtype(spec.dtype).is_floating_point for spec in workload.tensors) > 1 else 1
     return [
         _draw_input(spec, distribution, _Stream(seed, f"input {i}"), named, parts)
@@ -44,28 +47,31 @@ def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequenc
 
 
 def draw_gradient(seed: int) -> torch.Tensor:
-    """Numbers that the gradients of a trial's outputs are made of, over and over.
+    """Draw the numbers that guests repeat to fill the gradients of a trial's outputs.
 
-    Only guests know the outputs' shapes. As many as a prime number, so that no row or block has the same as another.
+    Only guests know the outputs' shapes. The count is prime, so that no two rows or blocks have the same numbers.
     """
     return _tensor(_Stream(seed, "gradient").normal(_GRADIENTS), (_GRADIENTS,), "float32")
 
 
 def draw_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
-    """New values for the entries of a module's state that can take them, by name, away from identity.
+    """Draw new values for parts of a module's state, away from 0 and 1. Returns them by name.
 
-    What keeps the constructor's value: integers and booleans (index tables, counters), complex numbers, and buffers
-    whose values differ from each other (position tables, masks, filters) or are not finite. What is
-    redrawn: parameters, and buffers that hold one number throughout, as running statistics do.
+    Redrawn are parameters, and buffers that hold one number throughout, as running statistics do. Integers, booleans
+    and complex numbers keep the constructor's values, as do buffers whose values differ from each other (position
+    tables, masks, filters) or are not finite.
     """
     drawn = {spec.name: _draw_entry(spec, _Stream(seed, f"state {spec.name}")) for spec in state if _is_free(spec)}
     return {name: tensor for name, tensor in drawn.items() if tensor.numel()}
 
 
 def draw_far_state(state: tuple[StateSpec, ...], seed: int) -> Tensors:
-    """As `draw_state`, away from what a constructor or a training begins with: of parameters half have the other sign,
-    and some are 0, 1 or eight times as large; what is never negative is up to 64 times as small or 16 times as large;
-    other statistics are four times as large; and batches were counted."""
+    """Draw a state as `draw_state` does, further away from the values that constructors and trainings begin with.
+
+    Half of the parameters have the other sign, and some are 0, 1 or eight times as large. Buffers that are never
+    negative are up to 64 times as small or 16 times as large; other buffers are four times as large. Counters of
+    batches are 1000.
+    """
     drawn = draw_state(state, seed)
     for spec in state:
         if spec.name in drawn:
@@ -81,7 +87,7 @@ def _far(spec: StateSpec, drawn: torch.Tensor, stream: _Stream) -> torch.Tensor:
         values = values * (2.0 ** (stream.integers(size, 11) - 6) if spec.minimum >= 0 else 4.0)
         return _tensor(values, spec.shape, spec.dtype)
     signs, kind = 1 - 2 * stream.integers(size, 2), stream.integers(size, 16)
-    signs[0] = -1  # a lone one has the other
+    signs[0] = -1  # so that a single parameter changes its sign
     values = values * signs
     values = np.select([kind == 0, kind == 1, kind == 2], [0.0 * values, 0.0 * values + 1, 8 * values], values)
     return _tensor(values, spec.shape, spec.dtype)
@@ -110,7 +116,7 @@ def _draw_entry(spec: StateSpec, stream: _Stream) -> torch.Tensor:
 
 
 class _Stream:
-    """Numbers of one tensor. Each tensor has its own key, so that none depends on the shapes of the others."""
+    """Random numbers for one tensor. Each tensor has its own key, so that it is independent of the others' shapes."""
 
     def __init__(self, seed: int, name: str) -> None:
         digest = hashlib.sha256(f"{seed} {name}".encode()).digest()
@@ -120,22 +126,22 @@ class _Stream:
         return np.asarray(self._philox.random_raw(size), dtype="<u8")
 
     def normal(self, size: int) -> Array:
-        """Mean 0, standard deviation 1, largest value 6: a sum of uniform numbers, exact in float64."""
+        """Numbers with mean 0, standard deviation 1 and largest value 6: sums of uniform numbers, exact in float64."""
         lanes = self._raw(4 * size).view("<u2").reshape(size, 16)
         total = lanes[:, :_SUMMANDS].sum(axis=1, dtype=np.int64) << 32  # in units of 2^-48
-        total += (lanes[:, 12].astype(np.int64) << 16) + lanes[:, 13]  # a full mantissa: sums must round
+        total += (lanes[:, 12].astype(np.int64) << 16) + lanes[:, 13]  # fills the mantissa, so that sums must round
         return (total - (_SUMMANDS << 47)) / 2.0**48
 
     def uniform(self, size: int) -> Array:
-        """In [0, 1)."""
+        """Numbers in [0, 1)."""
         return (self._raw(size) >> np.uint64(11)) / 2.0**53
 
     def integers(self, size: int, bound: int) -> Array:
-        """In [0, bound)."""
+        """Integers in [0, bound)."""
         return (self._raw(size) % np.uint64(bound)).astype(np.int64)
 
 
-_DOUBLINGS = np.array([4, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0])  # zeros at the end of a number of four bits
+_DOUBLINGS = np.array([4, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0])  # trailing zero bits of 0 to 15
 
 
 def _normal(stream: _Stream, shape: _Shape) -> Array:
@@ -143,9 +149,9 @@ def _normal(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _in_slices(values: Array, shape: _Shape, scales: tuple[float, ...]) -> Array:
-    """Slice after slice times the next scale; a slice is what the first axis of more than one element counts.
+    """Multiply the slices along the first axis longer than 1 by the scales in turn.
 
-    The last axis is not split: few scales within a row are the same to a kernel.
+    The last axis is never split: to a kernel, a row with a few scales is like one with a single scale.
     """
     slices = next((size for size in shape[:-1] if size > 1), 1)
     factors = np.array(scales)[np.arange(slices) % len(scales)]
@@ -153,51 +159,54 @@ def _in_slices(values: Array, shape: _Shape, scales: tuple[float, ...]) -> Array
 
 
 def _scaled(stream: _Stream, shape: _Shape) -> Array:
-    """2^-50 as large, which is under the usual eps of a norm, and 32 times as large in every other slice.
+    """Normal numbers times 2^-50, which is below the usual eps of a norm, and times 32 in every other slice.
 
-    The large ones overflow the exponential of a naive softmax, and are no fixed point of a normalisation.
+    The large numbers overflow the exponential of a naive softmax, and normalisation changes them.
     """
     return _in_slices(stream.normal(math.prod(shape)), shape, (2.0**-50, 2.0**5))
 
 
 def _shifted(stream: _Stream, shape: _Shape) -> Array:
-    """A mean of 32: cancellation shows, as in a variance computed as E[x^2] - E[x]^2."""
+    """Normal numbers with a mean of 32: they reveal cancellation, as in a variance computed as E[x^2] - E[x]^2."""
     return 32 + stream.normal(math.prod(shape))
 
 
 def _faint(stream: _Stream, shape: _Shape) -> Array:
-    """Below 0, and 256 times as small, or 2^-20 in every other slice: an eps of 1e-5 counts, or one of 1e-12.
+    """Numbers below 0, scaled by 2^-8, and by 2^-20 in every other slice: an eps of 1e-5 counts, or one of 1e-12.
 
-    What cancels near 0 shows, and a padding's zeros are the largest.
+    They reveal cancellation near 0, and a padding of zeros, which is the largest value of a row.
     """
     return _in_slices(stream.normal(math.prod(shape)) - 4, shape, (2.0**-8, 2.0**-20))
 
 
 def _heavy_tailed(stream: _Stream, shape: _Shape) -> Array:
-    """A normal number times 2^k with probability 2^-(k+1), k at most 4: few values decide a sum."""
+    """Normal numbers times 2^k with probability 2^-(k+1), k at most 4: a few values dominate a sum."""
     size = math.prod(shape)
     return stream.normal(size) * (1 << _DOUBLINGS[stream.integers(size, 16)])
 
 
 def _sparse(stream: _Stream, shape: _Shape) -> Array:
-    """Normal, but half of the values are 0, and every other slice: as behind a ReLU, and in a padded batch."""
+    """Normal numbers, half of them 0, and every other slice 0 throughout: as after a ReLU, and in a padded batch."""
     size = math.prod(shape)
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
-KINDS = 8  # of rows that are assorted
+KINDS = 8  # of rows in the distribution "assorted"
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 _BEYOND = 32
 
-NAMED = "named"  # the distribution of numbers that a text names
-_NEAR = 2.0**-20  # of a number: what is just above it
+NAMED = "named"  # the distribution around constants that a source names
+_NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
 _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
 def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
-    """How many parts there are, rows or `kinds` of all values where there are fewer rows; the part of each value, and
-    the part's kind, from a drawn one on."""
+    """Divide the values into parts: rows, or `kinds` parts where there are fewer rows.
+
+    Returns the number of parts, the part of each value, and the kind of each value's part; the kinds follow each other
+    from a drawn one on.
+    """
     size = math.prod(shape)
     number = max(size // shape[-1] if shape and size else 0, kinds)
     part = np.arange(size) * number // max(1, size)
@@ -205,16 +214,16 @@ def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Arr
 
 
 def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
-    """A row of each kind that no other distribution has, over and over; a part of all values where there are few rows.
+    """Rows of eight kinds in turn; parts of all values where there are few rows.
 
-    All values alike; whole numbers; numbers from 0 to 1; those of one sign and size; all far below 0; large; tiny; in
-    ascending order, the last beyond all others. How large, how tiny and how far is drawn; of `parts` that are
-    multiplied, each has its share.
+    The kinds: equal values; whole numbers; numbers from 0 to 1; numbers of one sign and size; all far below 0; large;
+    tiny; ascending, the last beyond all others. How large, tiny and far they are is drawn. Where `parts` inputs are
+    multiplied with each other, each takes the root of that range.
     """
     size = math.prod(shape)
     number, part, kinds = _over_and_over(stream, shape, KINDS)
     large, tiny = (2.0 ** (least + stream.integers(number, most - least)) for least, most in (_LARGE, _TINY))
-    far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond what a kernel may take for the least or the largest
+    far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond a finite number that a kernel may use for infinity
     large, far = large ** (1 / parts), far ** (1 / parts)
     alike = np.round(stream.normal(number) * 4) / 4 + 0.125
     values = stream.normal(size)
@@ -234,22 +243,24 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
-    """Normal, with one NaN, one of each infinity and a negative zero, far apart: a quarter of the values has one.
+    """Normal numbers with one NaN, one infinity of each sign and one negative zero, each in another quarter.
 
-    No subnormal numbers: the GPU's instructions for logarithms and roots take them for 0.
+    No subnormal numbers: a GPU's instructions for logarithms and roots treat them as 0.
     """
     size = math.prod(shape)
     values = stream.normal(size)
     quarter = size // len(_SPECIAL)
-    if quarter > 1:  # smaller ones are scales and the like, and would decide everything
+    if quarter > 1:  # smaller tensors are scales and the like, whose NaN would spread to all of the output
         places = stream.integers(len(_SPECIAL), quarter) + quarter * np.arange(len(_SPECIAL))
         values[places] = _SPECIAL
     return values
 
 
 def _named(stream: _Stream, shape: _Shape, numbers: Sequence[float]) -> Array:
-    """For each number a row in which half of the values are it, just below or just above, and a row that is beyond it
-    throughout, over and over; a part of all values where there are few rows."""
+    """Two kinds of rows for each number, in turn; parts of all values where there are few rows.
+
+    In the first, half of the values are the number, just below it or just above it; in the second all are beyond it.
+    """
     size = math.prod(shape)
     _, _, kind = _over_and_over(stream, shape, 2 * len(numbers))
     number, normal = np.array(numbers)[kind // 2], stream.normal(size)
@@ -262,7 +273,7 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "normal": _normal,
     "scaled": _scaled,
     "shifted": _shifted,
-    "shifted_strided": _shifted,  # laid out by the guests
+    "shifted_strided": _shifted,  # guests lay it out with other strides
     "faint": _faint,
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
@@ -284,21 +295,21 @@ def _draw_input(
             values = _assorted(stream, spec.shape, parts)
         else:
             values = DISTRIBUTIONS[distribution](stream, spec.shape)
-        if distribution in ("assorted", NAMED):  # half types hold no large ones
+        if distribution in ("assorted", NAMED):  # half types cannot hold large numbers
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)
     if dtype == torch.bool:
         values = stream.integers(size, 2)
-        if distribution == "sparse":  # every other row is set throughout, or not at all
+        if distribution == "sparse":  # every other row is True throughout, or False throughout
             _, _, kinds = _over_and_over(stream, spec.shape, 4)
             values = np.where(kinds % 2 == 0, values, kinds // 2)
         return _tensor(values, spec.shape, spec.dtype)
     bound = max(1, spec.high - spec.low)
     values = stream.integers(size, bound)
-    if distribution == "heavy_tailed":  # small ones again and again, as real indices are
+    if distribution == "heavy_tailed":  # small indices are frequent, as in real data
         values = np.minimum(values, stream.integers(size, bound))
-    if distribution == "sparse" and size > 1:  # the ends, which few draws of many values have
+    if distribution == "sparse" and size > 1:  # both ends of the range, which a random draw rarely has
         values[[0, -1]] = 0, bound - 1
     if own := [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high]:
         values = np.where(stream.integers(size, 2) == 1, np.array(own)[stream.integers(size, len(own))], values)

@@ -1,4 +1,4 @@
-"""What stands between a guest and this machine: said, and shown by trying to get past it."""
+"""The isolation of guests from this machine: a description of its layers, and a test that tries to escape them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _LIMITS = Limits(wall_s=30)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer, as `kernelquarry doctor` shows it."""
+    """One layer of isolation, for `kernelquarry doctor`."""
 
     name: str
     active: bool
-    state: str  # what of it is active, or why it is off
+    state: str  # the active parts, or the reason that it is off
     covers: str
 
 
 def describe_layers(sandbox: Sandbox) -> tuple[Layer, ...]:
-    """All layers, those that are off included."""
+    """All layers, including those that are off."""
     states = sandbox.layers
     return tuple(Layer(name, not states[name].startswith(OFF), states[name], COVERS[name]) for name in COVERS)
 
 
 def attempt_escapes(sandbox: Sandbox) -> dict[str, str]:
-    """What happened when a guest tried what it must not: "allowed", or the error that stopped it, by act.
+    """Run forbidden acts in a guest. Returns for each act "allowed" or the error that stopped it.
 
     Raises:
-        SandboxError: the guest could not even try.
+        SandboxError: the guest failed before it could try them.
     """
     with tempfile.TemporaryDirectory() as folder:
         outside = Path(folder) / "outside"

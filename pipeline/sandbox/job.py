@@ -1,4 +1,4 @@
-"""What the host asks of a guest, and what it learns."""
+"""A guest's job and the report on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .protocol import Tensors
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[Request, Reply]):
-    """One call of `run(request, tensors)` of a module in `guest/jobs`, in a process of its own."""
+    """One call of `run(request, tensors)` of a module in `guest/jobs`, in its own process."""
 
     kind: GuestKind[Request, Reply]
     request: Request
@@ -22,10 +22,10 @@ class Job(Generic[Request, Reply]):
 
 
 class Status(StrEnum):
-    """How a guest ended. Only OK has a reply."""
+    """The way in which a guest ended. Only OK has a reply."""
 
     OK = "ok"
-    RAISED = "raised"  # an exception, which the guest could still describe
+    RAISED = "raised"  # an exception, which the guest described
     TIMED_OUT = "timed_out"  # the deadline, or the limit on CPU time
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"  # a signal, an exit, or no complete reply
@@ -33,14 +33,14 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report(Generic[Reply]):
-    """How a job ended. `reply`, `error` and `traceback` are the guest's claims; the rest was seen from outside."""
+    """The result of a job. `reply`, `error` and `traceback` are the guest's claims; the host observed the rest."""
 
     status: Status
-    reply: Reply | None  # what `run` returned, if the status is OK
+    reply: Reply | None  # the return value of `run`, if the status is OK
     tensors: Tensors
-    error: str  # exception type and message, or what ended the guest; "" if the status is OK
+    error: str  # exception type and message, or the cause of the guest's end; "" if the status is OK
     traceback: str
-    stderr: str  # standard output and error as one, capped
+    stderr: str  # standard output and standard error together, capped
     wall_s: float  # from the request to the reply, by the host's clock
     cpu_s: float
     peak_mb: float  # largest resident set of the guest's processes

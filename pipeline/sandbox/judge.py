@@ -1,19 +1,18 @@
 """The host's comparison of a candidate with the reference: contract first, then values. Reports numbers.
 
-The oracle is the reference in float64. What a candidate may be off by is measured, not chosen: eager
-float32 runs of the reference, one on the trial's own values and two on values moved by units in the
-last place, show the error that honest arithmetic makes on this module and these inputs. A candidate may
-make `FACTOR` times that, and never less than `FACTOR` unit roundoffs times the square root of the number
-of terms that are summed. Errors are looked at
+The oracle is the reference in float64. The tolerance is measured, not chosen: eager float32 runs of the reference, one
+on the trial's own values and two on values moved by units in the last place, show the error that honest arithmetic
+makes on this module and these inputs. A candidate may make `FACTOR` times that error, and at least `FACTOR` unit
+roundoffs times the square root of the number of summed terms. Errors are compared
 
 - for the whole tensor and for every slice along every axis, each relative to the root mean square of
   the oracle there, so that a wrong row does not hide behind larger ones;
 - for single elements, of which nine in ten must be within their own bound, so that a loss of precision
   does not hide behind a few huge values.
 
-In float16 and bfloat16 that is asked of the sums, which are float32 there too, and the dtype's own roundings are added:
-`ROUNDINGS` times what the eager run in that dtype shows, and never less than so many of its unit roundoffs, whatever
-the number of terms. A sum that is kept in half precision, and bfloat16 in place of float16, are further off.
+In float16 and bfloat16 this tolerance holds for the sums, which are float32 there too. The dtype's own roundings are
+added to it: `ROUNDINGS` times the error of the eager run in that dtype, and at least that many of its unit roundoffs,
+whatever the number of terms. A sum in half precision, and bfloat16 in place of float16, exceed it.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from torch import Tensor
 from .observation import Observation
 from .protocol import octets
 
-torch.set_num_threads(1)  # of the host: records are judged side by side, and their tensors are small
+torch.set_num_threads(1)  # of the host: records are judged in parallel, and their tensors are small
 
 FACTOR = 8.0
 ROUNDINGS = 4.0  # bfloat16 rounds eight times as coarsely as float16
 _BULK = 0.9  # share of the elements that must be within their own bound
-_BULK_LEAST = 64  # elements, below which that share says nothing
-_TINY = 1e-30  # a tolerance for where nothing is allowed
+_BULK_LEAST = 64  # elements: in smaller tensors that share is not meaningful
+_TINY = 1e-30  # replaces a tolerance of 0, which would divide by 0
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The worst of a comparison; errors are relative to the oracle's scale there."""
+    """The worst error of a comparison. Errors are relative to the oracle's scale at that place."""
 
     error: float
     honest_error: float
@@ -57,7 +56,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of the values of a call."""
+    """One element of a call's values, with its expected value."""
 
     name: str  # "output 0[3, 17]"
     expected: float  # the oracle's
@@ -65,9 +64,9 @@ class Element:
 
 
 def contract_difference(reference: Observation, candidate: Observation, strided: bool = False) -> str:
-    """How the candidate's call differs in all but values from the reference's in float32; "" if it does not.
+    """The first difference between the candidate's call and the reference's in float32, apart from values; "" if none.
 
-    The layout of the outputs for `strided` inputs is nobody's promise: that of a view is the input's.
+    For `strided` inputs the layout of the outputs is not compared: a view has the layout of its input.
     """
     if candidate.tree != reference.tree or len(candidate.outputs) != len(reference.outputs):
         return f"returns {candidate.tree[:200]} in place of {reference.tree[:200]}"
@@ -95,14 +94,14 @@ def contract_difference(reference: Observation, candidate: Observation, strided:
 
 
 def _as_dense(shape: tuple[int, ...], new: tuple[int, ...], old: tuple[int, ...]) -> bool:
-    """Contiguous, or laid out as the reference's output is; dimensions of size 1 have no layout."""
+    """True if `new` is contiguous or equal to the reference's strides `old`; dimensions of size 1 do not count."""
     contiguous = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
     real = [axis for axis, size in enumerate(shape) if size > 1]
     return 0 in shape or any(all(new[a] == wanted[a] for a in real) for wanted in (contiguous, old))
 
 
 def same_bytes(left: Observation, right: Observation) -> bool:
-    """All values are equal to the bit: NaN equals itself, and 0.0 is not -0.0."""
+    """True if all values are equal to the bit: NaN equals itself, and 0.0 differs from -0.0."""
     return len(left.values) == len(right.values) and all(
         same_bits(a, b) for a, b in zip(left.values, right.values, strict=True)
     )
@@ -113,7 +112,7 @@ def same_bits(left: Tensor, right: Tensor) -> bool:
 
 
 class ErrorBounds:
-    """Measures the values of calls against one trial of the reference."""
+    """The tolerances around one trial of the reference, against which the values of calls are measured."""
 
     def __init__(
         self,
@@ -124,71 +123,75 @@ class ErrorBounds:
         tied: Observation | None = None,
         any_integer: bool = False,
     ) -> None:
-        """`honest`: float32 runs, the one on the trial's own values first. `terms`: summed for one output element.
+        """Measure the tolerances.
 
-        `rounded`: where a half dtype is asked for, the run in it on the trial's own values; `honest` has none of those.
-        `tied`: a run in which another of equals counts; integers that are others there may be any, and all may if
-        `any_integer` is right.
+        Args:
+            oracle: the float64 run.
+            honest: float32 runs, that on the trial's own values first.
+            terms: number of terms that are summed for one output element.
+            rounded: for a half dtype, the run in it on the trial's own values, which is not among `honest`.
+            tied: a run that breaks ties differently. Integers that differ in it may have any value.
+            any_integer: all integers may have any value.
         """
         first = rounded or honest[0]
         every = [*honest, *([tied] if tied else [])]
         runs = zip(*(map(_real, run.values) for run in every), strict=True)
-        self._gauges = [
+        self._bounds = [
             _Floating(exact, each, terms, own if rounded else None)
             if own.is_floating_point()
-            else _Discrete(exact, [own, *each], _free(own, each[-1] if tied else own, any_integer))
+            else _Discrete(exact, [own, *each], _any_value(own, each[-1] if tied else own, any_integer))
             for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
         ]
 
     @property
     def is_finite(self) -> bool:
-        """At least nine in ten of the reference's floating values are finite."""
-        return all(gauge.finite >= _BULK for gauge in self._gauges)
+        """True if at least nine in ten of the reference's floating-point values are finite."""
+        return all(bounds.finite >= _BULK for bounds in self._bounds)
 
     @property
     def is_decided(self) -> bool:
-        """In at least nine in ten of them, honest runs agree on whether they are finite, and so can be compared."""
-        return all(gauge.decided >= _BULK for gauge in self._gauges)
+        """True if at least nine in ten floating-point values can be compared: honest runs agree on what is finite."""
+        return all(bounds.decided >= _BULK for bounds in self._bounds)
 
     def measure(self, values: Sequence[Tensor]) -> Measure:
-        """The worst of all tensors; they have the shapes of the reference's."""
+        """The worst error over all tensors, which have the shapes of the reference's."""
         worst, found = self._worst(values)
         return Measure(found.error, found.honest_error, found.tolerance, f"output {worst}, {found.where}")
 
     def worst_element(self, observed: Observation) -> Element:
-        """Of the worst tensor the element that is furthest off by its own bound, the first of equals."""
+        """The element of the worst tensor that exceeds its own bound most; the first of equals."""
         number, _ = self._worst(observed.values)
-        value, gauge = _real(observed.values[number]), self._gauges[number]
-        at = int(gauge.deviations(value).argmax())
+        value, bounds = _real(observed.values[number]), self._bounds[number]
+        at = int(bounds.deviations(value).argmax())
         index = [int(place) for place in torch.unravel_index(torch.tensor(at), value.shape)]
-        expected, actual = (float(tensor.reshape(-1)[at]) for tensor in (gauge.oracle, value))
+        expected, actual = (float(tensor.reshape(-1)[at]) for tensor in (bounds.oracle, value))
         return Element(f"{observed.name_of(number)}{index or ''}", expected, actual)
 
     def _worst(self, values: Sequence[Tensor]) -> tuple[int, Measure]:
-        measures = [gauge.measure(_real(value)) for gauge, value in zip(self._gauges, values, strict=True)]
+        measures = [bounds.measure(_real(value)) for bounds, value in zip(self._bounds, values, strict=True)]
         worst = max(range(len(measures)), key=lambda i: measures[i].ratio)
         return worst, measures[worst]
 
     def unchanged(self, values: Sequence[Tensor]) -> list[int]:
-        """The numbers of the tensors that pass on their own."""
-        pairs = zip(self._gauges, values, strict=True)
-        return [index for index, (gauge, value) in enumerate(pairs) if gauge.measure(_real(value)).passes]
+        """Numbers of the tensors that pass when each is measured alone."""
+        pairs = zip(self._bounds, values, strict=True)
+        return [index for index, (bounds, value) in enumerate(pairs) if bounds.measure(_real(value)).passes]
 
 
 def _real(value: Tensor) -> Tensor:
-    """A complex number as two, along an axis more."""
+    """Complex numbers as pairs of real ones, along an additional last axis."""
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
-def _free(own: Tensor, tied: Tensor, any_integer: bool) -> Tensor:
-    """Which elements may be anything."""
+def _any_value(own: Tensor, tied: Tensor, any_integer: bool) -> Tensor:
+    """Mask of the integer elements that may have any value."""
     if own.dtype == torch.bool:
         return torch.zeros_like(own)
     return torch.ones_like(own, dtype=torch.bool) if any_integer else own != tied
 
 
 class _Discrete:
-    """Integers and booleans: right or wrong, except where they are `free`, or honest runs disagree."""
+    """Bounds of an integer or boolean tensor: the oracle's value or an honest run's, or any value where `free`."""
 
     finite = decided = 1.0
 
@@ -207,19 +210,19 @@ class _Discrete:
 
 
 class _Floating:
-    """One floating-point tensor of the reference, and what is allowed around it."""
+    """Bounds of one floating-point tensor of the reference."""
 
     def __init__(self, exact: Tensor, honest: Sequence[Tensor], terms: int, rounded: Tensor | None) -> None:
         runs = torch.stack([run.double() for run in honest])
         self._eager = runs[0] if rounded is None else rounded.double()
         self._exact = self.oracle = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._eager) & torch.isfinite(self._exact)
-        if self._stable.all():  # as a rule, and then there is no more to look for
+        if self._stable.all():  # the usual case
             self._special = torch.zeros_like(self._stable)
         else:
             every = torch.cat([runs, self._eager[None]])
-            self._special = (_kinds(every) == _kinds(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
-        self._looked_at = int(self._stable.sum())  # elements
+            self._special = (_finiteness(every) == _finiteness(self._exact)).all(dim=0) & ~torch.isfinite(self._exact)
+        self._compared = int(self._stable.sum())  # elements
         self._exact = torch.where(self._stable, self._exact, 0.0)
         self._spread = torch.where(self._stable, (runs - self._exact).abs(), 0.0).amax(dim=0)
         roundoff = torch.finfo(honest[0].dtype).eps / 2
@@ -227,8 +230,8 @@ class _Floating:
         squares = self._exact.square()
         rms = [self._rms(squares, axis) for axis in self._axes()]
         self._least = max(roundoff * float(rms[0]), _TINY)  # one roundoff at the tensor's scale
-        looked_at = self._exact if self._stable.all() else self._exact[self._stable]
-        self._typical = float(looked_at.abs().median()) if self._looked_at else 0.0
+        compared = self._exact if self._stable.all() else self._exact[self._stable]
+        self._typical = float(compared.abs().median()) if self._compared else 0.0
         own = torch.maximum(self._spread, self._floor * self._exact.abs())
         self._own_bound = FACTOR * torch.clamp(own, min=roundoff * self._typical)
         self._rounding = self._rounding_of(rounded)
@@ -236,7 +239,7 @@ class _Floating:
         self._slices = [self._slice_bounds(axis, own) for axis, own in zip(self._axes(), rms, strict=True)]
 
     def _rounding_of(self, rounded: Tensor | None) -> Tensor:
-        """What its dtype's roundings come to for each element: as in that run, and not less than one of them."""
+        """Rounding error of each element in a half dtype: that of the run `rounded`, and at least one unit roundoff."""
         if rounded is None:
             return torch.zeros_like(self._exact)
         limits = torch.finfo(rounded.dtype)
@@ -246,12 +249,12 @@ class _Floating:
 
     @property
     def finite(self) -> float:
-        """The share of elements that are finite in the oracle and all honest runs."""
+        """Share of the elements that are finite in the oracle and in all honest runs."""
         return self._stable.double().mean().item() if self._stable.numel() else 1.0
 
     @property
     def decided(self) -> float:
-        """The share of those, and of those that are the same infinity or NaN in all of them."""
+        """Share of the elements that are finite in all runs, or the same infinity or NaN in all runs."""
         return (self._stable | self._special).double().mean().item() if self._stable.numel() else 1.0
 
     def _axes(self) -> list[int | None]:
@@ -261,7 +264,10 @@ class _Floating:
         return [other for other in range(self._exact.ndim) if other != axis]
 
     def _rms(self, squares: Tensor, axis: int | None) -> Tensor:
-        """Over the stable elements of each slice along `axis`, or of all; the squares of others are zero."""
+        """Root mean square over the stable elements of each slice along `axis`, or of the whole tensor if None.
+
+        The squares of the other elements are zero.
+        """
         if not squares.numel():
             return torch.zeros(())
         dims = self._others(axis)
@@ -274,12 +280,12 @@ class _Floating:
         return value.amax(dim=dims) if dims else value
 
     def _slice_bounds(self, axis: int | None, rms: Tensor) -> tuple[int | None, Tensor, Tensor, Tensor]:
-        """Axis, scale, honest error and tolerance of its slices, the latter two relative to the scale."""
+        """Axis, scale, honest error and tolerance of the slices along an axis; the latter two relative to the scale."""
         if not self._exact.numel():
             return axis, torch.ones(1), torch.zeros(1), torch.ones(1)
         scale = rms.clamp(min=self._least).reshape(-1)
         honest = self._largest(self._spread, axis).reshape(-1) / scale
-        honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may be right by luck
+        honest = honest.clamp(min=float(honest.median()))  # a slice of few elements may have a small error by chance
         tolerance = FACTOR * honest.clamp(min=self._floor) + self._least / scale
         rounding = self._largest(self._rounding, axis).reshape(-1) / scale
         rounding = rounding.clamp(min=float(rounding.median()))
@@ -294,21 +300,22 @@ class _Floating:
         if not self._same_specials(actual):
             return Measure(math.inf, 0.0, 1.0, "NaN or infinity in other places than the reference")
         error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
-        found = [self._worst_slice(error, *bounds) for bounds in self._slices]
-        if self._looked_at >= _BULK_LEAST:
+        found = [self._worst_slice(error, *slices) for slices in self._slices]
+        if self._compared >= _BULK_LEAST:
             found.append(self._bulk(error))
         return max(found, key=lambda measure: measure.ratio)
 
     def _same_specials(self, actual: Tensor) -> bool:
         if not (torch.isfinite(actual) | ~self._stable).all():
             return False
-        return torch.equal(_kinds(self._eager[self._special]), _kinds(actual[self._special]))
+        return torch.equal(_finiteness(self._eager[self._special]), _finiteness(actual[self._special]))
 
     def deviations(self, value: Tensor) -> Tensor:
-        """The error of each element, by its own bound; infinite where NaN or infinity is out of place."""
+        """Error of each element over its own bound; infinite where NaN or infinity is misplaced."""
         actual = value.double()
         error = torch.where(self._stable, (actual - self._exact).abs(), 0.0)
-        misplaced = self._stable & ~torch.isfinite(actual) | self._special & (_kinds(self._eager) != _kinds(actual))
+        other_kind = _finiteness(self._eager) != _finiteness(actual)
+        misplaced = self._stable & ~torch.isfinite(actual) | self._special & other_kind
         return torch.where(misplaced, math.inf, self._own_ratio(error))
 
     def _own_ratio(self, error: Tensor) -> Tensor:
@@ -323,10 +330,10 @@ class _Floating:
         return Measure(relative[at].item(), honest[at].item(), tolerance[at].item(), where)
 
     def _bulk(self, error: Tensor) -> Measure:
-        """The element that nine in ten do better than, by its own bound."""
-        ratio = torch.where(self._stable, self._own_ratio(error), -1.0).reshape(-1)  # what is not looked at comes first
-        left_out = ratio.numel() - self._looked_at
-        at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._looked_at)).indices)
+        """The error at the 90th percentile of the elements' errors over their own bounds."""
+        ratio = torch.where(self._stable, self._own_ratio(error), -1.0).reshape(-1)  # -1: no bound
+        left_out = ratio.numel() - self._compared
+        at = int(ratio.kthvalue(left_out + math.ceil(_BULK * self._compared)).indices)
         deviation, honest, bound, exact = (
             float(value.reshape(-1)[at])
             for value in (error, torch.maximum(self._spread, self._rounding), self._own_bound, self._exact)
@@ -335,19 +342,20 @@ class _Floating:
         return Measure(deviation / scale, honest / scale, max(bound / scale, _TINY), "nine elements in ten")
 
 
-def _kinds(value: Tensor) -> Tensor:
+def _finiteness(value: Tensor) -> Tensor:
     """0 for a finite element, 1 or -1 for an infinity, 2 for NaN."""
     return torch.where(value.isnan(), 2.0, torch.where(value.isinf(), value.sign(), 0.0))
 
 
 def impostor_answers(
-    eager: Observation, inputs: Sequence[Tensor], stand_ins: Mapping[str, Observation]
+    eager: Observation, inputs: Sequence[Tensor], other_answers: Mapping[str, Observation]
 ) -> dict[str, list[Tensor]]:
-    """Answers that need no work, by name. `eager` is the right answer, `stand_ins` are those to other questions.
+    """Answers that need no work, by name.
 
-    The inputs are an answer where each output has an input of its shape. An answer to another question
-    is left out where its shapes differ, or where it is the right answer to the bit: then what differs
-    between the questions, an unused parameter for one, has no meaning to the module.
+    `eager` is the right answer; `other_answers` are the reference's answers to other inputs or with other weights. One
+    of those is omitted if its shapes differ, or if it equals the right answer to the bit: then the difference between
+    the two questions, such as an unused parameter, has no meaning to the module. The inputs are an answer if each
+    output has an input of its shape.
     """
     values = eager.values
     answers: dict[str, list[Tensor]] = {
@@ -356,9 +364,9 @@ def impostor_answers(
         "batch_mean": [_mean(value, [0]) for value in values if value.ndim > 1 and len(value) > 1],
         "input": [alike for value in values for alike in [_alike(value, inputs)] if alike is not None],
     }
-    for name, run in stand_ins.items():
-        fits = [given.shape for given in run.values] == [value.shape for value in values]
-        if fits and not all(map(same_bits, run.values, values)):  # where a NaN equals itself
+    for name, run in other_answers.items():
+        fits = [other.shape for other in run.values] == [value.shape for value in values]
+        if fits and not all(map(same_bits, run.values, values)):
             answers[name] = list(run.values)
     return {name: answer for name, answer in answers.items() if len(answer) == len(values)}
 
@@ -367,7 +375,7 @@ def _mean(value: Tensor, dims: list[int]) -> Tensor:
     if value.is_complex():
         return torch.view_as_complex(_mean(_real(value), dims))
     if value.numel() < 2 or not dims:
-        return value.double() + 1.0  # a single number is its own mean
+        return value.double() + 1.0  # the mean of a single number would be the right answer
     return value.double().nan_to_num(0.0, 0.0, 0.0).mean(dim=dims, keepdim=True).expand(value.shape).to(value.dtype)
 
 

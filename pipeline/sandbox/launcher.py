@@ -1,4 +1,4 @@
-"""The host's side of one warm process: start it, send it jobs, end it."""
+"""The host's side of one warm process: starts it, sends it jobs, and ends it."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "USER": "guest",
     "LOGNAME": "guest",
-    "PYTHONHASHSEED": "0",  # sets have one order in every run, and for a candidate another in some guests
-    "PYTHONUNBUFFERED": "1",  # what was printed before a crash is seen
+    "PYTHONHASHSEED": "0",  # sets have the same order in every run; some guests give a candidate another order
+    "PYTHONUNBUFFERED": "1",  # output before a crash is kept
     "OMP_NUM_THREADS": "1",
-    "OMP_THREAD_LIMIT": "1",  # also of what asks for two, to see what is done where there are some
+    "OMP_THREAD_LIMIT": "1",  # also where a guest requests two threads, to try code that depends on their number
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "TORCHINDUCTOR_COMPILE_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asking for a GPU must not spoil the process for forks
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # a query for GPUs must not start CUDA, after which forks fail
 }
 
 
 class WarmProcess:
-    """One warm process, which serves any number of threads at once."""
+    """One warm process, from which guests are forked. Thread-safe."""
 
     def __init__(self, kind: GuestKind[Any, Any], folder: Path, settings: SandboxSettings) -> None:
-        """Start it and wait until it is warm.
+        """Start the process and wait until it is ready.
 
         Raises:
-            SandboxError: it did not start, or a layer that the settings require is missing.
+            SandboxError: the process did not start, or a layer that the settings require is missing.
         """
         self.kind = kind
         self._folder = folder
@@ -58,7 +58,7 @@ class WarmProcess:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    # Nothing from the current folder or the user's packages; the environment is ours alone.
+                    # -P, -s: no imports from the current folder or the user's packages.
                     [settings.python, "-P", "-s", "-W", "ignore", str(_BOOT), str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
@@ -66,7 +66,7 @@ class WarmProcess:
                     stderr=log,
                     env={**_ENVIRONMENT, **kind.environment, **own},
                     cwd=folder,
-                    start_new_session=True,  # Ctrl-C is for the host alone
+                    start_new_session=True,  # Ctrl-C must not reach it
                 )
             self.layers = self._greet(log)
             self._require(settings.require)
@@ -77,7 +77,7 @@ class WarmProcess:
             os.close(log)
 
     def _greet(self, log: int) -> dict[str, str]:
-        """Tell it what it is to be, and wait until it is. Returns its layers."""
+        """Send the configuration and wait until the process is ready. Returns its layers of isolation."""
         config = {"kind": self.kind.name, "host_pid": os.getpid()}
         self._control.settimeout(_START_S)
         try:
@@ -95,15 +95,15 @@ class WarmProcess:
     def _require(self, names: tuple[str, ...]) -> None:
         missing = [f"{name} is {self.layers[name]}" for name in names if self.layers[name].startswith(OFF)]
         if missing:
-            raise SandboxError(f"layers that the configuration requires are not there: {'; '.join(missing)}")
+            raise SandboxError(f"layers that the configuration requires are missing: {'; '.join(missing)}")
 
     def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         """Run one job in a fresh guest.
 
         Raises:
-            WarmProcessDied: nothing is known about the job.
+            WarmProcessDied: the job's outcome is unknown.
             SandboxError: no guest could be started.
-            ProtocolError: the request is no strict JSON, or a tensor has no plain memory.
+            ProtocolError: the request is not strict JSON, or a tensor has no plain memory.
         """
         with Exchange(job) as exchange:
             scratch = str(self._folder / exchange.nonce.hex())
@@ -114,7 +114,7 @@ class WarmProcess:
             return ending.report(job, ended, exchange.reply, exchange.nonce, scratch, output, wall_s)
 
     def close(self) -> None:
-        """End the process with all its guests and files."""
+        """End the process and its guests, and remove their files."""
         self._control.close()
         if hasattr(self, "_process"):
             try:

@@ -1,4 +1,4 @@
-"""What a guest says that a call of `forward` did, checked for form before anything is concluded from it."""
+"""Observations of calls of `forward`, read from a guest's reply after a check of its form."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 
 class MalformedReply(ValueError):
-    """A guest's reply has another form than its module's `run` gives it."""
+    """A guest's reply does not have the form that its job defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One call of `forward`, as its guest describes it (`guest/subject.py`)."""
+    """One call of `forward`, as a guest describes it (`guest/candidate/module_call.py`)."""
 
-    tree: str  # canonical JSON of the result, {"tensor": i} stands for outputs[i]
+    tree: str  # canonical JSON of the result, in which {"tensor": i} stands for outputs[i]
     outputs: tuple[torch.Tensor, ...]  # contiguous copies
-    strides: tuple[tuple[int, ...], ...]  # of the outputs as they were
-    shares: tuple[str, ...]  # what each output shares memory with, "" for nothing
-    mutated: Mapping[int, torch.Tensor]  # inputs that the call changed, as they were after it
-    changed: Mapping[str, torch.Tensor]  # state that the call changed, as it was after it
-    trained: tuple[str, ...]  # names of state of which it changed what gradients it has, or whether it takes any
+    strides: tuple[tuple[int, ...], ...]  # of the original outputs
+    shares: tuple[str, ...]  # the tensor that each output shares memory with, "" for none
+    mutated: Mapping[int, torch.Tensor]  # new values of the inputs that the call changed
+    changed: Mapping[str, torch.Tensor]  # new values of the state that the call changed
+    trained: tuple[str, ...]  # names of the state whose gradient or `requires_grad` the call changed
 
     @property
     def values(self) -> tuple[torch.Tensor, ...]:
-        """Everything that the call computed: its outputs, then the inputs that it changed."""
+        """All tensors that the call computed: its outputs, then the inputs that it changed."""
         return (*self.outputs, *(self.mutated[index] for index in sorted(self.mutated)))
 
     def name_of(self, value: int) -> str:
-        """Of one of the `values`: "output 0", or "input 2" that the call changed."""
-        behind = value - len(self.outputs)
-        return f"output {value}" if behind < 0 else f"input {sorted(self.mutated)[behind]}"
+        """The name of one of the `values`: "output 0", or "input 2" for a changed input."""
+        number = value - len(self.outputs)
+        return f"output {value}" if number < 0 else f"input {sorted(self.mutated)[number]}"
 
 
 def read_observation(call: ObservedCall | None, tensors: Tensors, prefix: str) -> Observation:
@@ -66,7 +66,7 @@ def read_observation(call: ObservedCall | None, tensors: Tensors, prefix: str) -
 
 
 def expect(value: Any, kind: type) -> Any:
-    """`value`, if it is of exactly this type."""
+    """Returns `value`. Raises `MalformedReply` unless it has exactly this type."""
     if type(value) is not kind:
         raise MalformedReply(f"expected {kind.__name__}, found {type(value).__name__}")
     return value

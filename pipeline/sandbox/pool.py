@@ -1,4 +1,4 @@
-"""The sandbox: a bounded number of guests at once, each from the warm process of its kind; beside them, the GPUs."""
+"""The sandbox: a bounded number of guests at once, forked from one warm process for each kind of job, and the GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from .exchange import SandboxError, WarmProcessDied
 from .executor.service import Gpus
@@ -20,14 +20,14 @@ from .jobs.kind import Reply, Request
 from .launcher import WarmProcess
 from .settings import SandboxSettings
 
-_ATTEMPTS = 2  # on a warm process each
+_ATTEMPTS = 2  # for one job, each on another warm process
 
 
 class Sandbox:
     """Runs jobs in guests. Thread-safe; `run` blocks until a slot is free and its job has ended.
 
-    Warm processes start when the first job of their kind comes, and end with `close`, at the end of
-    the interpreter, or when this process dies, however it dies.
+    A warm process starts with the first job of its kind. It ends with `close`, at the end of the interpreter, or when
+    this process dies for any reason.
     """
 
     def __init__(self, settings: SandboxSettings | None = None) -> None:
@@ -36,37 +36,36 @@ class Sandbox:
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
         self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
         self._closed = threading.Event()
-        self._lock = threading.Lock()  # of the three below
+        self._lock = threading.Lock()  # guards the three attributes below
         self._warm: dict[str, WarmProcess] = {}
-        self._starting: dict[str, threading.Lock] = {}  # one kind is started once, several at the same time
+        self._starting: dict[str, threading.Lock] = {}  # by kind: a kind starts once, several kinds in parallel
         self._started = 0
         self._finalizer = weakref.finalize(self, _end, self._closed, self._warm, self.gpus, self._root, os.getpid())
 
     @property
     def layers(self) -> Mapping[str, str]:
-        """What is active between a guest and this machine, by the name of the layer."""
+        """State of each layer of isolation, by name."""
         with self._lock:
             kind = next(iter(self._warm), "script")
         return MappingProxyType(self._warm_process(kind).layers)
 
     def start(self, kinds: Iterable[str]) -> None:
-        """Start the warm processes of these kinds at the same time; `run` starts those that it misses one by one.
+        """Start the warm processes of these kinds in parallel; `run` would start them one by one.
 
         Raises:
-            SandboxError: one cannot be had, or the sandbox is closed.
+            SandboxError: a process did not start, or the sandbox is closed.
         """
         with ThreadPoolExecutor() as threads:
             list(threads.map(self._warm_process, kinds))
 
     def run(self, job: Job[Request, Reply]) -> Report[Reply]:
-        """Run one job in a fresh guest and report how it ended, whatever it did.
+        """Run one job in a fresh guest and report how it ended.
 
-        A job whose warm process died under it is run once more on a new one; if that dies too, the job
-        is taken for the cause.
+        If the warm process dies, the job is retried once on a new one; if that dies too, the job counts as the cause.
 
         Raises:
-            SandboxError: no guest can be had, or the sandbox is closed.
-            ProtocolError: the request is no strict JSON, or a tensor has no plain memory.
+            SandboxError: no guest could be started, or the sandbox is closed.
+            ProtocolError: the request is not strict JSON, or a tensor has no plain memory.
         """
         with self._slots:
             for _ in range(_ATTEMPTS):
@@ -107,7 +106,7 @@ class Sandbox:
                 process.close()
 
     def close(self) -> None:
-        """Kill all guests and warm processes and remove their files. Jobs that are running raise."""
+        """Kill all guests and warm processes, and remove their files. Running jobs raise."""
         self._closed.set()
         with self._lock:
             self._finalizer()
@@ -115,14 +114,12 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
 def _end(closed: threading.Event, warm: dict[str, WarmProcess], gpus: Gpus | None, root: Path, owner: int) -> None:
-    """Without the lock: at the end of the interpreter a thread that will not run again may hold it."""
+    """End everything, without the lock: at the interpreter's end a thread that never runs again may hold it."""
     if os.getpid() != owner:
         return  # a fork of the process that the sandbox belongs to
     closed.set()

@@ -1,15 +1,14 @@
-"""The message between host and guest: strict JSON and raw tensors behind a fixed header, in a memfd.
+"""The message format between host and guest: strict JSON and raw tensors after a fixed header, in a memfd.
 
-Both directions use it. The reader on the host takes nothing for granted: every number is checked
-against the bytes that are there before it is used, nothing is unpickled, and the memory is proven to
-have no writer left (`F_SEAL_WRITE`) before the first byte is read.
+Both directions use it. The host's reader trusts nothing. Before the first read it seals the memory (`F_SEAL_WRITE`),
+which fails while a writer is left; it checks every number against the available bytes before use, and unpickles nothing.
 
     header   magic, nonce, length of the JSON, number of tensors, length of everything
-    records  one of fixed size a tensor: dtype, dimensions, offset, length, shape
+    records  one for each tensor, of fixed size: dtype, dimensions, offset, length, shape
     JSON     {"body": {...}, "names": ["x", ...]}
     payload  the tensors, contiguous, each aligned to 64 bytes
 
-The magic is written last: a message that was cut off has none.
+The magic is written last: a truncated message has none.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ MAX_JSON = 16 << 20  # bytes
 MAX_TENSORS = 4096
 MAX_DIMENSIONS = 12
 _ALIGNMENT = 64
-_RELEASE_S = 1.0  # for the memory of a dead process to be gone
+_RELEASE_S = 1.0  # for the kernel to release the memory of a dead process
 _HEADER = struct.Struct("<8s16sQQQ")
 _RECORD = struct.Struct(f"<QQQQ{MAX_DIMENSIONS}Q")
 
-# A dtype's code is its place in this list: append, never reorder.
+# A dtype's code is its index in this list: append, never reorder.
 DTYPES: tuple[torch.dtype, ...] = (
     torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool,
     torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
@@ -50,7 +49,7 @@ _CODES = {dtype: code for code, dtype in enumerate(DTYPES)}
 
 
 class ProtocolError(ValueError):
-    """The bytes are not a complete, well-formed message, or a value does not fit into one."""
+    """The bytes are not a complete, well-formed message, or a value cannot be part of one."""
 
 
 def dumps(value: Any) -> bytes:
@@ -107,13 +106,13 @@ def _finite(literal: str) -> float:
 
 
 def write(fd: int, nonce: bytes, body: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], capacity: int) -> None:
-    """Write one message at the start of `fd`, a memfd that is grown to fit if it is empty.
+    """Write one message at the start of `fd`, a memfd, which grows to fit if it is empty.
 
     Args:
-        capacity: the most bytes that the message may have.
+        capacity: largest size of the message in bytes.
 
     Raises:
-        ProtocolError: the body is no strict JSON, a tensor has no plain memory, or it does not fit.
+        ProtocolError: the body is not strict JSON, a tensor has no plain memory, or the message is too large.
     """
     flat = [_flat(name, tensor) for name, tensor in tensors.items()]
     text = dumps({"body": body, "names": list(tensors)})
@@ -136,11 +135,11 @@ def write(fd: int, nonce: bytes, body: Mapping[str, Any], tensors: Mapping[str, 
         head += _RECORD.pack(_CODES[tensor.dtype], tensor.dim(), offset, data.numel(), *shape)
     for at, part in ((0, head + text), *zip(offsets, (data.numpy().data for data in flat), strict=True)):
         _write_all(fd, at, part)
-    _write_all(fd, 0, MAGIC)  # last: what has it is complete
+    _write_all(fd, 0, MAGIC)  # last: it marks the message as complete
 
 
 def _write_all(fd: int, at: int, data: Any) -> None:
-    """By system calls: a mapping of fresh memory costs a page fault every 4 KiB, and ten times the time."""
+    """Write by system calls: a mapping of fresh memory takes ten times as long, with a page fault for each 4 KiB."""
     view = memoryview(data).cast("B")
     while view:
         written = os.pwrite(fd, view, at)
@@ -159,18 +158,18 @@ def _flat(name: str, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def octets(value: torch.Tensor) -> torch.Tensor:
-    """The values of a tensor as a vector of bytes, in C order; its own memory, where that is contiguous."""
+    """The values of a tensor as a vector of bytes, in C order; shares its memory if that is contiguous."""
     flat = value.contiguous().as_strided((value.numel(),), (1,))  # a single element is contiguous with any stride
     return flat.view(torch.uint8) if value.numel() else torch.empty(0, dtype=torch.uint8)
 
 
 def read(fd: int, nonce: bytes) -> tuple[dict[str, Any], Tensors]:
-    """The body and the tensors of the message at the start of `fd`.
+    """Read the body and the tensors of the message at the start of `fd`.
 
     The tensors are private, writable views of the message's memory; nothing is copied.
 
     Raises:
-        ProtocolError: anything in the message is not as it must be.
+        ProtocolError: the message is malformed.
     """
     size = os.fstat(fd).st_size
     magic, given, json_length, count, end = _unpacked(os.pread(fd, _HEADER.size, 0))
@@ -213,7 +212,7 @@ def _envelope(text: bytes, count: int) -> tuple[dict[str, Any], list[str]]:
 
 
 def _tensor(memory: mmap.mmap, at: int, lowest: int) -> tuple[torch.Tensor, int]:
-    """The tensor of the record at `at`, and where its payload ends. Payloads may not overlap."""
+    """The tensor of the record at `at`, and the end of its payload. Payloads may not overlap."""
     code, dimensions, offset, length, *sizes = _RECORD.unpack_from(memory, at)
     if code >= len(DTYPES) or dimensions > MAX_DIMENSIONS:
         raise ProtocolError(f"a tensor of dtype {code} with {dimensions} dimensions")
@@ -237,7 +236,7 @@ def _aligned(offset: int) -> int:
 def seal(fd: int) -> None:
     """Make a memfd's content final. Raises ProtocolError if a process can still write to it.
 
-    The memory of a process that is dead stays for as long as somebody looks at it, `ps` for one.
+    A dead process keeps its memory as long as another process, such as `ps`, reads its entry in /proc.
     """
     deadline = time.monotonic() + _RELEASE_S
     while True:

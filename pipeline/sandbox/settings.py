@@ -1,4 +1,4 @@
-"""How the sandbox is set up."""
+"""Settings of the sandbox, and the choice of GPUs."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from . import layers
 class SandboxSettings:
     workers: int = 2  # guests at once
     python: str = sys.executable  # of an environment with torch and triton
-    scratch: str = ""  # folder for the guests' files; "" is the system's temporary folder
-    require: tuple[str, ...] = ()  # layers without which nothing runs
-    gpus: tuple[int, ...] = ()  # the driver's numbers of those that kernels are executed on; none: they are interpreted
+    scratch: str = ""  # folder for the guests' files; "": the system's temporary folder
+    require: tuple[str, ...] = ()  # layers without which no guest runs
+    gpus: tuple[int, ...] = ()  # the driver's numbers of the GPUs that execute kernels; empty: kernels are interpreted
 
     def __post_init__(self) -> None:
         unknown = set(self.require) - set(layers.NAMES)
         if unknown:
-            raise UserError(f"no such layers: {', '.join(sorted(unknown))}; there are {', '.join(layers.NAMES)}")
+            raise UserError(f"no such layers: {', '.join(sorted(unknown))}: choose from {', '.join(layers.NAMES)}")
         if self.workers < 1:
             raise ValueError(f"{self.workers} workers")
 
 
 def choose_gpus(choice: str) -> tuple[int, ...]:
-    """The driver's numbers of the GPUs that "all", "none" or a list such as "0,2" names. Makes no CUDA context.
+    """The driver's numbers of the GPUs in "all", "none" or a list such as "0,2". Creates no CUDA context.
 
-    As everywhere in torch, the list counts the GPUs that `CUDA_VISIBLE_DEVICES` leaves. Guests and executors start from
-    an environment without it, so they are told the driver's own numbers.
+    As in torch, the list counts the GPUs that `CUDA_VISIBLE_DEVICES` shows. Guests and executors start without that
+    variable, so they need the driver's own numbers.
 
     Raises:
-        UserError: it is no such list, or a GPU in it is not there, or the variable names GPUs by something else.
+        UserError: the list is malformed, a GPU in it is missing, or the variable names GPUs by other than numbers.
     """
     if choice == "none":
         return ()
-    import torch  # takes seconds, which settings that name no GPU need not wait for
+    import torch  # takes seconds, which settings without GPUs avoid
 
     number = torch.cuda.device_count()
     named = tuple(range(number)) if choice == "all" else name_gpus(choice)
@@ -54,7 +54,7 @@ def choose_gpus(choice: str) -> tuple[int, ...]:
 
 
 def name_gpus(choice: str) -> tuple[int, ...]:
-    """As `choose_gpus`, of workers elsewhere: "all" is the first of each, since nobody can look. Raises: UserError."""
+    """Numbers of GPUs for workers on other machines, where "all" is the first GPU of each. Raises UserError."""
     if choice in ("all", "none"):
         return (0,) if choice == "all" else ()
     parts = choice.split(",")

@@ -1,4 +1,4 @@
-"""Tensor descriptors that a kernel's host made, as the CUDA driver encodes them: `CUtensorMap` in `cuda.h`."""
+"""Tensor descriptors that the host code of a kernel makes, in the CUDA driver's encoding: `CUtensorMap` in `cuda.h`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-MAP = "nvTmaDesc"  # the type of such an argument, as Triton writes it
+MAP = "nvTmaDesc"  # Triton's name of the argument type
 MAP_BYTES = 128
 MAP_ALIGNMENT = 64  # bytes
 _BASE_ALIGNMENT = 16  # bytes, of the first element and of strides
@@ -20,17 +20,17 @@ _NO_INTERLEAVE, _PROMOTE_128 = 0, 2
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A tensor descriptor but for its address; dimensions are outermost first, and the last one is contiguous."""
+    """A tensor descriptor without its address. Dimensions are outermost first; the last one is contiguous."""
 
     element: int  # a `CUtensorMapDataType`
     shape: tuple[int, ...]  # elements
     strides: tuple[int, ...]  # bytes, of all dimensions but the last
     block: tuple[int, ...]  # elements
     swizzle: int  # a `CUtensorMapSwizzle`
-    nan: bool  # whether what lies outside of the shape is read as NaN, not as zero
+    nan: bool  # elements outside of the shape are read as NaN, not as zero
 
     def __post_init__(self) -> None:
-        """Raises `ValueError`: no `CUtensorMap` is like this. The driver refuses some that pass."""
+        """Raises `ValueError` for what no `CUtensorMap` can be. The driver refuses some that pass this check."""
         rank = len(self.shape)
         possible = (
             1 <= rank <= _MAX_RANK
@@ -48,23 +48,23 @@ class Tiling:
 
     @property
     def extent(self) -> int:
-        """Bytes from the first element's start to the last one's end. A kernel reaches nothing outside of them."""
+        """Bytes from the first element's start to the last element's end. A kernel cannot reach beyond them."""
         rows = sum((n - 1) * stride for n, stride in zip(self.shape[:-1], self.strides, strict=True))
         return rows + self.shape[-1] * _BYTES[self.element]
 
     def within(self, offset: int, size: int) -> bool:
-        """Whether it may lie at that offset in a buffer of that size, both in bytes, which is aligned."""
+        """True if the tensor is aligned and fits at that offset into an aligned buffer of that size, both in bytes."""
         return offset % _BASE_ALIGNMENT == 0 and 0 <= offset <= size - self.extent
 
     def encoding(self, address: int) -> list[Any]:
-        """The arguments of `cuTensorMapEncodeTiled` behind the map itself: dimensions are innermost first there."""
+        """The arguments of `cuTensorMapEncodeTiled` after the map itself, with dimensions innermost first."""
         rank = len(self.shape)
         return [
             ctypes.c_int(self.element),
             ctypes.c_uint32(rank),
             ctypes.c_void_p(address),
             (ctypes.c_uint64 * rank)(*reversed(self.shape)),
-            (ctypes.c_uint64 * rank)(*reversed(self.strides)),  # one more than there are, as C has no empty arrays
+            (ctypes.c_uint64 * rank)(*reversed(self.strides)),  # one element too long, since C has no empty arrays
             (ctypes.c_uint32 * rank)(*reversed(self.block)),
             (ctypes.c_uint32 * rank)(*[1] * rank),  # every element of a block
             ctypes.c_int(_NO_INTERLEAVE),

@@ -1,4 +1,4 @@
-"""Tensors to time with. What is computed is not looked at, so they are drawn where they are needed, and quickly."""
+"""Input tensors for timings. Their results are not compared, so they are drawn fast, on the device that needs them."""
 
 from __future__ import annotations
 

@@ -185,11 +185,11 @@ class Reference:
     def check_impostors(self) -> tuple[str, ...]:
         """Names of the trivial answers that were tried. Raises: Rejected: one of them passes."""
         eager = self._runs[0]["eager"]
-        stand_ins = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
+        other_answers = {"other_inputs": self._runs[1]["eager"]} if len(self._runs) > 1 else {}
         if "other" in self._runs[0]:
-            stand_ins["other_parameters"] = self._runs[0]["other"]
+            other_answers["other_parameters"] = self._runs[0]["other"]
         inputs = [self.tensors[f"input.0.{i}"] for i in range(len(self.task.workloads[0].tensors))]
-        answers = impostor_answers(eager, inputs, stand_ins)
+        answers = impostor_answers(eager, inputs, other_answers)
         for name, values in answers.items():
             measure = self._bounds[0].measure(values)
             if measure.passes:

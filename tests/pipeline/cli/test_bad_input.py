@@ -119,7 +119,7 @@ def test_no_dataset(tmp_path: Path, invoke: Invoke) -> None:
 
 def test_an_unknown_layer(built: Built, invoke: Invoke) -> None:
     message = said(invoke("probe", built.root, "--require", "moat"))
-    assert message.startswith("no such layers: moat; there are user, ")
+    assert message.startswith("no such layers: moat: choose from user, ")
 
 
 @pytest.mark.parametrize("arguments", [["dataset", "--colour", "red"], ["lower"], ["excavate"], ["show", "a", "b"]])

@@ -266,8 +266,8 @@ def test_impostors_are_other_answers_of_the_same_shape() -> None:
         observed(eager.outputs[0].clone()),
         observed(randn(9, 4)),
     )
-    stand_ins = {"other_inputs": other, "other_parameters": dead, "other_workload": larger}
-    answers = impostor_answers(eager, [given_input], stand_ins)
+    other_answers = {"other_inputs": other, "other_parameters": dead, "other_workload": larger}
+    answers = impostor_answers(eager, [given_input], other_answers)
     assert sorted(answers) == ["batch_mean", "constant", "input", "other_inputs", "zeros"]
     assert answers["input"][0] is given_input
     assert answers["constant"][0].unique().numel() == 1
