@@ -37,16 +37,18 @@ class Sandbox:
         self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
         self._closed = threading.Event()
         self._lock = threading.Lock()  # guards the three attributes below
-        self._warm: dict[str, WarmProcess] = {}
+        self._warm_processes: dict[str, WarmProcess] = {}
         self._starting: dict[str, threading.Lock] = {}  # by kind: a kind starts once, several kinds in parallel
         self._started = 0
-        self._finalizer = weakref.finalize(self, _end, self._closed, self._warm, self.gpus, self._root, os.getpid())
+        self._finalizer = weakref.finalize(
+            self, _end, self._closed, self._warm_processes, self.gpus, self._root, os.getpid()
+        )
 
     @property
     def layers(self) -> Mapping[str, str]:
         """State of each layer of isolation, by name."""
         with self._lock:
-            kind = next(iter(self._warm), "script")
+            kind = next(iter(self._warm_processes), "script")
         return MappingProxyType(self._warm_process(kind).layers)
 
     def start(self, kinds: Iterable[str]) -> None:
@@ -83,8 +85,8 @@ class Sandbox:
         with starting:
             with self._lock:
                 self._check_open()
-                if kind in self._warm:
-                    return self._warm[kind]
+                if kind in self._warm_processes:
+                    return self._warm_processes[kind]
                 self._started += 1
                 folder = self._root / f"{kind}-{self._started}"
             process = WarmProcess(KINDS[kind], folder, self._settings)
@@ -92,7 +94,7 @@ class Sandbox:
                 if self._closed.is_set():
                     process.close()
                 self._check_open()
-                self._warm[kind] = process
+                self._warm_processes[kind] = process
             return process
 
     def _check_open(self) -> None:
@@ -101,8 +103,8 @@ class Sandbox:
 
     def _discard(self, process: WarmProcess) -> None:
         with self._lock:
-            if self._warm.get(process.kind.name) is process:
-                del self._warm[process.kind.name]
+            if self._warm_processes.get(process.kind.name) is process:
+                del self._warm_processes[process.kind.name]
                 process.close()
 
     def close(self) -> None:
@@ -118,12 +120,14 @@ class Sandbox:
         self.close()
 
 
-def _end(closed: threading.Event, warm: dict[str, WarmProcess], gpus: Gpus | None, root: Path, owner: int) -> None:
+def _end(
+    closed: threading.Event, warm_processes: dict[str, WarmProcess], gpus: Gpus | None, root: Path, owner: int
+) -> None:
     """End everything, without the lock: at the interpreter's end a thread that never runs again may hold it."""
     if os.getpid() != owner:
         return  # a fork of the process that the sandbox belongs to
     closed.set()
-    for process in list(warm.values()):
+    for process in list(warm_processes.values()):
         process.close()
     if gpus is not None:
         gpus.close()

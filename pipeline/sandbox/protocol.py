@@ -1,7 +1,7 @@
 """The message format between host and guest: strict JSON and raw tensors after a fixed header, in a memfd.
 
 Both directions use it. The host's reader trusts nothing. Before the first read it seals the memory (`F_SEAL_WRITE`),
-which fails while a writer is left; it checks every number against the available bytes before use, and unpickles nothing.
+which fails while a writer is left. It checks every number against the available bytes, and unpickles nothing.
 
     header   magic, nonce, length of the JSON, number of tensors, length of everything
     records  one for each tensor, of fixed size: dtype, dimensions, offset, length, shape

@@ -170,9 +170,9 @@ def test_a_daemon_dies_with_its_guest(run: Run, sandbox: Sandbox) -> None:
 
 def guests_alive(sandbox: Sandbox) -> int:
     """Processes below the warm processes, seen from the host."""
-    zygotes = [zygote._process.pid for zygote in sandbox._zygotes.values()]
-    below = [pid for zygote in zygotes for pid in descendants(zygote)]
-    return sum(not Path(f"/proc/{pid}/cmdline").read_bytes() or not is_zygote(pid) for pid in below)
+    warm_processes = [process._process.pid for process in sandbox._warm_processes.values()]
+    below = [pid for process in warm_processes for pid in descendants(process)]
+    return sum(not Path(f"/proc/{pid}/cmdline").read_bytes() or not is_warm_process(pid) for pid in below)
 
 
 def descendants(pid: int) -> list[int]:
@@ -180,7 +180,7 @@ def descendants(pid: int) -> list[int]:
     return found + [below for child in found for below in descendants(child)]
 
 
-def is_zygote(pid: int) -> bool:
+def is_warm_process(pid: int) -> bool:
     """The warm process is the first of its PID namespace."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1] == "1"
@@ -222,10 +222,10 @@ def test_the_host_is_out_of_reach(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["os.getppid()", "1", "-1"])
 def test_the_warm_process_survives_its_guests(run: Run, sandbox: Sandbox, target: str) -> None:
     assert run("pass").status is Status.OK
-    before = dict(sandbox._zygotes)
+    before = dict(sandbox._warm_processes)
     run(f"import os; os.kill({target}, 9)", wall_s=2)
     assert run("return {'fine': 1}, {}").reply == {"fine": 1}
-    assert sandbox._zygotes == before
+    assert sandbox._warm_processes == before
 
 
 def test_no_socket_reaches_anything(run: Run) -> None:

@@ -56,7 +56,7 @@ def is_zombie(entry: Path) -> bool:
 def test_a_dead_warm_process_is_replaced_and_the_job_run_again(own: Sandbox, tmp_path: Path) -> None:
     marker = "import time; time.sleep(0.2 if arguments else 0); return {'done': 1}, {}"
     assert own.run(script(marker)).status is Status.OK
-    process = own._zygotes["script"]._process
+    process = own._warm_processes["script"]._process
     results = []
     thread = threading.Thread(target=lambda: results.append(own.run(script(marker, "slow"))))
     thread.start()
@@ -64,14 +64,14 @@ def test_a_dead_warm_process_is_replaced_and_the_job_run_again(own: Sandbox, tmp
     process.kill()
     thread.join()
     assert results[0].reply == {"done": 1}
-    assert own._zygotes["script"]._process is not process
+    assert own._warm_processes["script"]._process is not process
 
 
 def test_a_stopped_warm_process_does_not_stop_the_host(own: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelquarry.pipeline.sandbox.exchange._KILL_S", 0.2)
     monkeypatch.setattr("kernelquarry.pipeline.sandbox.launcher._END_S", 0.2)
     assert own.run(script("pass")).status is Status.OK
-    process = own._zygotes["script"]._process
+    process = own._warm_processes["script"]._process
     warm = [process.pid, *map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())]
     for pid in warm:
         os.kill(pid, signal.SIGSTOP)
