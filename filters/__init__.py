@@ -1,4 +1,7 @@
-"""Pure filters of finished rows, in the order in which they are asked. The first that objects decides."""
+"""Filters of finished rows: pure functions. The first one in `FILTERS` that objects to a row drops it.
+
+The stages `read`, `screen` and `balance`, the publish gates and the reports may import this package.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from .personal import Personal
 from .secrets import Secrets
 from .triviality import Triviality
 
-Filter = Callable[[Row], Objection | None]  # None: the row may be published
+Filter = Callable[[Row], Objection | None]  # None: no objection
 
 TRIVIALITY, LENGTH, NOISE, SECRETS, PERSONAL = Triviality(), Length(), Noise(), Secrets(), Personal()
 FILTERS: tuple[Filter, ...] = (TRIVIALITY, LENGTH, NOISE, SECRETS, PERSONAL)
 
 
 def measure(row: Row) -> Measures:
-    """What each filter measures of a row; thresholds play no part."""
+    """Measure a row with every filter, without thresholds."""
     return Measures(
         computing_operators=TRIVIALITY.measure(row),
         characters=LENGTH.measure(row),

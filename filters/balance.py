@@ -1,4 +1,4 @@
-"""Caps on how many rows may have one thing in common, so that no package and no pattern is most of a dataset."""
+"""Caps on the number of rows that share a property, so that no package and no pattern dominates a dataset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.records import Pair
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most rows of one cluster, with the same operators, and of one package or repository; asked in this order."""
+    """Maximum numbers of rows per cluster, set of operators, and package or repository, applied in this order."""
 
     cluster: int = 50
     operators: int = 100
@@ -28,11 +28,11 @@ REASONS = dict(zip(NAMES, (Reason.OVER_CLUSTER, Reason.OVER_OPERATORS, Reason.OV
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What a row has in common with others."""
+    """Properties that rows may share."""
 
     id: str
     cluster: str
-    operators: str  # digest
+    operators: str  # digest of their names
     repository: str
 
 
@@ -41,20 +41,20 @@ def keys_of(row: Pair) -> Keys:
 
 
 def cap(rows: Iterable[Keys], name: str, most: int) -> list[Keys | Dropped]:
-    """Of rows that share the key `name`, `most` stay. Which ones follows from their ids alone."""
+    """Keep at most `most` of the rows that share the property `name`, chosen by their ids alone."""
     ordered = sorted(rows, key=lambda row: sha256(row.id))
     evidence = f"{len(ordered)} rows of {name} {getattr(ordered[0], name)}, at most {most}"
     return [*ordered[:most], *(Dropped(row.id, REASONS[name], evidence) for row in ordered[most:])]
 
 
 def over_caps(rows: Iterable[Pair], caps: Caps) -> list[Dropped]:
-    """The rows that go. What one cap takes does not count for the next."""
-    stay, over = [keys_of(row) for row in rows], list[Dropped]()
+    """List the rows over a cap. Rows dropped by one cap do not count for the next."""
+    kept, over = [keys_of(row) for row in rows], list[Dropped]()
     for name in NAMES:
         groups: defaultdict[str, list[Keys]] = defaultdict(list)
-        for row in stay:
+        for row in kept:
             groups[getattr(row, name)].append(row)
-        told = [end for group in groups.values() for end in cap(group, name, getattr(caps, name))]
-        stay = [end for end in told if isinstance(end, Keys)]
-        over += [end for end in told if isinstance(end, Dropped)]
-    return sorted(over, key=lambda end: end.id)
+        capped = [result for group in groups.values() for result in cap(group, name, getattr(caps, name))]
+        kept = [result for result in capped if isinstance(result, Keys)]
+        over += [result for result in capped if isinstance(result, Dropped)]
+    return sorted(over, key=lambda dropped: dropped.id)

@@ -1,4 +1,4 @@
-"""Does the pair fit into a training context?"""
+"""Filter of rows that do not fit a training context."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .objection import Objection
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Drops pairs whose two sides together have more characters than `at_most`.
+    """Drops pairs with more than `at_most` characters in both codes together.
 
-    Tokenizers make a token of about three characters of such code, so the default is 16,000 tokens.
+    Such code has about three characters a token, so the default is about 16,000 tokens.
     """
 
     at_most: int = 48_000
@@ -26,5 +26,5 @@ class Length:
         return Objection(Reason.TOO_LONG, f"{characters} characters ({sides})")
 
     def measure(self, row: Row) -> int:
-        """Characters of both sides."""
+        """Number of characters in both codes."""
         return len(row.python_code) + len(row.triton_code)

@@ -1,9 +1,8 @@
-"""Which licence covers a file: package metadata, licence texts, notices and the file's own words, cross-read.
+"""Determine the licence of a file from package metadata, licence texts, notices and the file itself.
 
-Metadata alone is not enough: packages carry a GPL text under a permissive classifier, folders of other terms,
-and files whose headers forbid commercial use. The most specific statement decides; a statement that is not
-permissive always wins over one that is; a text that is not recognised permits nothing. Files whose
-origin no text tells cannot be caught here.
+Metadata alone is not enough: packages have a GPL text under a permissive classifier, folders with other terms, and
+files whose headers forbid commercial use. The most specific statement decides; a statement that is not permissive wins
+over a permissive one; an unrecognised text permits nothing. Copied files without any statement cannot be detected.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from . import spdx
 from .objection import Objection
 
-# Names of licence texts, and of notices, which tell of exceptions. Those about weights say nothing of code.
+# Names of licence texts, and of notices, which list exceptions. Licences of weights do not cover code.
 _TEXT = re.compile(r"(un)?licen[cs]e(?!s)|copying|.*[-_.]licen[cs]e$", re.IGNORECASE)
 _NOTICE = re.compile(r"notice|licen[cs]es|third[-_ ]?party", re.IGNORECASE)
 _NOT_CODE = re.compile(r"weight|model|data", re.IGNORECASE)
 _METADATA = re.compile(r"[^/]+\.dist-info/METADATA|PKG-INFO")
-_RECORD = re.compile(r"[^/]+\.dist-info/RECORD")  # what a package installed
-_LICENCE_FILES = re.compile(r"[^/]+\.dist-info/(?:licen[cs]es/)?")  # as laid out by PEP 639
+_RECORD = re.compile(r"[^/]+\.dist-info/RECORD")  # lists the installed files of a package
+_LICENCE_FILES = re.compile(r"[^/]+\.dist-info/(?:licen[cs]es/)?")  # PEP 639
 
-# Words by which a file takes back what its package grants.
+# Words with which a file revokes the permission of its package.
 _DENIAL = re.compile(
     r"""
       (?i:non[-\s]?commercial)
@@ -43,48 +42,35 @@ _DENIAL = re.compile(
     | (?i:(?:for|academic)\s+research\s+(?:purposes?\s+|use\s+)?only)
     | (?i:research\s+(?:purposes?|use)\s+only)
     | (?i:without\s+an\s+express\s+licen[cs]e\s+agreement)
-    | (?i:github\.com/(?:NVlabs/stylegan|ultralytics/))  # code that was taken from there keeps its licence
+    | (?i:github\.com/(?:NVlabs/stylegan|ultralytics/))  # copied code keeps its licence
     """,
     re.VERBOSE,
 )
-# Some of these stands in every text that the expression matches, and most files have none.
-_HINTS = (
-    "commercial",
-    "cc by",
-    "cc-by",
-    "public",
-    "gpl",
-    "mpl",
-    "nvidia",
-    "s-lab",
-    "research",
-    "express",
-    "nvlabs",
-    "ultralytics",
-)
-# Lines about the licence of weights or data, which are not ours to take.
+# Every match of `_DENIAL` contains one of these, and most files contain none: the search is much faster.
+_HINTS = "commercial,cc by,cc-by,public,gpl,mpl,nvidia,s-lab,research,express,nvlabs,ultralytics".split(",")
+# Lines about the licence of weights or data, which do not concern the code.
 _OF_WEIGHTS = re.compile(r"""weights?\b|checkpoint|dataset|['"]?licen[cs]e['"]?\s*[:=]\s*['"]""", re.IGNORECASE)
 _OF_CODE = re.compile(r"\b(?:source|code|this file|this software|class)\b", re.IGNORECASE)
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:\.py\b|/(?!\w))")
 _URL = re.compile(r"https?://\S+")
-_TAGGED_HEAD = 4000  # characters in which a file's own SPDX tag stands
+_TAGGED_HEAD = 4000  # characters in which a file's SPDX tag is searched
 
 
 @dataclass(frozen=True, slots=True)
 class Licences:
-    """What a package says about its licences."""
+    """Licence statements of a package."""
 
     package: Licence | Objection
     folders: tuple[tuple[str, Licence | Objection], ...]  # deepest first; paths end with "/"
-    denied: tuple[tuple[str, str], ...]  # paths that a notice takes out (folders end with "/"), and the notice
+    denied: tuple[tuple[str, str], ...]  # (path that a notice excludes, the notice); folders end with "/"
 
     def of(self, path: str, text: str) -> Licence | Objection:
-        """The licence of one file, or why it may not be used."""
+        """Licence of one file, or the objection to its use."""
         if (denial := _denial(text)) is not None:
             return _objection(f"the file says: {denial}")
         for denied, notice in self.denied:
             if path == denied or (denied.endswith("/") and path.startswith(denied)):
-                return _objection(f"{notice} takes out {denied}")
+                return _objection(f"{notice} excludes {denied}")
         for expression in spdx.tags(text[:_TAGGED_HEAD]):
             if not spdx.is_permissive(expression):
                 return _objection(f"the file's tag says {expression}")
@@ -92,12 +78,12 @@ class Licences:
         if (header := spdx.from_header(text)) is not None:
             if not spdx.is_permissive(header):
                 return _objection(f"the file's header says {header}")
-            if isinstance(self._of_folder(path), Licence):  # a header grants nothing that its package forbids
+            if isinstance(self._of_folder(path), Licence):  # a header cannot override an objection to its package
                 return Licence(header, f"the file's header: {header}")
         return self._of_folder(path)
 
     def _of_folder(self, path: str) -> Licence | Objection:
-        """What the package, or a folder in it, says of a file."""
+        """Licence of the deepest folder with a statement, else of the package."""
         for folder, licence in self.folders:
             if path.startswith(folder):
                 return licence
@@ -129,7 +115,7 @@ def read_licences(files: Mapping[str, str]) -> Licences:
 
 
 def _side_by_side(files: Mapping[str, str], installed: Sequence[str]) -> Licences:
-    """Of packages that were installed into one folder: each speaks for what its RECORD lists, and for no more."""
+    """Licences of packages that are installed into one folder: each covers the files in its RECORD, and no others."""
     rest = read_licences({path: text for path, text in files.items() if path.partition("/")[0] not in installed})
     folders, denied = dict(rest.folders), list(rest.denied)
     for info in installed:
@@ -142,7 +128,7 @@ def _side_by_side(files: Mapping[str, str], installed: Sequence[str]) -> Licence
 
 
 def _roots(record: str) -> set[str]:
-    """The folders and files at the top of what a RECORD lists; folders end with "/"."""
+    """Top-level folders (ending with "/") and files of a RECORD."""
     paths = [PurePosixPath(line[0]) for line in csv.reader(record.splitlines()) if line]
     return {f"{path.parts[0]}/" if len(path.parts) > 1 else path.name for path in paths if ".." not in path.parts}
 
@@ -153,7 +139,7 @@ def _deepest_first(folders: Mapping[str, Licence | Objection]) -> tuple[tuple[st
 
 @lru_cache(maxsize=4096)
 def read_claims(claims: tuple[tuple[str, str], ...]) -> Licence | Objection:
-    """What a table says of a file: (column, licence) of each that it names. All must be permissive and understood."""
+    """Judge the (column, licence) pairs of a table row. All licences must be recognised and permissive."""
     statements = [_Statement(column, spdx.from_statement(licence), binding=True) for column, licence in claims]
     judged = _judge(statements)
     if isinstance(judged, Objection):
@@ -163,17 +149,17 @@ def read_claims(claims: tuple[tuple[str, str], ...]) -> Licence | Objection:
 
 
 def is_statement(path: str) -> bool:
-    """Whether a file may say something about licences: metadata, licence texts, notices."""
+    """True if the name of a file is that of metadata, a licence text or a notice."""
     name = PurePosixPath(path).name
-    told = _METADATA.fullmatch(path) or _RECORD.fullmatch(path) or _TEXT.match(name) or _NOTICE.match(name)
-    return not name.endswith(".py") and bool(told)
+    match = _METADATA.fullmatch(path) or _RECORD.fullmatch(path) or _TEXT.match(name) or _NOTICE.match(name)
+    return not name.endswith(".py") and bool(match)
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
     where: str
-    expression: str | None  # None: it was not understood
-    binding: bool  # a text, which must be understood, or a field, which may be vague
+    expression: str | None  # None: not recognised
+    binding: bool  # True: a text, which must be recognised; False: a field, which may be vague
 
 
 def _texts(found: Iterable[tuple[str, str]]) -> Iterable[_Statement]:
@@ -193,24 +179,24 @@ def _declared(metadata: str) -> Iterable[_Statement]:
 
 
 def _judge(statements: Iterable[_Statement]) -> Licence | Objection:
-    """The first statement that is understood, if none is against it."""
-    understood: list[_Statement] = []
+    """Licence of the first recognised statement, or an objection if any statement has one."""
+    recognised: list[_Statement] = []
     for statement in statements:
         if statement.expression is None and statement.binding:
             return _objection(f"{statement.where} is not recognised")
         if statement.expression is not None:
             if not spdx.is_permissive(statement.expression):
                 return _objection(f"{statement.where} says {statement.expression}")
-            understood.append(statement)
-    if not understood:
+            recognised.append(statement)
+    if not recognised:
         return _objection("no licence was found")
-    evidence = dict.fromkeys(f"{statement.where}: {statement.expression}" for statement in understood)
-    precise = next((s for s in understood if s.where == "License-Expression"), understood[0])
+    evidence = dict.fromkeys(f"{statement.where}: {statement.expression}" for statement in recognised)
+    precise = next((s for s in recognised if s.where == "License-Expression"), recognised[0])
     return Licence(precise.expression or "", "; ".join(evidence))
 
 
 def _denial(text: str) -> str | None:
-    """The line with which a file denies permission."""
+    """Line with which a file denies permission, None if there is none."""
     lower = text.lower()
     if not any(hint in lower for hint in _HINTS):
         return None
@@ -224,7 +210,7 @@ def _denial(text: str) -> str | None:
 
 
 def _denied_paths(notice: str) -> list[str]:
-    """Files and folders that a notice names in a section that denies permission."""
+    """Files and folders named in the sections of a notice that deny permission."""
     paths: list[str] = []
     for section in re.split(r"\n(?=#|\d+\.\s|={5,}|-{5,})", _URL.sub("", notice)):
         if _DENIAL.search(section):

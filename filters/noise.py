@@ -1,4 +1,4 @@
-"""Is the text mostly what a reader of code can read?"""
+"""Filter of rows whose code has many characters that are not ASCII."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .objection import Objection
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Drops rows of whose `python_code` more than `at_most` is not ASCII."""
+    """Drops rows if more than the share `at_most` of `python_code` is not ASCII."""
 
     at_most: float = 0.05
 
@@ -22,6 +22,6 @@ class Noise:
         return Objection(Reason.NOISE, f"{share:.1%} of {len(row.python_code)} characters")
 
     def measure(self, row: Row) -> float:
-        """The share of `python_code` that is not ASCII."""
+        """Share of the characters of `python_code` that are not ASCII."""
         text = row.python_code
         return sum(not character.isascii() for character in text) / max(1, len(text))

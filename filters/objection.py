@@ -1,4 +1,4 @@
-"""What a filter answers when a row must not be published."""
+"""The result of a filter that drops a row."""
 
 from __future__ import annotations
 

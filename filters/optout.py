@@ -1,7 +1,7 @@
-"""People who do not want their code in a dataset, and which files and rows that means.
+"""Opt-out list: people who do not want their code in a dataset, and the files and rows that this affects.
 
-One list serves the build, which reads nothing of theirs, and a published dataset, from which their rows are withdrawn.
-It is text, one entry a line, `#` starts a comment:
+A build skips the listed files; rows of them are withdrawn from published datasets. The list is a text file with one
+entry a line; `#` starts a comment:
 
     repository  owner/name
     repository  owner/*             every repository of an owner
@@ -9,7 +9,7 @@ It is text, one entry a line, `#` starts a comment:
     author      Jane Doe            named in `__author__`, `@author` or a copyright line, or the owner of the repository
     author      jane@example.org    an address anywhere in the file
 
-Case does not matter. A package's name matches however its words are joined (`Some_Package`).
+Case does not matter. Package names match in any spelling (`Some_Package`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMING = re.compile(r"^.*(?:__author__|@author|\bauthors?\b\s*[:=]|copyright|\(
 
 @dataclass(frozen=True)
 class OptOut:
-    """Entries of a list, lower case."""
+    """Entries of an opt-out list in lower case."""
 
     repositories: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
@@ -46,17 +46,17 @@ class OptOut:
         )
 
     def lines(self) -> list[str]:
-        """The list in its own format, sorted: equal lists have equal lines."""
+        """Sorted lines of the list: equal lists have equal lines."""
         entries = (("repository", self.repositories), ("package", self.packages), ("author", self.authors))
         return [f"{kind} {name}" for kind, names in entries for name in sorted(names)]
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the list, whatever its order and spelling."""
+        """SHA-256 of the list, independent of its order and spelling."""
         return sha256("\n".join(self.lines()))
 
     def __call__(self, source: SourceRef, text: str) -> Objection | None:
-        """Whether a file, or a row made of it, may not be used. `text` is all that is known of its words."""
+        """Object to a file, or to a row made from it, if an entry matches its source or its `text`."""
         package = source.package.lower()
         owner, slash, _ = package.partition("/")
         if slash:
@@ -88,8 +88,8 @@ class OptOut:
 
 
 def parse_opt_out(text: str, place: str) -> OptOut:
-    """Raises: UserError: a line is no entry; nobody's wish may get lost in a typing error."""
-    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    """Parse a list. Raises: UserError: a line is not an entry. Skipping it would lose an opt-out to a typing error."""
+    entries: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.partition("#")[0].split(maxsplit=1)
         if not entry:
@@ -100,24 +100,24 @@ def parse_opt_out(text: str, place: str) -> OptOut:
                 f"got `{line.strip()}`"
             )
         kind, name = entry[0], " ".join(entry[1].lower().split())
-        found[kind].add(canonical_package(name) if kind == "package" else name)
-    return OptOut(frozenset(found["repository"]), frozenset(found["package"]), frozenset(found["author"]))
+        entries[kind].add(canonical_package(name) if kind == "package" else name)
+    return OptOut(frozenset(entries["repository"]), frozenset(entries["package"]), frozenset(entries["author"]))
 
 
 def read_opt_out(path: Path | None = None) -> OptOut:
-    """The list that the project ships, with the one in `path`. Raises: UserError: it is not there, or no such list."""
+    """Read the shipped list and add the list in `path`. Raises: UserError: `path` cannot be read or parsed."""
     shipped = parse_opt_out(resources.files("kernelquarry.filters").joinpath("opt-out.txt").read_text(), "opt-out.txt")
     if path is None:
         return shipped
     try:
         return shipped | parse_opt_out(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        raise UserError(f"{path}: {why}: give the opt-out list as a text file") from None
+        problem = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        raise UserError(f"{path}: {problem}: give the opt-out list as a text file") from None
 
 
 def canonical_package(name: str) -> str:
-    """As package indexes compare names (PEP 503)."""
+    """Normalise a package name as package indexes do (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

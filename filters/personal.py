@@ -1,4 +1,4 @@
-"""Does the text name a person who can be reached by it?"""
+"""Filter of rows with personal contact data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Personal:
-    """Drops rows with an e-mail address or a telephone number. The evidence says where it is, never what it is."""
+    """Drops rows with an e-mail address or a telephone number. The evidence has the place, never the data."""
 
     patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
 
@@ -32,6 +32,6 @@ class Personal:
         return None
 
     def measure(self, row: Row) -> int:
-        """The number of places."""
+        """Number of matches."""
         text = f"{row.python_code}\n{row.triton_code}"
         return sum(len(pattern.findall(text)) for _, pattern in self.patterns)

@@ -1,7 +1,7 @@
-"""Does the text hold a credential?
+"""Filter of rows with credentials.
 
-A few forms whose prefix, alphabet and length leave little doubt, so that a hit is nearly always real.
-Passwords and keys without such a form are not found here.
+Only forms with a distinctive prefix, alphabet and length are searched, so that nearly every match is real. Passwords
+and keys without such a form are not found.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("stripe-key", r"[rs]k_live_[A-Za-z0-9]{24,}"),
     )
 )
-COLUMNS = ("python_code", "triton_code", "inductor_code", "init_args")  # every text that a mined file decides
+COLUMNS = ("python_code", "triton_code", "inductor_code", "init_args")  # every column with text from a mined file
 
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Drops rows with what looks like a credential. The evidence says where it is, never what it is."""
+    """Drops rows with text that looks like a credential. The evidence has the place, never the text."""
 
     patterns: tuple[tuple[str, re.Pattern[str]], ...] = PATTERNS
 
@@ -49,14 +49,14 @@ class Secrets:
         return None
 
     def measure(self, row: Row) -> int:
-        """The number of places."""
+        """Number of matches."""
         return sum(len(pattern.findall(text)) for _, text in _texts(row) for _, pattern in self.patterns)
 
 
 def _texts(row: Row) -> Iterator[tuple[str, str]]:
     for column in COLUMNS:
         yield column, getattr(row, column)
-    if isinstance(row, Rejection):  # what its code raised stands in these
+    if isinstance(row, Rejection):  # these columns have messages raised by its code
         yield "evidence", row.evidence
         for example in row.counter_examples:
             yield "counter_examples", example.found

@@ -1,4 +1,4 @@
-"""Licence statements as SPDX expressions, and which of those are permissive."""
+"""Convert licence statements to SPDX expressions, and decide which expressions are permissive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERMISSIVE = frozenset(
     """.split()
 )
 
-# What packages write in place of an SPDX identifier, without "the", "license", "software" and punctuation.
+# Names that packages use instead of SPDX identifiers, without "the", "license", "software" and punctuation.
 _NAMES = {
     "mit": "MIT",
     "mit expat": "MIT",
@@ -47,17 +47,17 @@ _NAMES = {
 _REFERENCE = re.compile(r"LicenseRef-[\w.-]+")
 _TAG = re.compile(r"SPDX-License-Identifier:[ \t]*([^\n*#]+)")
 _LONGEST_NAME = 80  # characters; longer statements are texts
-_COVERED = 0.5  # share of a text that must be of known licences
+_COVERED = 0.5  # share of a text that known licences must cover
 _HEADER = re.compile(r'(?:[ \t]*(?:#.*)?\n)*(?:[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'))?')
 _COMMENT = re.compile(r"^[ \t]*#+[ \t]?", re.MULTILINE)
 _GRANTS = re.compile(r"licen[cs]e|permission is hereby granted|redistribution and use", re.IGNORECASE)
 _LONGEST_HEADER = 8000  # characters
-_COVERED_HEADER = 20.0  # percent of a header: it may also say what the file is for
+_COVERED_HEADER = 20.0  # percent; lower than for a text, as a header may also describe the file
 _SPDX = get_spdx_licensing()
 
 
 def from_statement(statement: str) -> str | None:
-    """The SPDX expression that a metadata field, a classifier or a licence text stands for, None if unknown."""
+    """SPDX expression of a metadata field, a classifier or a licence text, None if unknown."""
     statement = statement.strip()
     if len(statement) > _LONGEST_NAME:
         return from_text(statement)
@@ -65,7 +65,7 @@ def from_statement(statement: str) -> str | None:
 
 
 def from_text(text: str) -> str | None:
-    """The licences whose texts make up most of `text`, with those its SPDX tags name."""
+    """SPDX expression of the licences that cover most of `text`, and of its SPDX tags; None if unknown."""
     matches = identify_license(text)
     covered = sum(match.end - match.start for match in matches)
     if covered < _COVERED * len(text.strip()):
@@ -74,13 +74,13 @@ def from_text(text: str) -> str | None:
 
 
 def from_header(text: str) -> str | None:
-    """The licences whose texts or notices stand in the comments and the docstring that a Python file starts with."""
+    """SPDX expression of the licences in the leading comments and docstring of a Python file, None without any."""
     match = _HEADER.match(text[:_LONGEST_HEADER])
     header = _COMMENT.sub("", match.group()) if match else ""
     if not _GRANTS.search(header):
         return None
-    found = {match.id for match in identify_license(header, coverage_threshold=_COVERED_HEADER)}
-    return " AND ".join(sorted(found)) or None
+    ids = {match.id for match in identify_license(header, coverage_threshold=_COVERED_HEADER)}
+    return " AND ".join(sorted(ids)) or None
 
 
 def tags(text: str) -> list[str]:
@@ -89,7 +89,7 @@ def tags(text: str) -> list[str]:
 
 
 def is_permissive(expression: str) -> bool:
-    """Whether the terms of some alternative of the expression are all permissive."""
+    """True if an alternative of the expression has only permissive terms."""
     try:
         return _permits(_SPDX.parse(expression))
     except ExpressionError:

@@ -1,4 +1,4 @@
-"""Does the kernel compute anything?"""
+"""Filter of rows whose module computes nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from kernelquarry.pipeline.schema.records import Row
 
 from .objection import Objection
 
-# aten operators that make, view or copy tensors. Those that place values by an index of their own
-# (cat, pad, roll, gather, ...) are not among them: their kernels have something to teach.
+# aten operators that create, view or copy tensors. Operators that compute indices (cat, pad, roll, gather, ...) are not
+# listed: their kernels are useful for training.
 MOVEMENT = frozenset(
     {
         "_reshape_alias", "_shape_as_tensor", "_to_copy", "_unsafe_view", "alias", "arange", "as_strided",
@@ -38,11 +38,11 @@ class Triviality:
         return Objection(Reason.TRIVIAL, f"{computing} computing operators of {', '.join(row.operators)}")
 
     def measure(self, row: Row) -> int:
-        """The number of distinct operators that compute."""
+        """Number of distinct operators that compute."""
         return sum(base_name(operator) not in MOVEMENT for operator in row.operators)
 
 
 def base_name(operator: str) -> str:
-    """`add` of `aten.add.Tensor`, `aten::add.Tensor` and `aten::add`."""
+    """Name of an operator without namespace and overload: `add` for `aten.add.Tensor` and `aten::add`."""
     namespace, _, rest = operator.replace("::", ".").partition(".")
     return (rest if namespace in ("aten", "prims") else operator).partition(".")[0]

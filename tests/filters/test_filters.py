@@ -1,4 +1,4 @@
-"""Each filter objects for its reason, with the measured value, and leaves its neighbours alone."""
+"""Each filter objects with its reason and the measured value, and ignores similar but harmless text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_every_pattern_has_an_example() -> None:
 
 @pytest.mark.parametrize("name", CREDENTIALS)
 @pytest.mark.parametrize("column", ["python_code", "triton_code", "inductor_code", "init_args"])
-def test_credentials_are_found_and_not_repeated(name: str, column: str) -> None:
+def test_credentials_are_found_and_not_in_the_evidence(name: str, column: str) -> None:
     pair = make_pair(**{column: f'first = 1\nkey = "{CREDENTIALS[name]}"\n'})
     assert check(Secrets(), pair) == (Reason.SECRET, f"{name} in {column}, line 2")
 
@@ -122,13 +122,13 @@ def test_caps_keep_the_same_rows_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["cluster", "operators", "repository"])
-def test_as_many_as_a_cap_says_stay(name: str) -> None:
+def test_a_cap_is_inclusive(name: str) -> None:
     rows = [make_pair(python_code=f"x = {i}", cluster="a", operators=("aten.add",)) for i in range(4)]
     assert not over_caps(rows, replace(Caps(), **{name: 4}))
     assert len(over_caps(rows, replace(Caps(), **{name: 3}))) == 1
 
 
-def test_what_is_measured_is_what_is_judged() -> None:
+def test_filters_judge_by_their_measures() -> None:
     pair = make_pair(
         python_code="ab" * 9 + "\u4e2d\u6587",
         triton_code=f"# jo{'@'}mail.org\n" + f'key = "{CREDENTIALS["aws-access-key"]}"',

@@ -1,4 +1,4 @@
-"""What packages say about their licences, in the ways that packages say it. All texts are made up."""
+"""Licence statements in the forms that packages use. All texts are invented."""
 
 import pytest
 
@@ -31,7 +31,7 @@ RESEARCH = (
 
 
 def package(*fields: str, **texts: str) -> Licences:
-    """A package with fields of metadata, and texts in its dist-info or, as `pkg__sub__LICENSE`, elsewhere."""
+    """A package with metadata fields and texts, in its dist-info or, as `pkg__sub__LICENSE`, in another folder."""
     files = {"pkg-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: pkg\n" + "".join(f"{f}\n" for f in fields)}
     for name, text in texts.items():
         path = name.replace("__", "/").replace("_txt", ".txt")
@@ -105,7 +105,7 @@ def test_packages(licences: Licences, spdx_id: str) -> None:
     assert licence_of(licences) == spdx_id
 
 
-def test_the_evidence_says_where_it_was_read() -> None:
+def test_the_evidence_has_the_place_of_the_statement() -> None:
     found = package("License: MIT", LICENSE=MIT).of("pkg/net.py", "")
     assert not isinstance(found, Objection)
     assert found.evidence == "pkg-1.0.dist-info/licenses/LICENSE: MIT; License: MIT"
@@ -142,7 +142,7 @@ See https://creativecommons.example/licenses/by-nc/4.0/
 """
 
 
-def test_a_notice_takes_out_what_it_names() -> None:
+def test_a_notice_excludes_the_paths_it_names() -> None:
     licences = package("License: MIT", LICENSE=MIT, NOTICE_txt=NOTICE)
     assert licence_of(licences, "pkg/fine.py") == "MIT"
     assert licence_of(licences, "pkg/models/miner.py") == ""
@@ -168,7 +168,7 @@ def test_a_notice_takes_out_what_it_names() -> None:
         "# SPDX-License-Identifier: LicenseRef-Company-Proprietary",
     ],
 )
-def test_a_file_may_take_back_what_its_package_grants(line: str) -> None:
+def test_a_file_may_revoke_the_permission_of_its_package(line: str) -> None:
     assert licence_of(package("License: MIT"), text=f'"""A model.\n\n{line}\n"""\nx = 1\n') == ""
 
 
@@ -183,7 +183,7 @@ def test_a_file_may_take_back_what_its_package_grants(line: str) -> None:
         "name = 'gplus'",
     ],
 )
-def test_words_that_deny_nothing(line: str) -> None:
+def test_harmless_words_deny_nothing(line: str) -> None:
     assert licence_of(package("License: MIT"), text=f"{line}\nx = 1\n") == "MIT"
 
 
@@ -280,7 +280,7 @@ def test_columns_of_a_table() -> None:
     assert claim() == "no licence was found"
 
 
-def test_packages_side_by_side_speak_for_their_own_files() -> None:
+def test_packages_in_one_folder_cover_their_own_files() -> None:
     def installed(name: str, licence: str, *paths: str) -> dict[str, str]:
         info, lines = f"{name}-1.0.dist-info", "".join(f"{path},sha256=x,1\n" for path in paths)
         return {f"{info}/METADATA": f"License-Expression: {licence}\n", f"{info}/RECORD": f"{lines}{info}/RECORD,,\n"}

@@ -1,4 +1,4 @@
-"""Who opted out is found by repository, package, owner, name and address, and by nothing that only looks like it."""
+"""Opt-outs match by repository, package, owner, name and address, and by nothing that is merely similar."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_matching(package: str, text: str, evidence: str | None) -> None:
     assert objection is None or objection.reason is Reason.OPTED_OUT
 
 
-def test_a_list_is_what_its_lines_say() -> None:
+def test_a_list_equals_its_lines() -> None:
     parsed = parse_opt_out(LIST, "list")
     assert parse_opt_out("\n".join(parsed.lines()), "again") == parsed
     assert parsed | OptOut() == parsed
@@ -60,12 +60,12 @@ def test_a_list_is_what_its_lines_say() -> None:
 
 
 @pytest.mark.parametrize("line", ["someone/layers", "repository layers", "owner someone", "author"])
-def test_a_line_that_is_no_entry(line: str) -> None:
+def test_malformed_lines_are_rejected(line: str) -> None:
     with pytest.raises(UserError, match=r"list, line 2: expected `repository owner/name`"):
         parse_opt_out(f"# first\n{line}\n", "list")
 
 
-def test_the_shipped_list_counts_too(tmp_path: Path) -> None:
+def test_the_shipped_list_is_included(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_text("author somebody\n")
     assert read_opt_out(path) == read_opt_out() | parse_opt_out("author somebody", "")

@@ -128,26 +128,21 @@ def _bound(statement: Node) -> Iterator[Node]:
 def imports(statement: Node) -> list[Import]:
     """List the names that an import statement binds."""
     origin = ts.child(statement, "module_name")
-    if origin is None:
-        return [_plain_import(name) for name in statement.children_by_field_name("name")]
-    source = text(origin).replace(" ", "")
+    source = text(origin).replace(" ", "") if origin is not None else ""
     module = source.lstrip(".")
     level = len(source) - len(module)
     if any(child.type == "wildcard_import" for child in statement.named_children):
         return [Import("*", level, module, "*")]
     found = []
-    for name in statement.children_by_field_name("name"):
-        aliased = name.type == "aliased_import"
-        original = text(ts.field(name, "name")) if aliased else text(name)
-        found.append(Import(text(ts.field(name, "alias")) if aliased else original, level, module, original))
+    for node in statement.children_by_field_name("name"):
+        aliased = node.type == "aliased_import"
+        name = text(ts.field(node, "name") if aliased else node)
+        local = text(ts.field(node, "alias")) if aliased else name
+        if origin is not None:
+            found.append(Import(local, level, module, name))
+        else:
+            found.append(Import(local if aliased else name.partition(".")[0], 0, name, None, aliased))
     return found
-
-
-def _plain_import(name: Node) -> Import:
-    if name.type == "aliased_import":
-        return Import(text(ts.field(name, "alias")), 0, text(ts.field(name, "name")), None)
-    module = text(name)
-    return Import(module.partition(".")[0], 0, module, None, aliased=False)
 
 
 def _mutated(statement: Node) -> set[str]:

@@ -39,12 +39,9 @@ class Piece:
     eager: frozenset[Symbol]  # symbols looked up while the definition is executed
     files: frozenset[str]  # paths that define what the piece uses
     builtins: frozenset[str]
+    locals: set[str]  # names bound in inner scopes
     externals: tuple[External, ...]  # used by the code, or by annotations without symbols of the tree; each once
     spellings: dict[Symbol | str, frozenset[str]]  # target, or dotted name -> names in the code
-
-    @property
-    def locals(self) -> set[str]:
-        return self.definition.usage.locals
 
 
 def make_piece(resolver: Resolver, closure: Closure, definition: Definition) -> Piece:
@@ -68,6 +65,7 @@ def make_piece(resolver: Resolver, closure: Closure, definition: Definition) -> 
         annotations,
         eager=frozenset(use.target for use in uses if use.reference.eager and isinstance(use.target, Symbol)),
         files=frozenset(target.path for target in targets if isinstance(target, Symbol)),
+        locals=definition.usage.locals,
         builtins=frozenset(use.target.name for use in uses if isinstance(use.target, Builtin)),
         externals=tuple(by_name.values()),
         spellings=_spellings(uses),

@@ -17,7 +17,8 @@ from .bindings import Definition
 from .closure import Closure
 
 _MAX_BYTES = 30_000  # limit for a user's code, which is stored with every module that it constructs
-_CLASS_NAME = re.compile(r"\nclass (\w+)")  # imports come before the first
+_CLASS_NAME = re.compile(r"\nclass (\w+)")
+_CLASS_LINE = re.compile(r"^[^\S\n]*class .*", re.MULTILINE)
 
 
 class Users:
@@ -32,12 +33,14 @@ class Users:
         self._entries[module.id].append(_key(closure.entry))
         if len(module.code) > _MAX_BYTES:
             return
-        # A class that was renamed (`X_2`) does not count: probing could not recognise it.
+        classes = [d for d in closure.definitions if d.is_class and d is not closure.entry]
+        if not classes:
+            return
+        # A class that was renamed (`X_2`) does not count: probing could not recognise it. Nor does a base class.
         defined = set(_CLASS_NAME.findall(module.code))
-        for definition in closure.definitions:
-            if definition is closure.entry or not definition.is_class:
-                continue
-            if definition.names[0] in defined and _mentions(module.code, definition.names[0]):
+        used = defined & set(re.findall(r"\w+", _CLASS_LINE.sub("", module.code)))
+        for definition in classes:
+            if definition.names[0] in used:
                 self._users[_key(definition)].append(module)
 
     def attach(self, classes: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
@@ -49,22 +52,6 @@ class Users:
             if module and codes:
                 outcome = Kept(replace(module, user=min(codes, key=lambda code: (len(code), code))))
             yield outcome
-
-
-def _mentions(code: str, name: str) -> bool:
-    """True if the code has the word outside lines of class statements."""
-    start = code.find(name)
-    while start >= 0:
-        end = start + len(name)
-        before = code[code.rfind("\n", 0, start) + 1 : start]
-        if not (_is_of_word(before[-1:]) or _is_of_word(code[end : end + 1]) or before.lstrip().startswith("class ")):
-            return True
-        start = code.find(name, end)
-    return False
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _key(definition: Definition) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from kernelquarry.filters.licences import Licences, is_statement, read_licences
@@ -90,6 +91,23 @@ class Tree:
             for path, size, read in entries:
                 if path.endswith(".py"):
                     yield Found(self.package, self.revision, path, size, read, licences)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTree(Tree):
+    """A folder or a commit on this machine: a corpus whose only shard is itself."""
+
+    root: Path
+    corpus: str
+    package: str  # "owner/name" of the git remote, else the folder's name
+    revision: str  # the commit, else a digest of the files
+
+    @property
+    def name(self) -> str:
+        return self.corpus
+
+    def shards(self) -> Iterable[LocalTree]:
+        return (self,)
 
 
 def _statement(entry: Entry) -> str:

@@ -6,9 +6,8 @@ import configparser
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,31 +15,20 @@ from kernelquarry.filters.licences import is_statement
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import canonical, sha256
 
-from .corpus import Entry, Tree
+from .corpus import Entry, LocalTree
 from .wheels import sha256_of
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})  # and names that start with a dot
 _REMOTE = re.compile(r"(?:[/:])([^/:]+/[^/:]+?)(?:\.git)?/?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Folder(Tree):
-    """A folder: a corpus with a single tree."""
+class Folder(LocalTree):
+    """The files of a folder."""
 
-    root: Path
-    corpus: str
-    package: str  # "owner/name" of the git remote, else the folder's name
-    revision: str  # the commit, else a digest of the files
-
-    @property
-    def name(self) -> str:
-        return self.corpus
+    __slots__ = ()
 
     def digests(self) -> dict[str, str]:
         return {self.package: digest_of(self.root)}
-
-    def shards(self) -> Sequence[Folder]:
-        return [self]
 
     @contextmanager
     def open(self) -> Iterator[Iterator[Entry]]:
@@ -54,13 +42,8 @@ class Folder(Tree):
 def open_folder(root: Path) -> Folder:
     """Open a folder as a corpus, with package and revision from its git metadata."""
     root = root.resolve()
-    commit, remote = _git(root)
+    commit, remote = read_git(root)
     return Folder(root, root.name, remote or root.name, commit or digest_of(root)[:16])
-
-
-def remote_of(root: Path) -> str:
-    """Remote of a checkout or a bare repository as "owner/name"; "" if there is none."""
-    return _git(root)[1]
 
 
 def walk(root: Path) -> Iterator[Path]:
@@ -95,8 +78,8 @@ def _digest(path: Path) -> str:
         return f"unreadable: {error.strerror}"
 
 
-def _git(root: Path) -> tuple[str, str]:
-    """Commit and remote repository of a checkout; "" where there is none."""
+def read_git(root: Path) -> tuple[str, str]:
+    """Commit and remote ("owner/name") of a checkout or a bare repository; "" where there is none."""
     git = root / ".git"
     if not git.exists() and (root / "HEAD").is_file():  # a bare repository
         git = root

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .corpus import Entry, Tree
-from .folder import remote_of
+from .corpus import Entry, LocalTree
+from .folder import read_git
 
 _SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.directory=*")
 _ENVIRONMENT = {
@@ -33,24 +32,13 @@ _ENVIRONMENT = {
 _FILE_MODES = ("100644", "100755")  # no links, no submodules
 
 
-@dataclass(frozen=True, slots=True)
-class GitTree(Tree):
-    """A commit: a corpus with a single tree."""
+class GitTree(LocalTree):
+    """The files of a commit."""
 
-    root: Path
-    corpus: str
-    package: str  # "owner/name" of the remote, else the folder's name
-    revision: str  # the commit
-
-    @property
-    def name(self) -> str:
-        return self.corpus
+    __slots__ = ()
 
     def digests(self) -> dict[str, str]:
         return {self.package: self.revision}
-
-    def shards(self) -> Sequence[GitTree]:
-        return [self]
 
     @contextmanager
     def open(self) -> Iterator[list[Entry]]:
@@ -87,7 +75,7 @@ def open_commit(root: Path, revision: str) -> GitTree:
     if not commit:
         raise UserError(f"{root}: has no commit {revision}: give a commit, tag or branch of this repository")
     name = root.name.removesuffix(".git")
-    return GitTree(root, name, remote_of(root) or name, commit.decode())
+    return GitTree(root, name, read_git(root)[1] or name, commit.decode())
 
 
 def _blobs(root: Path, commit: str) -> dict[str, tuple[str, int]]:

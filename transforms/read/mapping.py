@@ -57,7 +57,8 @@ def parse_columns(entries: object, place: str) -> Columns:
     values: dict[str, Any] = dict(entries)
     licences = values.pop("licences", ())
     values["licences"] = (licences,) if isinstance(licences, str) else tuple(licences)
-    if not all(isinstance(value, str) for key, value in values.items() for value in _each(value)):
+    names = [*values["licences"], *(value for key, value in values.items() if key != "licences")]
+    if not all(isinstance(name, str) for name in names):
         raise UserError(f"{place}: [columns] has a value that is not text: give names of columns")
     columns = Columns(**values)
     if bool(columns.content) == bool(columns.blob):
@@ -82,7 +83,3 @@ def check(columns: Columns, names: Collection[str], place: str) -> None:
     missing = [name for name in columns.needed() if name not in names]
     if missing:
         raise UserError(f"{place}: has no column {', '.join(missing)} (it has {', '.join(sorted(names))})")
-
-
-def _each(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)

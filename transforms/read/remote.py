@@ -111,11 +111,8 @@ def _line(error: BaseException) -> str:
 
 
 def _url(system: Any, name: str) -> str:
-    return name if "file" in _protocols(system) else str(system.unstrip_protocol(name))
-
-
-def _protocols(system: Any) -> tuple[str, ...]:
-    return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
+    protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
+    return name if "file" in protocols else str(system.unstrip_protocol(name))
 
 
 def _digest(info: dict[str, Any]) -> str:

@@ -88,13 +88,13 @@ def test_a_table_is_read_in_pieces_and_by_needed_columns(tmp_path: Path, monkeyp
     pieces = list(shard.pieces())
     assert len(pieces) == 3
     assert [len(list(read_shard(piece))) for piece in pieces] == [4, 4, 2]
-    asked: list[Any] = []
+    requested: list[Any] = []
     batches = pq.ParquetFile.iter_batches
     monkeypatch.setattr(
-        pq.ParquetFile, "iter_batches", lambda self, *a, **k: asked.append(k["columns"]) or batches(self, *a, **k)
+        pq.ParquetFile, "iter_batches", lambda self, *a, **k: requested.append(k["columns"]) or batches(self, *a, **k)
     )
     list(read_shard(pieces[0]))
-    assert {tuple(columns) for columns in asked} == {
+    assert {tuple(columns) for columns in requested} == {
         (
             "content",
             "max_stars_repo_head_hexsha",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
 
@@ -63,9 +63,6 @@ class Builder:
     def keep(self, name: str) -> Value:
         """Copy the current value to another name for later use."""
         return self.let(self.value.name, name)
-
-    def rename(self, name: str) -> None:
-        self.value = replace(self.value, name=self._unique(name))
 
     def operator(self, table: dict[str, str], x: str, y: str = "") -> str:
         """Draw an operator from the table, record it, and return its expression."""
