@@ -448,7 +448,7 @@ class _Reader:
     def _check_call(self, node: ast.Call) -> Iterator[tuple[Rule, str]]:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in ("getattr", "hasattr", "isinstance", "type") and self._in_kernel(node):
-            yield Rule.KERNEL_TOUCHED, f"asks in a kernel what a value is: {ast.unparse(node)}"
+            yield Rule.KERNEL_TOUCHED, f"inspects a value in a kernel: {ast.unparse(node)}"
         if isinstance(node.func, ast.Subscript) and root(node.func) in self._kernels and self._is_used(node):
             yield Rule.KERNEL_TOUCHED, f"uses what a launch returns: {ast.unparse(node.func)}"
         if isinstance(node.func, ast.Attribute) and node.func.attr == "seed" and not node.args:

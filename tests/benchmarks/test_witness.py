@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -12,12 +12,18 @@ from factories import GENERATOR, TRITON_CODE, make_pair, make_workload
 from stress import CHANGES, batches, other_workloads
 from witness import Finding, Outcome, find_witness, try_mutant
 
-from kernelquarry.pipeline.sandbox import Limits, Sandbox
+from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.records import Pair, TensorSpec, Workload
 from kernelquarry.transforms.mutate import Fault, Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings, further_checks
 
 SETTINGS = VerifySettings(targets=(), limits=Limits(wall_s=120, cpu_s=20))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

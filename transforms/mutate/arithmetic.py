@@ -67,8 +67,7 @@ def term_dropped(kernel: Kernel) -> Iterator[Edit]:
 def negated(kernel: Kernel) -> Iterator[Edit]:
     starts = list(kernel.calls("zeros", "full"))  # initial values of sums, whose sign has no effect
     values = [value for _, value in kernel.assigned(Role.VALUE) if value not in starts]
-    values += [call.args[1] for call in kernel.calls("store") if len(call.args) > 1]
-    for value in values:
+    for value in [*values, *kernel.stored("store")]:
         yield kernel.source.replace(value, f"-{kernel.source.grouped(value)}")
 
 

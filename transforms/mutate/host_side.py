@@ -22,6 +22,10 @@ class Launch:
     call: ast.Call
     grid: ast.expr
 
+    @property
+    def arguments(self) -> list[ast.expr]:
+        return [*self.call.args, *(keyword.value for keyword in self.call.keywords)]
+
 
 def launches(source: Source) -> list[Launch]:
     """Launches in forward, in order."""
@@ -56,13 +60,6 @@ def grids(source: Source) -> Iterator[ast.Tuple]:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Tuple() as grid) if name in names:
                 yield grid
-
-
-def calls(source: Source, name: str) -> Iterator[ast.Call]:
-    """Calls of a function in forward, by its dotted name."""
-    for node in source.forward_nodes:
-        if isinstance(node, ast.Call) and dotted(node.func) == name:
-            yield node
 
 
 def _statements(source: Source) -> list[ast.stmt]:

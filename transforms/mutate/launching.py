@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .host_side import Launch, Sizes, allocations, calls, grids, is_literal, launches
+from .host_side import Sizes, allocations, grids, is_literal, launches
 from .operator import Fault, source_operator
+from .roles import dotted
 from .source_edits import Edit, Source
 
 
@@ -31,7 +32,7 @@ def grid_fixed(source: Source) -> Iterator[Edit]:
 
 @source_operator(Fault.SHAPES, "an argument of the first workload")
 def argument_fixed(source: Source) -> Iterator[Edit]:
-    yield from _as_number(source, (part for launch in launches(source) for part in _arguments(launch)))
+    yield from _as_number(source, (part for launch in launches(source) for part in launch.arguments))
 
 
 @source_operator(Fault.SHAPES, "a tensor of the first workload's size")
@@ -40,18 +41,15 @@ def memory_fixed(source: Source) -> Iterator[Edit]:
     yield from _as_number(source, (part for shape in shapes if isinstance(shape, ast.Tuple) for part in shape.elts))
 
 
-def _arguments(launch: Launch) -> list[ast.expr]:
-    return [*launch.call.args, *(keyword.value for keyword in launch.call.keywords)]
-
-
 @source_operator(Fault.LAUNCH, "a program too few")
 def grid_short(source: Source) -> Iterator[Edit]:
     """Launch one program less along an axis with several, or leave out an incomplete last block."""
-    for call in calls(source, "triton.cdiv"):
-        yield source.replace(call, f"max(1, {source.text(call)} - 1)")
-        if len(call.args) == 2:
-            size, block = call.args
-            yield source.replace(call, f"max(1, {source.grouped(size)} // {source.grouped(block)})")
+    for node in source.forward_nodes:
+        if isinstance(node, ast.Call) and dotted(node.func) == "triton.cdiv":
+            yield source.replace(node, f"max(1, {source.text(node)} - 1)")
+            if len(node.args) == 2:
+                size, block = node.args
+                yield source.replace(node, f"max(1, {source.grouped(size)} // {source.grouped(block)})")
 
 
 @source_operator(Fault.LAUNCH, "the grid's axes swapped")

@@ -21,9 +21,10 @@ _NARROWER = {"tl.float64": "tl.float32", "tl.float32": "tl.float16", "tl.int64":
 _TRUNCATED = "({}).to(tl.int32).to(tl.float32)"
 
 
-def _as_float(kernel: Kernel, name: str) -> bool:
-    """True if the name is neither a parameter nor part of an address, which are integers."""
-    return name not in kernel.roles.addressing and name not in kernel.roles.parameters
+def _float_values(kernel: Kernel) -> Iterator[ast.expr]:
+    """Values assigned to names that are neither parameters nor parts of an address, which are integers."""
+    integers = kernel.roles.addressing | kernel.roles.parameters
+    return (value for name, value in kernel.assigned(Role.VALUE) if name not in integers)
 
 
 def _round_trips(source: Source, node: ast.expr) -> Iterator[Edit]:
@@ -33,24 +34,24 @@ def _round_trips(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 @kernel_operator(Fault.PRECISION, "a loaded value rounded")
 def loads(kernel: Kernel) -> Iterator[Edit]:
-    for name, value in kernel.assigned(Role.VALUE):
-        if value in list(kernel.calls("load")) and _as_float(kernel, name):
+    calls = list(kernel.calls("load"))
+    for value in _float_values(kernel):
+        if value in calls:
             yield from _round_trips(kernel.source, value)
 
 
 @kernel_operator(Fault.PRECISION, "an intermediate value rounded")
 def intermediates(kernel: Kernel) -> Iterator[Edit]:
     skipped = list(kernel.calls("load", "zeros", "full", "dot"))
-    for name, value in kernel.assigned(Role.VALUE):
-        if value not in skipped and _as_float(kernel, name):
+    for value in _float_values(kernel):
+        if value not in skipped:
             yield from _round_trips(kernel.source, value)
 
 
 @kernel_operator(Fault.PRECISION, "a stored value rounded")
 def stores(kernel: Kernel) -> Iterator[Edit]:
-    for call in kernel.calls("store", "atomic_add"):
-        if len(call.args) > 1:
-            yield from _round_trips(kernel.source, call.args[1])
+    for value in kernel.stored("store", "atomic_add"):
+        yield from _round_trips(kernel.source, value)
 
 
 @kernel_operator(Fault.PRECISION, "a sum rounded after each block")
@@ -92,12 +93,10 @@ def buffers(source: Source) -> Iterator[Edit]:
 
 @kernel_operator(Fault.DTYPE, "a value as an integer")
 def truncated(kernel: Kernel) -> Iterator[Edit]:
-    for name, value in kernel.assigned(Role.VALUE):
-        if _as_float(kernel, name) and value not in list(kernel.calls("zeros", "full")):
-            yield kernel.source.replace(value, _TRUNCATED.format(kernel.source.text(value)))
-    for call in kernel.calls("store"):
-        if len(call.args) > 1:
-            yield kernel.source.replace(call.args[1], _TRUNCATED.format(kernel.source.text(call.args[1])))
+    skipped = list(kernel.calls("zeros", "full"))
+    values = [value for value in _float_values(kernel) if value not in skipped]
+    for value in [*values, *kernel.stored("store")]:
+        yield kernel.source.replace(value, _TRUNCATED.format(kernel.source.text(value)))
 
 
 @kernel_operator(Fault.DTYPE, "a cast left out")

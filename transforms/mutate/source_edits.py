@@ -137,6 +137,10 @@ class Kernel:
         nodes = (node for node in self.nodes(ast.BinOp) if isinstance(node.op, kinds))
         return (node for node in nodes if self.roles.of(node) is role)
 
+    def stored(self, *names: str) -> Iterator[ast.expr]:
+        """Values that calls of `tl.<name>` write."""
+        return (call.args[1] for call in self.calls(*names) if len(call.args) > 1)
+
     def assigned(self, role: Role) -> Iterator[tuple[str, ast.expr]]:
         """Assignments to one name whose value has the role, as pairs of name and value."""
         for node in self.nodes(ast.Assign):

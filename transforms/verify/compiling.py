@@ -54,16 +54,10 @@ def compile_kernels(
 
 
 def check_kernel_failure(call: Call, broken: str, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Reject a kernel that raised in the interpreter, and yet compiles.
+    """Reject a kernel that raised the exception `broken` ("": none) in the interpreter, and yet compiles.
 
     A model's candidate may refuse inputs by raising, also by a kernel that does not compile. A kernel that only the
     interpreter rejects, or that asserts a false assumption, would run on a GPU.
-
-    Args:
-        broken: the exception of an interpreted kernel; "" if none raised.
-
-    Raises:
-        Rejected: a kernel raised, and compiles.
     """
     if not broken or not settings.targets or _UNALIGNED.search(broken):
         return

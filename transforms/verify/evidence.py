@@ -51,14 +51,7 @@ class InputRejected(Exception):
 
 
 def reply_of(report: Report[Reply], raised: Reason) -> Reply:
-    """The guest's reply.
-
-    Args:
-        raised: reason for a guest that ended with an exception.
-
-    Raises:
-        Rejected: the guest sent no reply.
-    """
+    """The guest's reply. Raises: Rejected: there is none; `raised` is the reason if the guest raised an exception."""
     reasons = {
         Status.RAISED: raised,
         Status.TIMED_OUT: Reason.TIMED_OUT,
@@ -71,13 +64,13 @@ def reply_of(report: Report[Reply], raised: Reason) -> Reply:
 
 
 def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list[list[Launch]], tuple[str, ...]]:
-    """The launches of each trial, and the names of all kernels that were launched.
+    """Check that the kernels computed the outputs, with no operators of PyTorch but declared ones. Raises: Rejected.
 
     Args:
         kept: numbers of the outputs that are right in the ghost run.
 
-    Raises:
-        Rejected: the kernels did not compute the outputs, or PyTorch helped with operators that are not declared.
+    Returns:
+        The launches of each trial, and the names of all launched kernels.
     """
     if reply.failed:
         raise Rejected(Reason.DOES_NOT_RUN, f"a launch failed, and forward went on: {reply.failed[0]}")

@@ -37,12 +37,9 @@ class Untraceable(Exception):
 
 
 def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[TrialsReply, Tensors]:
-    """Run the trials, a repetition and a ghost of the first; reply and tensors as from the guest `interpret`.
+    """Run the trials on a GPU, see `run_candidate`; reply and tensors are in the form of the guest `interpret`.
 
-    Raises:
-        Untraceable: the candidate has no trace.
-        InputRejected: the candidate raises on trials on which it may.
-        Rejected: the candidate does not run to the end.
+    Raises: Untraceable, InputRejected, Rejected.
     """
     assert sandbox.gpus is not None
     if reference.task.training:

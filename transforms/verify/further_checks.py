@@ -47,14 +47,10 @@ _MAX_UNFINISHED = 2  # calls that exceed the limit, before the others are skippe
 
 
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> list[str]:
-    """Check a model's candidate in ways that no trial does; calls that exceed a limit prove nothing.
+    """Check a model's candidate in ways that no trial does; calls that exceed a limit prove nothing. Raises: Rejected.
 
     Returns:
-        The launch logs of the calls with further sizes, which were right.
-
-    Raises:
-        Rejected: the candidate counts its calls, or is wrong in a perturbed environment, with other weights, with a
-            configuration of its autotuned kernels, or for a size that no trial has.
+        The launch logs of the calls with further sizes.
     """
     configurations = _check_perturbed(reference, sandbox, settings)
     _check_one_tensor(reference, sandbox, settings)
@@ -65,11 +61,7 @@ def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettin
 
 
 def _check_perturbed(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> int:
-    """Repeat the first trial with perturbations. A failing one is found by applying each alone.
-
-    Returns:
-        The number of configurations of the autotuned kernels.
-    """
+    """Repeat the first trial with perturbations; return the number of configurations of the autotuned kernels."""
     code, seed = reference.task.triton_code, reference.task.first_seed >> 8
     calls = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
     runs, tensors = run_specs([RunSpec(code, again=True), *calls], reference, sandbox, settings)
@@ -103,10 +95,7 @@ def _check_one_tensor(reference: Reference, sandbox: Sandbox, settings: VerifySe
 
 
 def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Check with the weights of the constructor, which no trial has, and with weights far from them.
-
-    Weights on which the reference decides nothing are skipped.
-    """
+    """Check with the constructor's weights, which no trial has, and with weights far from them."""
     task, trial = reference.task, reference.trials[0]
     if task.training or not (drawn := draw_far_state(task.state, task.first_seed)):
         return
@@ -190,12 +179,9 @@ def _accepts(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifyS
 def _check_first_decided(
     task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings
 ) -> PerturbedRun | None:
-    """Check the first call on which the reference is decided.
+    """Check the first call on which the reference is decided; see `_check_size`.
 
     If the candidate raises there, check the call with sizes rounded up to multiples of 64, which some kernels need.
-
-    Returns:
-        The run, an empty one if it exceeded a limit; None if the reference is decided on no call.
     """
     for workload in workloads:
         run = _check_size(task, workload, sandbox, settings)

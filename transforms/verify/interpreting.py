@@ -22,13 +22,10 @@ from .task import VerifySettings, trial_calls, uneven
 def run_specs(
     calls: Sequence[RunSpec], reference: Reference, sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[Sequence[PerturbedRun], Tensors]:
-    """Run the calls in guests of kind `perturbed`.
+    """Run the calls in a guest. Raises: Rejected: the candidate crashes its guest.
 
     Returns:
         Each run, an empty one if the call exceeded a limit; and the tensors of all runs.
-
-    Raises:
-        Rejected: the candidate crashes its guest.
     """
     task = reference.task
     by_keyword = any("keywords" in call.perturbations for call in calls)
@@ -85,9 +82,6 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     The first trial runs, and that with the most sizes that are not powers of two, where masks exclude elements: an
     unmasked kernel only reads outside of its tensors there. A GPU starts with the first programs, so the reverse order
     shows a race; programs in lockstep would hide it. A candidate that the interpreter cannot run passes.
-
-    Raises:
-        Rejected: the candidate accesses an address outside of its tensors, or depends on the order of programs.
     """
     code, oddest = reference.task.triton_code, uneven(reference.task)
     odd_trial = next((number for number, trial in enumerate(reference.trials) if trial.workload == oddest), 0)

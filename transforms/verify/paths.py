@@ -13,14 +13,10 @@ MORE = "and more"  # the last step of a path that reached the step limit
 
 
 def is_longer_loop(path: Path, workload: Workload, tried: Sequence[tuple[Any, Workload]]) -> bool:
-    """True if the path equals a verified one except for the number of iterations of a loop.
+    """True if the path equals a path of `tried`, the trials, except for the number of iterations of a loop.
 
     The number must grow with the length of an axis, or the product of leading axes, such as the steps of a sequence or
-    the items of a batch. At least two verified paths of different lengths must confirm this.
-
-    Args:
-        path: of a call with `workload`; it may end at the step limit.
-        tried: paths of the trials, with their workloads; None stands for no path.
+    the items of a batch. At least two paths of different lengths must confirm this. A path may end at the step limit.
     """
     known = [(each, call) for each, call in tried if isinstance(each, list)]
     longest, _ = max(known, key=lambda pair: len(pair[0]), default=([], workload))

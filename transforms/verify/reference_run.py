@@ -76,15 +76,7 @@ class Reference:
         settings: VerifySettings,
         in_order: bool = False,
     ) -> None:
-        """Run the reference in a guest.
-
-        Args:
-            in_order: the candidate may sum a whole input sequentially, see `nudges`.
-
-        Raises:
-            InputRejected: the reference raises on trials on which it may.
-            Rejected: the reference fails, or its guest sends a malformed reply.
-        """
+        """Run the reference in a guest; for `in_order` see `nudges`. Raises: InputRejected, Rejected."""
         self.task, self.trials, self.tensors = task, trials, tensors
         request = ReferenceRequest(
             module=task.reference_source,

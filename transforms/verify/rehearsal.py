@@ -41,7 +41,7 @@ def rehearse(
     settings: VerifySettings,
     elements: int = _ELEMENTS,
 ) -> dict[str, str]:
-    """Check that forward behaves on repeated and large calls as it does in the trials.
+    """Check that forward behaves on repeated and large calls as it does in the trials. Raises: Rejected.
 
     Args:
         launch_logs: launches of each trial with their arguments; () if the engine does not log them.
@@ -50,9 +50,6 @@ def rehearse(
 
     Returns:
         Flags (see `flags`) that kernels only get for large inputs, each with evidence.
-
-    Raises:
-        Rejected: the candidate takes a path that no trial takes, or changes kept or global state.
     """
     task = reference.task
     first = reference.first_trials_of_calls()
@@ -84,13 +81,11 @@ def rehearse(
     _check_repeats(dry_run)
     large_only = _check_larger(dry_run, known, [workload for workload, _ in larger])
     if dry_run.handled:
-        evidence = f"catches an exception, which a machine need not raise: {dry_run.handled}"
-        raise Rejected(Reason.UNVERIFIED_PATH, evidence)
-    if dry_run.keeps:
-        evidence = f"what it keeps still changes after {_REPEATS // 2} calls: {dry_run.keeps}"
-        raise Rejected(Reason.UNVERIFIED_PATH, evidence)
+        raise Rejected(Reason.UNVERIFIED_PATH, f"catches an exception, which need not be raised: {dry_run.handled}")
+    if changing := dry_run.keeps:
+        raise Rejected(Reason.UNVERIFIED_PATH, f"kept state still changes after {_REPEATS // 2} calls: {changing}")
     if dry_run.left:
-        raise Rejected(Reason.WRONG_CONTRACT, f"changes what others share: {dry_run.left}")
+        raise Rejected(Reason.WRONG_CONTRACT, f"changes global state: {dry_run.left}")
     return large_only
 
 
@@ -101,10 +96,9 @@ def _check_trials(
     for place, index in enumerate(first):
         call, trial = dry_run.calls[place], reference.trials[index]
         if call.path is None:
-            evidence = f"raises where it is called again: {call.raised}"
-            raise Rejected(Reason.UNVERIFIED_PATH, evidence, trial)
+            raise Rejected(Reason.UNVERIFIED_PATH, f"raises when called again: {call.raised}", trial)
         if launch_logs and (other := difference(call.launch_log, launch_logs[index])):
-            raise Rejected(Reason.UNVERIFIED_PATH, f"launches otherwise where it is called again: {other}", trial)
+            raise Rejected(Reason.UNVERIFIED_PATH, f"launches differ when called again: {other}", trial)
         if (_ALIASES_RESULT in call.path) != (_ALIASES_RESULT in (dry_run.calls[0].path or ())):
             raise Rejected(Reason.UNVERIFIED_PATH, f"only for some sizes {_ALIASES_RESULT}", trial)
 
@@ -120,11 +114,7 @@ def _check_repeats(dry_run: DryRunReply) -> None:
 
 
 def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Sequence[Workload]) -> dict[str, str]:
-    """Compare the paths of larger calls with the known ones. Raises: Rejected.
-
-    Returns:
-        Flags that only larger calls pass to a kernel, each with evidence.
-    """
+    """Compare the paths of larger calls with known ones; return flags with evidence. Raises: Rejected."""
     known_paths = [call.path for call in dry_run.calls[: len(known)]]
     tried = list(zip(known_paths, known, strict=True))
     known_flags = flags(launch for call in dry_run.calls[: len(known)] for launch in call.launch_log)
@@ -134,9 +124,8 @@ def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Seque
         if path is None:
             continue
         if path not in known_paths and not is_longer_loop(path, workload, tried):
-            divergence = _divergence(path, known_paths[0])
-            evidence = f"goes another way for inputs {shapes_of(workload)}: {divergence}"
-            raise Rejected(Reason.UNVERIFIED_PATH, evidence)
+            other = _divergence(path, known_paths[0])
+            raise Rejected(Reason.UNVERIFIED_PATH, f"goes another way for inputs {shapes_of(workload)}: {other}")
         where = f"only for inputs {shapes_of(workload)} gives a kernel"
         new |= {flag: f"{where} {flag}" for flag in sorted(flags(dry_run.calls[place].launch_log) - known_flags)}
     return new
@@ -172,12 +161,9 @@ def flags(launch_log: Iterable[str]) -> set[str]:
 
 
 def run_large(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Run the kernels for a large input on a GPU, and ignore their results.
+    """Run the kernels for a large input on a GPU. Raises: Rejected: they fault, or do not terminate.
 
     A candidate that cannot be traced there, or that needs more memory than the GPU has, passes.
-
-    Raises:
-        Rejected: the kernels fault, or do not terminate.
     """
     task, tensors = reference.task, reference.tensors
     workload = wide(task.workloads, _ELEMENTS // 4) if task.shape_general else None

@@ -35,7 +35,7 @@ _TASK_DTYPES = ("float32", "float16", "bfloat16")
 def validate_task(task: Task, trials: Sequence[PlannedTrial] = ()) -> None:
     """Raises: Rejected: the task or one of its `trials` is malformed, or exceeds a limit."""
     if problem := next(_problems(task, trials), ""):
-        raise Rejected(Reason.ORACLE_FAILED, f"not a task: {problem}")
+        raise Rejected(Reason.ORACLE_FAILED, f"invalid task: {problem}")
 
 
 def _problems(task: Task, trials: Sequence[PlannedTrial]) -> Iterator[str]:

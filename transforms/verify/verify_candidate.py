@@ -45,11 +45,7 @@ def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdi
 
 
 def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verdict:
-    """The verdict on `task`, without the trials that the reference or the candidate may reject.
-
-    Raises:
-        Rejected: the task is not verified.
-    """
+    """The verdict on `task`, without the trials that the reference or the candidate may reject. Raises: Rejected."""
     validate_task(task, trials)
     while True:
         reference = _run_reference(task, trials, sandbox, settings)
@@ -105,13 +101,9 @@ def _run_and_compile(
 def _check_configurations(
     reference: Reference, trials: Sequence[Trial], sandbox: Sandbox, settings: VerifySettings
 ) -> tuple[Trial, ...]:
-    """Run the trials with every configuration of a lowered, autotuned candidate; return the worst result of each.
+    """Run the trials with every configuration of a lowered candidate; return the worst result of each trial.
 
-    A model's candidate is verified with its first configurations only, as Triton skips those that exceed the memory of
-    a GPU.
-
-    Raises:
-        Rejected: the candidate is wrong with one of its configurations.
+    A model's candidate only runs with its first configurations: Triton skips those that exceed a GPU's memory.
     """
     worst = tuple(trials)
     codes = () if reference.task.by_model else rotate_configurations(reference.task.triton_code)
@@ -126,11 +118,7 @@ def _check_configurations(
 
 
 def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Run the candidate on a single call, and compare.
-
-    Raises:
-        Rejected: the candidate fails, or the reference decides nothing on this call.
-    """
+    """Run the candidate on one call. Raises: Rejected: it fails, or the reference decides nothing on this call."""
     task, trials = call.task, (call.trial,)
     validate_task(task, trials)
     try:
@@ -138,7 +126,7 @@ def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
         reference.check_decided()
         run = run_candidate(reference, sandbox, settings)
     except InputRejected as rejected:
-        raise Rejected(Reason.ORACLE_FAILED, "raises, as it may") from rejected
+        raise Rejected(Reason.ORACLE_FAILED, "the candidate raises, as it may on this call") from rejected
     reference.compare(run.reply, run.tensors)
     reference.check_later(run.tensors)
     check_kernels(task, run.reply, [])

@@ -131,7 +131,7 @@ def test_arguments_must_be_those_of_the_trial() -> None:
 
 
 def test_a_repeated_trial_may_not_raise() -> None:
-    with pytest.raises(Rejected, match="raises where it is called again: ValueError"):
+    with pytest.raises(Rejected, match="raises when called again: ValueError"):
         rehearsed(["launch a"], raised="ValueError: not here")
 
 

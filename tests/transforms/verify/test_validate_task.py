@@ -79,4 +79,4 @@ def test_an_honest_task_is_valid() -> None:
 def test_tasks_are_validated_before_anything_is_drawn() -> None:
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
         outcome = verify_task(task_with_input(shape=(1 << 40,)), sandbox, VerifySettings(find_counterexamples=False))
-    assert isinstance(outcome, Dropped) and outcome.evidence.startswith("not a task")
+    assert isinstance(outcome, Dropped) and outcome.evidence.startswith("invalid task")
