@@ -21,9 +21,8 @@ from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.generate.samplers import Sampler
-from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code, judge_settings
+from kernelquarry.recipes.judge.judge_answer import Judgement, Step, judge_code, judge_settings, speedup
 from kernelquarry.recipes.judge.sandbox_pool import SandboxPool
-from kernelquarry.recipes.judge.speedup import speedup
 from kernelquarry.transforms.verify import Task
 from kernelquarry.transforms.verify.execution import trace
 from kernelquarry.transforms.verify.task import Call

@@ -16,8 +16,7 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row, Timing
 from kernelquarry.recipes.config import EvaluationSection
-from kernelquarry.recipes.judge.judge_answer import Judgement, errored_judgement, judge_code
-from kernelquarry.recipes.judge.speedup import timing
+from kernelquarry.recipes.judge.judge_answer import Judgement, errored_judgement, judge_code, timing
 from kernelquarry.recipes.judge.verify_task import row_of_source
 
 from .samplers import open_sampler

@@ -1,16 +1,18 @@
-"""Judgement of a model's answer to a row's module, by the verifier that filters the dataset."""
+"""Judgement and timing of a model's answer to a row's module, by the stages that make the dataset."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
-from kernelquarry.pipeline.schema.outcome import Dropped, Errored
-from kernelquarry.pipeline.schema.records import Row
+from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept
+from kernelquarry.pipeline.schema.records import Pair, Row, Timing
+from kernelquarry.transforms.time import time
 from kernelquarry.transforms.verify import Task, VerifySettings, answer
 from kernelquarry.transforms.verify.answer import Judgement, Step
 
-__all__ = ["Judgement", "Step", "errored_judgement", "guest_kinds", "judge_code", "judge_settings"]
+__all__ = ["Judgement", "Step"]
 
 _WALL_S = 30.0  # of a guest: a slower answer fails
 _GPU_CPU_S = 10  # of a guest with a GPU: a hanging kernel blocks the GPU for all others until then
@@ -41,3 +43,19 @@ def errored_judgement(code: str, outcome: Dropped | Errored) -> Judgement:
     """The judgement of an answer that the verifier failed on."""
     assert isinstance(outcome, Errored)  # judging drops nothing
     return Judgement(code, evidence=f"{outcome.error}: {outcome.message}")
+
+
+def timing(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> Timing | None:
+    """The timing of an answer that passes, on the larger workload if `general`; None if it fails or without a GPU."""
+    if judgement.verdict is None:
+        return None
+    shared: dict[str, Any] = {field.name: getattr(row, field.name) for field in fields(Row)}
+    pair = Pair(**shared, verdict=judgement.verdict)
+    timed = time(replace(pair, triton_code=judgement.code, shape_general=general, guards=()), sandbox)
+    return timed.record.timings[0] if isinstance(timed, Kept) and timed.record.timings else None
+
+
+def speedup(judgement: Judgement, row: Row, sandbox: Sandbox, general: bool = True) -> float:
+    """Speedup over eager; 0 if the answer was not timed or the timing is suspect."""
+    measured = timing(judgement, row, sandbox, general)
+    return measured.over_eager if measured is not None and not measured.suspect else 0.0

@@ -14,9 +14,8 @@ from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Row
 
-from .judge_answer import Judgement, errored_judgement, judge_code
+from .judge_answer import Judgement, errored_judgement, judge_code, speedup
 from .sandbox_pool import SandboxPool
-from .speedup import speedup
 
 _logger = logging.getLogger(__name__)
 
@@ -28,16 +27,15 @@ class AnswerTask:
     id: str
     row: Row
     code: str
-    general: bool
     timed: bool
 
 
 class VerifierPool:
     """A thread-safe context manager. An answer that hangs, crashes or breaks its GPU context affects no other."""
 
-    def __init__(self, rows: Mapping[str, Row], settings: SandboxSettings, general: bool = True, timed: bool = False):
-        """`rows` by id; `general`: answers must accept inputs of other sizes; `timed`: time answers that pass."""
-        self._rows, self._general, self._timed = rows, general, timed
+    def __init__(self, rows: Mapping[str, Row], settings: SandboxSettings, timed: bool = False):
+        """`rows` by id; `timed`: time answers that pass."""
+        self._rows, self._timed = rows, timed
         self._sandboxes = SandboxPool(settings, exclusive=timed)
         self._threads = ThreadPoolExecutor(settings.workers, thread_name_prefix="verifier")
         self._known: dict[str, Future[Judgement]] = {}
@@ -48,7 +46,7 @@ class VerifierPool:
         code = read_answer(text)
         key = hashlib.sha256(f"{id}\0{code}".encode()).hexdigest()
         if key not in self._known:
-            task = AnswerTask(key, self._rows[id], code, self._general, self._timed)
+            task = AnswerTask(key, self._rows[id], code, self._timed)
             self._known[key] = self._threads.submit(self._judge, task)
         return self._known[key]
 
@@ -80,7 +78,7 @@ class VerifierPool:
 
 
 def _judge(task: AnswerTask, sandbox: Sandbox) -> Outcome[Judgement]:
-    judgement = judge_code(task.code, task.row, sandbox, task.general)
+    judgement = judge_code(task.code, task.row, sandbox)
     if task.timed and judgement.passes:
-        judgement = replace(judgement, speedup=speedup(judgement, task.row, sandbox, task.general))
+        judgement = replace(judgement, speedup=speedup(judgement, task.row, sandbox))
     return Kept(judgement)
