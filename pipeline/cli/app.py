@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Commands,
-    help="Datasets of PyTorch modules paired with Triton kernels that are shown to compute the same thing.",
+    help="Datasets of PyTorch modules paired with Triton kernels that are verified to compute the same function.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
