@@ -110,7 +110,7 @@ def read_licences(files: Mapping[str, str]) -> Licences:
         elif _TEXT.match(place.name) and not _NOT_CODE.search(place.name) and text.strip():
             texts.setdefault(folder, []).append((path, text))
     package = _judge([*_texts(texts.pop("", [])), *_declared(metadata)])
-    folders = {folder: _judge(_texts(found)) for folder, found in texts.items()}
+    folders = {folder: _judge(_texts(group)) for folder, group in texts.items()}
     return Licences(package, _deepest_first(folders), tuple(denied))
 
 
@@ -162,8 +162,8 @@ class _Statement:
     binding: bool  # True: a text, which must be recognised; False: a field, which may be vague
 
 
-def _texts(found: Iterable[tuple[str, str]]) -> Iterable[_Statement]:
-    for path, text in found:
+def _texts(texts: Iterable[tuple[str, str]]) -> Iterable[_Statement]:
+    for path, text in texts:
         yield _Statement(path, spdx.from_text(text), binding=True)
 
 

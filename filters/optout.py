@@ -70,12 +70,12 @@ class OptOut:
         return self._author(text)
 
     def _author(self, text: str) -> Objection | None:
-        if self._addresses is not None and (found := self._addresses.search(text)):
-            return _objection(f"author {found.group().lower()}")
+        if self._addresses is not None and (match := self._addresses.search(text)):
+            return _objection(f"author {match.group().lower()}")
         if self._names is not None:
             for line in _NAMING.finditer(text):
-                if found := self._names.search(line.group()):
-                    return _objection(f"author {found.group().lower()}")
+                if match := self._names.search(line.group()):
+                    return _objection(f"author {match.group().lower()}")
         return None
 
     @cached_property

@@ -42,7 +42,7 @@ class Closure:
         return None
 
 
-def close(resolver: Resolver, entry: Definition) -> Closure:
+def collect_closure(resolver: Resolver, entry: Definition) -> Closure:
     """Collect the closure of a class; its `failure` says what is missing."""
     return _Collector(resolver, entry).collect()
 

@@ -19,7 +19,7 @@ from . import timm_stand_ins
 from . import tree_sitter_nodes as ts
 from .bindings import Definition
 from .classes import Classes
-from .closure import Closure, close
+from .closure import Closure, collect_closure
 from .einops.pattern import Unsupported
 from .naming import NameConflict
 from .prefilter import Candidates
@@ -105,7 +105,7 @@ class _Miner:
         objection = self._classes.objection(definition)
         if objection is None:
             try:
-                closure = close(self._resolver, definition)
+                closure = collect_closure(self._resolver, definition)
                 objection = closure.failure
                 if objection is None:
                     code = render(self._resolver, closure)
@@ -117,7 +117,7 @@ class _Miner:
                 objection = Reason.NAME_CONFLICT, str(error)
             except Unsupported as error:
                 objection = Reason.FORBIDDEN_IMPORT, f"einops: {error}"
-            except timm_stand_ins.NotByName as error:
+            except timm_stand_ins.UnsupportedImport as error:
                 objection = Reason.FORBIDDEN_IMPORT, str(error)
             except SyntaxError as error:
                 objection = Reason.SYNTAX_ERROR, error.msg

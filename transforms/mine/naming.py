@@ -40,7 +40,7 @@ class Names:
                 return None
 
 
-def choose(entry: Definition, ordered: Sequence[Piece]) -> Names:
+def choose_names(entry: Definition, ordered: Sequence[Piece]) -> Names:
     """Choose names for all definitions and imports of a closure: the author's own, numbered where they clash.
 
     Raises:

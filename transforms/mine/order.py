@@ -11,7 +11,7 @@ from .piece import Piece
 from .tree import Symbol
 
 
-def in_order(entry: Definition, pieces: Sequence[Piece]) -> list[Piece]:
+def order_pieces(entry: Definition, pieces: Sequence[Piece]) -> list[Piece]:
     """Order by file (imported files first, the entry's last), then by place, except where that would not run."""
     ranks = {path: rank for rank, path in enumerate(_files(entry, pieces))}
     by_place = {(ranks[piece.definition.path], piece.definition.order): piece for piece in pieces}

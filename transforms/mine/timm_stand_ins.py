@@ -68,25 +68,25 @@ _DEFINITIONS = {
 _IN_TORCH = {"trunc_normal_": "torch.nn.init"}  # name -> module of torch with the same function
 
 
-class NotByName(Exception):
+class UnsupportedImport(Exception):
     """timm is imported as a whole, but only single names of it can be replaced. The message names the module."""
 
 
-def stand_in(lines: set[str]) -> tuple[set[str], list[str]]:
+def replace_timm_imports(lines: set[str]) -> tuple[set[str], list[str]]:
     """Replace imports of timm.
 
     Returns:
         The import lines without timm, and definitions of the names that they imported.
 
     Raises:
-        NotByName: the package itself is imported.
+        UnsupportedImport: the package itself is imported.
     """
     timm_lines = sorted(line for line in lines if line.split()[1].partition(".")[0] == "timm")
     kept, definitions = lines - {*timm_lines}, []
     for line in timm_lines:
         for item in imports(ts.statements(ts.parse(line.encode()))[0]):
             if item.name is None:
-                raise NotByName(f"{item.module}, by its own name")
+                raise UnsupportedImport(f"{item.module}, by its own name")
             if item.name in _IN_TORCH:
                 alias = f" as {item.local}" if item.local != item.name else ""
                 kept.add(f"from {_IN_TORCH[item.name]} import {item.name}{alias}")

@@ -15,7 +15,7 @@ MAX_STATEMENT_BYTES = 200_000  # licence texts are much shorter
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CorpusFile:
     """A Python file in a corpus, not yet read."""
 
     package: str  # distribution name, or repository "owner/name"
@@ -41,7 +41,7 @@ class Shard(Protocol):
     def pieces(self) -> Iterable[Shard]:
         """Split the shard into shards that are small enough for one worker. Raises: UserError."""
 
-    def files(self) -> Iterator[Found | Dropped | Errored]:
+    def files(self) -> Iterator[CorpusFile | Dropped | Errored]:
         """Stream the files, with an outcome for each unreadable entry. Raises: UserError: the shard has changed."""
 
 
@@ -82,7 +82,7 @@ class Tree:
     def pieces(self) -> Iterable[Tree]:
         return (self,)
 
-    def files(self) -> Iterator[Found | Dropped | Errored]:
+    def files(self) -> Iterator[CorpusFile | Dropped | Errored]:
         """Each `.py` file, in the order of the paths."""
         with self.open() as opened:
             entries = sorted(opened, key=lambda entry: entry.path)
@@ -90,7 +90,7 @@ class Tree:
             licences = read_licences({entry.path: _statement(entry) for entry in statements})
             for path, size, read in entries:
                 if path.endswith(".py"):
-                    yield Found(self.package, self.revision, path, size, read, licences)
+                    yield CorpusFile(self.package, self.revision, path, size, read, licences)
 
 
 @dataclass(frozen=True, slots=True)

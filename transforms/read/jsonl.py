@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from kernelquarry.pipeline.schema.errors import UserError
 
-from .remote import RemoteFile, reaching
+from .remote import RemoteFile, convert_errors
 
 BYTES_A_PIECE = 64_000_000
 MAX_LINE_BYTES = 64_000_000
@@ -29,7 +29,7 @@ def ranges(file: RemoteFile) -> Iterator[tuple[int, int] | None]:
 def batches(file: RemoteFile, piece: tuple[int, int] | None, rows: int) -> Iterator[Batch]:
     """Batches of the rows that start in the piece, each with its first byte. Raises: UserError."""
     batch: Batch = []
-    with file.open() as stream, reaching(file.url):
+    with file.open() as stream, convert_errors(file.url):
         for start, line in _lines(stream, piece):
             if line.strip():
                 batch.append((str(start), _row(file, start, line)))

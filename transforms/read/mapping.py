@@ -66,7 +66,7 @@ def parse_columns(entries: object, place: str) -> Columns:
     return columns
 
 
-def usual(names: Collection[str], place: str) -> Columns:
+def guess_columns(names: Collection[str], place: str) -> Columns:
     """Find the mapping by usual names of columns. Raises: UserError: no name is known to hold the content."""
     columns = {role: next((name for name in known if name in names), "") for role, known in _USUAL.items()}
     if not columns["content"]:
@@ -78,7 +78,7 @@ def usual(names: Collection[str], place: str) -> Columns:
     return Columns(**columns, licences=(licences,) if licences else ())
 
 
-def check(columns: Columns, names: Collection[str], place: str) -> None:
+def check_columns(columns: Columns, names: Collection[str], place: str) -> None:
     """Check that the table has all named columns. Raises: UserError."""
     missing = [name for name in columns.needed() if name not in names]
     if missing:

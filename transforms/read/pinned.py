@@ -41,23 +41,24 @@ class Requirement:
 
 def parse_requirements(text: str, name: str) -> tuple[Requirement, ...]:
     """Parse a requirements file. Raises: UserError: a line is not a requirement pinned by one sha256."""
-    found = []
+    requirements = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if match := _PINNED.fullmatch(line.strip()):
-            found.append(Requirement(*match.groups()))
+            requirements.append(Requirement(*match.groups()))
         elif match := _BY_URL.fullmatch(line.strip()):
             package, url, sha256 = match.groups()
-            found.append(Requirement(package, archive_version(PurePosixPath(unquote(urlsplit(url).path))), sha256, url))
+            version = archive_version(PurePosixPath(unquote(urlsplit(url).path)))
+            requirements.append(Requirement(package, version, sha256, url))
         else:
             raise UserError(
                 f"{name}, line {number}: expected `package==version --hash=sha256:...` "
                 f"or `package @ URL --hash=sha256:...`, got `{line.strip()}`"
             )
-    if not found:
+    if not requirements:
         raise UserError(f"{name}: lists no packages: give at least one requirement")
-    return tuple(sorted(found, key=lambda requirement: (requirement.package, requirement.version)))
+    return tuple(sorted(requirements, key=lambda requirement: (requirement.package, requirement.version)))
 
 
 def archive_version(path: PurePosixPath) -> str:
@@ -94,7 +95,7 @@ class PinnedPackages:
             trees = [self._tree(requirement, self.cache) for requirement in self.requirements]
         else:
             folder = self.cache / "wheels"
-            fetch([r for r in self.requirements if not r.path(folder).exists()], folder)
+            _download([r for r in self.requirements if not r.path(folder).exists()], folder)
             trees = [self._tree(requirement, requirement.path(folder)) for requirement in self.requirements]
         for tree in trees:
             tree.check()
@@ -105,7 +106,7 @@ class PinnedPackages:
         return kind(self.name, requirement.package, requirement.version, path, requirement.sha256)
 
 
-def fetch(requirements: Sequence[Requirement], folder: Path) -> None:
+def _download(requirements: Sequence[Requirement], folder: Path) -> None:
     """Download requirements to their `path` in `folder`. Raises: UserError."""
     wheels = [requirement for requirement in requirements if not requirement.url]
     by_hash = {requirement.sha256: requirement for requirement in requirements}

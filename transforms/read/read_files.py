@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.provenance import SourceRef
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import SourceFile
 
-from .corpus import Found, Shard
+from .corpus import CorpusFile, Shard
 
 MAX_BYTES = 1_000_000
 # Python accepts these encodings, but they decode any bytes, or take very long.
@@ -24,7 +24,7 @@ _FORBIDDEN_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "und
 
 
 class _Unfit(Exception):
-    """The file must be dropped, for a reason."""
+    """A file must be dropped, for a reason."""
 
     def __init__(self, reason: Reason, evidence: str) -> None:
         super().__init__(evidence)
@@ -32,37 +32,37 @@ class _Unfit(Exception):
 
 
 def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[SourceFile]]:
-    """An outcome for each Python file of the shard.
+    """Read each Python file of the shard.
 
     Raises:
         UserError: the shard as a whole cannot be read.
     """
     opt_out, seen = opt_out or OptOut(), set[str]()
-    for found in shard.files():
-        if isinstance(found, Found):
-            yield _read_file(shard.corpus, found, found.id in seen, opt_out)
-            seen.add(found.id)
+    for file in shard.files():
+        if isinstance(file, CorpusFile):
+            yield _read_file(shard.corpus, file, file.id in seen, opt_out)
+            seen.add(file.id)
         else:
-            yield found
+            yield file
 
 
-def _read_file(corpus: str, found: Found, again: bool, opt_out: OptOut) -> Outcome[SourceFile]:
-    unit = found.id.encode(errors="backslashreplace").decode()  # file names may hold bytes that are not text
+def _read_file(corpus: str, file: CorpusFile, is_repeated: bool, opt_out: OptOut) -> Outcome[SourceFile]:
+    unit = file.id.encode(errors="backslashreplace").decode()  # file names may hold bytes that are not text
     try:
-        if again or unit != found.id or not _is_plain(found.path):
-            raise _Unfit(Reason.NOT_PYTHON, "the source has this path twice" if again else "unsafe path")
-        if found.size > MAX_BYTES:
-            raise _Unfit(Reason.TOO_LARGE, f"{found.size} bytes")
-        data = found.read()
-        text = decode(data, found.encoding)
+        if is_repeated or unit != file.id or not _is_plain(file.path):
+            raise _Unfit(Reason.NOT_PYTHON, "the source has this path twice" if is_repeated else "unsafe path")
+        if file.size > MAX_BYTES:
+            raise _Unfit(Reason.TOO_LARGE, f"{file.size} bytes")
+        data = file.read()
+        text = decode(data, file.encoding)
     except _Unfit as unfit:
         return Dropped(unit, unfit.reason, unfit.evidence)
     except OSError as error:
         return Errored(unit, type(error).__name__, str(error))
-    source = SourceRef(corpus, found.package, found.revision, found.path, sha256(data))
+    source = SourceRef(corpus, file.package, file.revision, file.path, sha256(data))
     objection = opt_out(source, text)
     if objection is None:
-        licence = found.licences.of(found.path, text)
+        licence = file.licences.of(file.path, text)
         if not isinstance(licence, Objection):
             return Kept(SourceFile(source, licence, text))
         objection = licence

@@ -39,19 +39,19 @@ class RemoteFile:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Raises: UserError."""
-        with reaching(self.url), fsspec.open(self.url, "rb", compression="infer") as stream:
+        """Open the file, decompressed by its suffix. Raises: UserError."""
+        with convert_errors(self.url), fsspec.open(self.url, "rb", compression="infer") as stream:
             yield stream
 
 
 def find_files(pattern: str) -> list[RemoteFile]:
     """List the files that a path, URL or pattern with `*` names, sorted. Raises: UserError: there are none."""
-    with reaching(pattern):
+    with convert_errors(pattern):
         system, path = fsspec.core.url_to_fs(pattern)
-        found = system.glob(path, detail=True) if "*" in path else {path: system.info(path)}
+        infos = system.glob(path, detail=True) if "*" in path else {path: system.info(path)}
     files = [
         RemoteFile(_url(system, name), int(info.get("size") or 0), _digest(info))
-        for name, info in sorted(found.items())
+        for name, info in sorted(infos.items())
         if info.get("type") == "file"
     ]
     if not files:
@@ -60,7 +60,7 @@ def find_files(pattern: str) -> list[RemoteFile]:
 
 
 @contextmanager
-def reaching(place: str) -> Iterator[None]:
+def convert_errors(place: str) -> Iterator[None]:
     """Convert errors of opening or reading `place` to a UserError."""
     try:
         yield

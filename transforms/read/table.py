@@ -21,9 +21,9 @@ from kernelquarry.pipeline.schema.reasons import Reason
 
 from . import jsonl
 from .blobs import Opener, Refused, fetch
-from .corpus import Found
+from .corpus import CorpusFile
 from .mapping import Columns
-from .remote import RemoteFile, reaching
+from .remote import RemoteFile, convert_errors
 
 ROWS_A_BATCH = 256
 ROWS_A_PIECE = 5_000  # small row groups are read together
@@ -65,7 +65,7 @@ class TableShard:
         ranges = jsonl.ranges(self.file) if self.is_json else _groups(self.file)
         return (replace(self, piece=part) for part in ranges)
 
-    def files(self) -> Iterator[Found | Dropped | Errored]:
+    def files(self) -> Iterator[CorpusFile | Dropped | Errored]:
         without_torch, total = 0, 0
         for batch in self._batches():
             entries = [entry for where, values in batch for entry in self._entries(where, values)]
@@ -82,7 +82,7 @@ class TableShard:
         if self.is_json:
             yield from jsonl.batches(self.file, self.piece, ROWS_A_BATCH)
             return
-        with self.file.open() as stream, reaching(self.file.url):
+        with self.file.open() as stream, convert_errors(self.file.url):
             parquet = pq.ParquetFile(stream)
             groups = range(*self.piece) if self.piece else range(parquet.num_row_groups)
             wanted = self.columns.needed()
@@ -114,14 +114,20 @@ class TableShard:
         fetched = iter(fetch([entry.blob for entry in entries if entry.blob], self.opener))
         return [next(fetched) if entry.blob else None for entry in entries]
 
-    def _file(self, entry: _Entry, content: bytes | Exception | None) -> Found | Dropped | Errored:
+    def _file(self, entry: _Entry, content: bytes | Exception | None) -> CorpusFile | Dropped | Errored:
         match content:
             case bytes():
                 claims = (("the source", self.licence),) if self.licence else entry.claims
                 revision = entry.revision or sha256(content)[:16]  # a file without a revision is a tree of its own
-                package = entry.repository or self.corpus
-                licences = Licences(read_claims(claims), (), ())
-                return Found(package, revision, entry.path, len(content), lambda: content, licences, entry.encoding)
+                return CorpusFile(
+                    package=entry.repository or self.corpus,
+                    revision=revision,
+                    path=entry.path,
+                    size=len(content),
+                    read=lambda: content,
+                    licences=Licences(read_claims(claims), (), ()),
+                    encoding=entry.encoding,
+                )
             case Refused():
                 return Dropped(entry.unit, Reason.BLOB_REFUSED, f"{entry.blob}: {content}")
             case None:
@@ -205,7 +211,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _groups(file: RemoteFile) -> Iterator[tuple[int, int]]:
     """Ranges of row groups with at least `ROWS_A_PIECE` rows each, except the last."""
-    with file.open() as stream, reaching(file.url):
+    with file.open() as stream, convert_errors(file.url):
         metadata = pq.ParquetFile(stream).metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     start, held = 0, 0

@@ -16,17 +16,13 @@ from kernelquarry.pipeline.schema.errors import UserError
 
 from . import jsonl
 from .blobs import Opener, UrlOpener
-from .mapping import Columns, check, parse_columns, usual
-from .remote import RemoteFile, absolute, find_files, reaching
+from .mapping import Columns, check_columns, guess_columns, parse_columns
+from .remote import RemoteFile, absolute, convert_errors, find_files
 from .table import TableShard
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson")
 SHIPPED = resources.files("kernelquarry.transforms.read").joinpath("shipped")
-FORMS = (
-    "the-stack",
-    "the-stack-v2-train-full-ids",
-    "the-stack-v2",
-)  # recognised by their columns
+FORMS = ("the-stack", "the-stack-v2-train-full-ids", "the-stack-v2")  # recognised by their columns
 _KEYS = {"files", "columns", "licence", "only_torch", "blobs"}
 
 
@@ -70,11 +66,11 @@ class Tables:
     def _form(self, file: RemoteFile) -> Form:
         names = _names(file)
         if self.form is not None:
-            check(self.form.columns, names, file.url)
+            check_columns(self.form.columns, names, file.url)
             return self.form
         known = (_form(tomllib.loads(SHIPPED.joinpath(f"{name}.toml").read_text()), name) for name in FORMS)
         matching = (form for form in known if form is not None and {*form.columns.needed()} <= {*names})
-        return next(matching, None) or Form(usual(names, file.url))
+        return next(matching, None) or Form(guess_columns(names, file.url))
 
 
 def open_tables(entries: Mapping[str, Any], path: Path, cache: Path) -> Tables:
@@ -112,5 +108,5 @@ def _form(entries: Mapping[str, Any], place: str) -> Form | None:
 def _names(file: RemoteFile) -> list[str]:
     if not file.url.endswith(".parquet"):
         return sorted(jsonl.first_row(file))
-    with file.open() as stream, reaching(file.url):
+    with file.open() as stream, convert_errors(file.url):
         return list(pq.read_schema(stream).names)

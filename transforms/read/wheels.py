@@ -27,14 +27,14 @@ class Archive(Tree):
     sha256: str
 
     def check(self) -> None:
-        """Raises: UserError: the file is not the pinned one."""
+        """Compare the file with its pinned hash. Raises: UserError."""
         try:
-            found = sha256_of(self.path)
+            digest = sha256_of(self.path)
         except OSError as error:
             raise UserError(f"{self.path}: {error.strerror}: run again to download it") from None
-        if found != self.sha256:
+        if digest != self.sha256:
             raise UserError(
-                f"{self.path}: is not the pinned file (sha256 {found[:16]}, expected {self.sha256[:16]}): "
+                f"{self.path}: is not the pinned file (sha256 {digest[:16]}, expected {self.sha256[:16]}): "
                 "delete it and run again"
             )
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernelquarry.transforms.mine.allowed import allowed
-from kernelquarry.transforms.mine.timm_stand_ins import NotByName, stand_in
+from kernelquarry.transforms.mine.timm_stand_ins import UnsupportedImport, replace_timm_imports
 
 NAMES = (
     "DropPath",
@@ -24,7 +24,7 @@ NAMES = (
 
 
 def defined(name: str, alias: str = "it") -> Any:
-    lines, definitions = stand_in({f"from timm.layers import {name} as {alias}"})
+    lines, definitions = replace_timm_imports({f"from timm.layers import {name} as {alias}"})
     namespace: dict[str, Any] = {}
     exec("\n".join([*sorted(lines), *definitions]), namespace)
     return namespace[alias]
@@ -73,9 +73,12 @@ def test_a_network_of_two_layers() -> None:
 
 
 def test_import_of_the_whole_package_is_rejected() -> None:
-    with pytest.raises(NotByName, match="timm, by its own name"):
-        stand_in({"import timm"})
+    with pytest.raises(UnsupportedImport, match="timm, by its own name"):
+        replace_timm_imports({"import timm"})
 
 
 def test_other_imports_stay() -> None:
-    assert stand_in({"import math", "from torch import nn"}) == ({"import math", "from torch import nn"}, [])
+    assert replace_timm_imports({"import math", "from torch import nn"}) == (
+        {"import math", "from torch import nn"},
+        [],
+    )

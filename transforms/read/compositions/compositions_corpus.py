@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.records import Module, Probed
-from kernelquarry.transforms.read.corpus import Found
+from kernelquarry.transforms.read.corpus import CorpusFile
 
 from .compose import Composition, compose
 from .mined_modules import Mined, parts
@@ -58,12 +58,12 @@ class Compositions:
         for first in range(self.first, self.first + self.number, NUMBERS_A_PIECE):
             yield replace(self, first=first, number=min(NUMBERS_A_PIECE, self.first + self.number - first))
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[CorpusFile]:
         mined = _probed(_manifest(self.run)) if self.run is not None else ()
         for number in range(self.first, self.first + self.number):
             yield self._found(number, compose(self.seed, number, mined))
 
-    def _found(self, number: int, made: Composition) -> Found:
+    def _found(self, number: int, made: Composition) -> CorpusFile:
         """Make the file of a composition.
 
         A composition with a mined part belongs to the part's package, whose licence and opt-outs apply to it. Any other
@@ -74,7 +74,7 @@ class Compositions:
             package, revision = made.mined.source.package, made.mined.source.revision
             licence = _joint(made.mined)
         code, path = made.code.encode(), f"{made.path}/{self.seed}.{number}.py"
-        return Found(package, revision, path, len(code), lambda: code, Licences(licence, (), ()))
+        return CorpusFile(package, revision, path, len(code), lambda: code, Licences(licence, (), ()))
 
 
 def is_composed(module: Module) -> bool:

@@ -21,7 +21,7 @@ _IMPORTS = {
 }
 
 
-def write_out(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], list[str]]:
+def rewrite_einops(lines: set[str], blocks: list[str]) -> tuple[set[str], list[str], list[str]]:
     """Rewrite definitions that use einops.
 
     Returns:
