@@ -1,10 +1,10 @@
-"""Verifies every case of the evil corpus, and writes how many were accepted or did harm to the host.
+"""Verify every case of the evil corpus, and record how many were accepted or harmed the host.
 
     python benchmarks/evil.py
     python benchmarks/evil.py returns_zeros fork_bomb    # some of the cases, without writing a figure
 
-Harm is what the host can see once the candidate is gone: a file outside of the sandbox's folder that is new or has
-changed, a process that is left, an environment that is not what it was.
+Harm is what the host can observe after the candidate has ended: a new or changed file outside of the sandbox's folder,
+a process that is left, or a changed environment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from corpus import GROUPS, Case, load_case, load_cases
 
 SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), find_counterexamples=False, limits=Limits(wall_s=60, cpu_s=6))
 _GONE_S = 5.0
-WATCHED = {  # folder -> which of its files; others write into the system's temporary folder too
+WATCHED = {  # folder -> pattern of its files; other programs write into the system's temporary folder, too
     Path("/tmp"): "kernelquarry*",
     Path("/var/tmp"): "*",
     Path("/dev/shm"): "*",
@@ -49,7 +49,7 @@ WATCHED = {  # folder -> which of its files; others write into the system's temp
 
 @dataclass(frozen=True)
 class Host:
-    """What a candidate must leave as it is."""
+    """The state of the host that no candidate may change."""
 
     files: frozenset[tuple[str, int, int]]  # path, size, time of change
     environment: frozenset[tuple[str, str]]
@@ -66,13 +66,15 @@ class Host:
 
 
 def descendants() -> int:
-    """How many processes there are below this one."""
+    """Number of processes below this one."""
     return len(usage.tree(os.getpid(), sys.maxsize)) - 1
 
 
 def still_there(wanted: int) -> int:
-    """The same, once there are no more than `wanted`, or after some seconds: what was ended takes a while to be gone,
-    an executor with a kernel that never ends above all, and what was left behind stays."""
+    """Number of processes below this one, once it is at most `wanted` or `_GONE_S` have passed.
+
+    A killed process takes a while to disappear, above all an executor with an endless kernel.
+    """
     deadline = time.monotonic() + _GONE_S
     while (left := descendants()) > wanted and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -80,10 +82,10 @@ def still_there(wanted: int) -> int:
 
 
 def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
-    """What it was rejected with, "accepted" if it was not, and whether that is what must reject it.
+    """The code of the reason for a rejection, or "accepted", and True if the case expects that reason.
 
-    A GPU may reject it for another reason than the interpreter, which the expectations are of: a kernel that is
-    interpreted to the end may fault, and what the interpreter sees in the act shows in the values.
+    On a GPU any reason is accepted, since the expectations are about the interpreter: a kernel that the interpreter
+    runs to its end may fault on a GPU, and an act that the interpreter observes may show there in the values only.
     """
     outcome = verify(case.candidate, sandbox, SETTINGS)
     if not isinstance(outcome, Dropped):
@@ -93,16 +95,16 @@ def judge(case: Case, sandbox: Sandbox) -> tuple[str, bool]:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What became of a share of the cases."""
+class Result:
+    """Verdicts on a share of the cases."""
 
     reasons: dict[str, Counter[str]]  # by group
-    bad: list[str]
-    where: str
+    bad: list[str]  # a line for each case without the expected verdict, or with harm
+    where: str  # the machine
 
 
-def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
-    """Verify these one after the other, in a sandbox of their own, and look at the host after each."""
+def judge_share(cases: Sequence[Case], gpus: tuple[int, ...]) -> Result:
+    """Verify these cases one after the other, in their own sandbox, and compare the host's state after each."""
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     bad: list[str] = []
     with (
@@ -111,8 +113,8 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
     ):
         for name in ("softmax", "mixed_linear"):
             started = verify(load_case("honest", name).candidate, sandbox, SETTINGS)
-            assert isinstance(started, Kept), started  # all warm processes are there now
-        # a GPU whose executor failed has another one waiting from then on
+            assert isinstance(started, Kept), started  # all warm processes have started now
+        # A GPU whose executor has failed keeps a spare one from then on.
         before, processes = Host.look(), descendants() + len(gpus)
         for case in cases:
             reason, fits = judge(case, sandbox)
@@ -125,14 +127,16 @@ def look_after(cases: Sequence[Case], gpus: tuple[int, ...]) -> Found:
             if (after := Host.look()) != before:
                 bad.append(f"{case.name}: changed {sorted(after.files ^ before.files)[:4]}, or the environment")
                 before = after
-        return Found(dict(reasons), bad, machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU"))
+        return Result(dict(reasons), bad, machine(sandbox.gpus.description.name if sandbox.gpus else "no GPU"))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", help="names; all if none is given")
+    parser.add_argument("cases", nargs="*", help="names of cases (default: all)")
     parser.add_argument("--gpus", default="all")
-    parser.add_argument("--processes", type=int, default=1, help="that share the cases; each looks at the whole host")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="number of processes that share the cases (default: 1)"
+    )
     args = parser.parse_args()
     wanted, gpus = set(args.cases), choose_gpus(args.gpus)
     plain, waiting = load_cases("evil"), load_cases("evil", needs="gpu")
@@ -140,19 +144,19 @@ def main() -> None:
     begun = time.monotonic()
     shares = [cases[number :: args.processes] for number in range(args.processes)]
     with ProcessPoolExecutor(args.processes, multiprocessing.get_context("spawn")) as pool:
-        found = list(pool.map(look_after, shares, repeat(gpus)))
+        results = list(pool.map(judge_share, shares, repeat(gpus)))
     for group in GROUPS:
-        counts = sum((share.reasons.get(group, Counter()) for share in found), Counter[str]())
+        counts = sum((share.reasons.get(group, Counter()) for share in results), Counter[str]())
         listed = ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
         print(f"{group:20} {counts.total():4}  {listed}")
     left = "" if gpus else f", {len(waiting)} more need a GPU"
     print(f"{len(cases)} cases in {time.monotonic() - begun:.0f} s{left}")
-    bad = [line for share in found for line in share.bad]
+    bad = [line for share in results for line in share.bad]
     print(*bad, sep="\n")
     if not wanted:
         figure = f"verdict.evil_accepted{'.gpu' if gpus else ''}"
         note = f"{len(cases)} cases in {len(GROUPS)} groups{left}"
-        record(figure, len(bad), "python benchmarks/evil.py", note, found[0].where)
+        record(figure, len(bad), "python benchmarks/evil.py", note, results[0].where)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Verifies the honest corpus, for all targets, and writes how many of its correct kernels were rejected.
+"""Verify the honest corpus for all targets, and record how many of its correct kernels were rejected.
 
     python benchmarks/honest.py                 # all of tests/honest, and the figure
     python benchmarks/honest.py softmax linear  # some, and no figure
 
-Prints for each the worst error as a share of what is allowed, the time, and why it was rejected if it was.
+Prints for each case the worst error over its tolerance, the time, and the reason if it was rejected.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 sys.path.append(str(ROOT / "tests"))
 from corpus import Case, load_case, load_cases
 
-SETTINGS = VerifySettings(mutants=0)  # a score on mutants rejects nothing
+SETTINGS = VerifySettings(mutants=0)  # mutants cannot lead to a rejection
 
 
 def verify_case(case: Case, sandbox: Sandbox) -> Engine | None:
-    """Prints a line; returns what ran it, None if a correct kernel was rejected."""
+    """Verify a case and print a line. Returns the engine that ran it, or None if it was rejected."""
     started = time.monotonic()
     outcome = verify(case.candidate, sandbox, SETTINGS)
     seconds = time.monotonic() - started

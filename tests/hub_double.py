@@ -4,7 +4,7 @@
         hub.add("someone/data", {"data/a.parquet": data}, gated=True)
         os.environ["HF_ENDPOINT"] = hub.url
 
-Repositories, commits, branches and tags live in memory. `hub.requests` tells what was asked; `hub.fail(...)` makes the
+Repositories, commits, branches and tags live in memory. `hub.requests` lists the requests; `hub.fail(...)` makes the
 next requests that match end in a status, or in a connection that breaks off.
 """
 
@@ -90,7 +90,7 @@ class HubDouble:
         return repo.commit("main", {path: self.store(data, path) for path, data in files.items()}, "initial commit")
 
     def files(self, id: str, revision: str = "main", kind: str = "datasets") -> dict[str, bytes]:
-        """What a revision holds."""
+        """Files of a revision, by path."""
         repo = self.repos[kind, id]
         return {path: self.blobs[blob] for path, blob in repo.commits[repo.revision(revision) or ""].items()}
 
@@ -151,7 +151,7 @@ class _Request:
         return repo
 
     def gated(self) -> Repo:
-        """The repository, where it is files that are asked for."""
+        """The repository of a request for files."""
         repo = self.repo()
         if repo.gated and self.headers.get("authorization", "") != f"Bearer {TOKEN}":
             named = f"Access to dataset {self.groups['id']} is restricted"
@@ -198,15 +198,15 @@ def _who(request: _Request) -> Answer:
 
 
 def _create(request: _Request) -> Answer:
-    asked = request.json()
-    kind, id = asked.get("type", "model") + "s", f"{asked.get('organization') or 'tester'}/{asked['name']}"
+    body = request.json()
+    kind, id = body.get("type", "model") + "s", f"{body.get('organization') or 'tester'}/{body['name']}"
     if request.headers.get("authorization") != f"Bearer {TOKEN}":
         raise _Error(401, "", request.hub.refusal)
     with request.hub.lock:
         url = f"{request.hub.url}/{'' if kind == 'models' else kind + '/'}{id}"
         if (kind, id) in request.hub.repos:
             return _answer({"error": "You already created this repo", "url": url}, 409)
-        repo = request.hub.repos[kind, id] = Repo(private=asked.get("visibility") == "private")
+        repo = request.hub.repos[kind, id] = Repo(private=body.get("visibility") == "private")
         repo.commit("main", {}, "initial commit")
     return _answer({"url": url, "name": id, "id": "0"})
 
@@ -296,11 +296,11 @@ def _tree(request: _Request) -> Answer:
 def _paths(request: _Request) -> Answer:
     repo, sha = request.commit()
     if "json" in request.headers.get("content-type", ""):
-        asked = request.json()["paths"]
+        paths = request.json()["paths"]
     else:
-        asked = parse_qs(request.body.decode()).get("paths", [])
+        paths = parse_qs(request.body.decode()).get("paths", [])
     found, files = [], repo.commits[sha]
-    for path in (path.strip("/") for path in asked):
+    for path in (path.strip("/") for path in paths):
         if path in files:
             found.append(request.entry(path, files[path]))
         elif any(name.startswith(f"{path}/") for name in files):
@@ -347,14 +347,14 @@ def _commit(request: _Request) -> Answer:
         repo, sha = request.commit()
         branch = unquote(request.groups["rev"])
         files, title = dict(repo.commits[sha]), ""
-        asked = request.query.get("create_pr") in ("1", "true")
+        creates_pr = request.query.get("create_pr") in ("1", "true")
         for line in filter(None, request.body.decode().splitlines()):
             entry = json.loads(line)
             value = entry["value"]
             match entry["key"]:
                 case "header":
                     title = value["summary"]
-                    if asked:  # it starts from the commit that it names, wherever the branch is now
+                    if creates_pr:  # it starts from the commit that it names, wherever the branch is now
                         files = dict(repo.commits[value.get("parentCommit") or sha])
                     elif value.get("parentCommit") not in (None, sha):
                         raise _Error(412, "", "A commit has happened since. Please refresh and try again.")
@@ -368,7 +368,7 @@ def _commit(request: _Request) -> Answer:
                     files.pop(value["path"], None)
                 case "deletedFolder":
                     files = {p: b for p, b in files.items() if not p.startswith(value["path"].rstrip("/") + "/")}
-        if asked:
+        if creates_pr:
             number = len(repo.requests) + 1
             branch, repo.requests[number] = f"refs/pr/{number}", [title, "open"]
         sha = repo.commit(branch, files, title)
@@ -410,11 +410,11 @@ def _resolve(request: _Request) -> Answer:
         "X-Linked-Size": str(len(data)),
         "Accept-Ranges": "bytes",
     }
-    asked = re.match(r"bytes=(\d*)-(\d*)", request.headers.get("range", ""))
-    if asked is None:
+    span = re.match(r"bytes=(\d*)-(\d*)", request.headers.get("range", ""))
+    if span is None:
         return 200, headers, data
-    start = int(asked[1]) if asked[1] else max(0, len(data) - int(asked[2]))
-    end = min(int(asked[2]) + 1 if asked[1] and asked[2] else len(data), len(data))
+    start = int(span[1]) if span[1] else max(0, len(data) - int(span[2]))
+    end = min(int(span[2]) + 1 if span[1] and span[2] else len(data), len(data))
     return 206, {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(data)}"}, data[start:end]
 
 
@@ -457,7 +457,7 @@ def _handler(hub: HubDouble) -> type[http.server.BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             if fault is not None and fault.status != CUT:
-                return self._send(fault.status, {**fault.headers}, b'{"error": "a fault that was asked for"}')
+                return self._send(fault.status, {**fault.headers}, b'{"error": "a fault that the test requested"}')
             status, headers, data = self._answer(url.path, url.query, body)
             self._send(status, headers, data, cut=fault is not None)
 
@@ -472,8 +472,8 @@ def _handler(hub: HubDouble) -> type[http.server.BaseHTTPRequestHandler]:
                     try:
                         return function(_Request(hub, self.command, options, self.headers, body, groups))
                     except _Error as error:
-                        told = {"X-Error-Code": error.code, "X-Error-Message": str(error)}
-                        return _answer({"error": str(error)}, error.status, told)
+                        headers = {"X-Error-Code": error.code, "X-Error-Message": str(error)}
+                        return _answer({"error": str(error)}, error.status, headers)
             return _answer({"error": f"{self.command} {path} is not known here"}, 404)
 
         def _send(self, status: int, headers: dict[str, str], data: bytes, cut: bool = False) -> None:

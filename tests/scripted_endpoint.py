@@ -1,4 +1,4 @@
-"""An endpoint over real HTTP that answers as it is told, faults included, and keeps count of what it was paid for."""
+"""An endpoint over real HTTP that answers by a script, faults included, and counts the tokens that it bills."""
 
 from __future__ import annotations
 
@@ -71,25 +71,25 @@ class ScriptedEndpoint:
         return int(self._runner.addresses[0][1])
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        asked = await request.json()
+        sent = await request.json()
         number = len(self.requests)
-        self.requests.append(asked)
+        self.requests.append(sent)
         self.headers.append(request.headers)
-        said = self.script(asked, number)
+        answer = self.script(sent, number)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            await asyncio.sleep(said.wait_s)
+            await asyncio.sleep(answer.wait_s)
         finally:
             self.in_flight -= 1
-        body = completion(said.content, said.usage) if said.body is None else said.body
-        if said.cut_at is not None:
+        body = completion(answer.content, answer.usage) if answer.body is None else answer.body
+        if answer.cut_at is not None:
             response = web.StreamResponse(headers={"Content-Length": str(len(body))})
             await response.prepare(request)
-            await response.write(body[: said.cut_at])
+            await response.write(body[: answer.cut_at])
             assert request.transport is not None
             request.transport.abort()
             return response
-        if said.status == 200:
+        if answer.status == 200:
             self.sent[request.headers.get("Idempotency-Key", "")] += 1
-        return web.Response(status=said.status, body=body, headers=dict(said.headers))
+        return web.Response(status=answer.status, body=body, headers=dict(answer.headers))

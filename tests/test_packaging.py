@@ -1,4 +1,4 @@
-"""What is built and installed is all that there is, and pinned."""
+"""The built and installed packages are complete, and pinned."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def test_every_locked_package_is_pinned_and_has_hashes(extra: str) -> None:
 
 
 @pytest.mark.parametrize("extra", LOCKS)
-def test_the_lock_holds_what_the_project_asks_for(extra: str) -> None:
+def test_the_lock_holds_the_projects_requirements(extra: str) -> None:
     project = PROJECT["project"]
-    asked = map(Requirement, [*project["dependencies"], *project["optional-dependencies"][extra]])
+    requirements = map(Requirement, [*project["dependencies"], *project["optional-dependencies"][extra]])
     pins: dict[str, list[str]] = {}
     for requirement, _ in locked(extra):
         pins.setdefault(canonicalize_name(requirement.name), []).append(str(requirement.specifier)[2:])
-    for requirement in asked:
+    for requirement in requirements:
         if requirement.name == "torch":
             continue
         versions = pins.get(canonicalize_name(requirement.name), [])

@@ -35,7 +35,7 @@ class Lasting(WarmProcess):
 
 
 class Warm:
-    """What sandboxes take for `WarmProcess`, which start their warm processes with it."""
+    """Warm processes that outlive a sandbox; sandboxes start theirs through it in place of `WarmProcess`."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-")).resolve()

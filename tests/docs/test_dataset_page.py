@@ -1,4 +1,4 @@
-"""What the page on using the dataset tells users to write, runs."""
+"""The code on the page about using the dataset runs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def test_pandas_polars_and_duckdb_are_shown() -> None:
     assert {"datasets", "pandas", "polars", "DuckDB", "As records"} <= {name for name, found in BLOCKS.items() if found}
 
 
-def test_every_config_and_version_is_told_of() -> None:
+def test_every_config_and_version_is_documented() -> None:
     assert re.findall(r"^\| `(\w+)` \| \w", PAGE, re.MULTILINE) == [config.name for config in CONFIGS]
     assert re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE) == [str(n) for n in range(1, SCHEMA_VERSION + 1)]
 
 
-def test_every_gate_is_told_of() -> None:
+def test_every_gate_is_documented() -> None:
     named = re.findall(r"^\| `(\w[\w-]*)` \| ", (DOCS / "publishing.md").read_text(), re.MULTILINE)
     assert named == [name for name, _ in GATES]

@@ -1,4 +1,4 @@
-"""What is said of the figures."""
+"""The page of figures explains each missed goal."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def test_a_figure_that_misses_its_goal_says_why() -> None:
     missed = {id for id, goal in goals().items() if id in latest and not goal.met(latest[id].value)}
     assert missed
     page = render_results()
-    told = {id for id in missed if goals()[id].missed and f"- `{id}`: {goals()[id].missed}" in page}
-    assert told == missed
+    explained = {id for id in missed if goals()[id].missed and f"- `{id}`: {goals()[id].missed}" in page}
+    assert explained == missed
 
 
 def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:

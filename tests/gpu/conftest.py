@@ -1,4 +1,4 @@
-"""What only a GPU can show. `make test` leaves this folder out; `make test-gpu` runs it, and fails without a GPU."""
+"""Tests that need a GPU. `make test` skips this folder; `make test-gpu` runs it, and fails without a GPU."""
 
 from __future__ import annotations
 

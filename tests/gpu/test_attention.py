@@ -57,7 +57,7 @@ def test_answers_by_a_graph_are_those_of_transformers() -> None:
     model = LlamaForCausalLM(LlamaConfig(vocab_size=256, **sizes)).to("cuda").eval()
     prompts = [torch.randint(3, 250, (length,)).tolist() for length in (5, 17, 9, 1, 30)]
     arguments = {"max_new_tokens": 20, "do_sample": False, "eos_token_id": 5, "pad_token_id": 1}
-    asked = [torch.tensor([prompt], device="cuda") for prompt in prompts]
-    written = [model.generate(ids, **arguments)[0, ids.shape[1] :].tolist() for ids in asked]
+    inputs = [torch.tensor([prompt], device="cuda") for prompt in prompts]
+    written = [model.generate(ids, **arguments)[0, ids.shape[1] :].tolist() for ids in inputs]
     decoder = Decoder(model, [5], slots=2, room=50, sampling=Sampling(0.0, 1.0, 20))
     assert dict(decoder.run(prompts)) == dict(enumerate(written))

@@ -1,7 +1,7 @@
-"""A traced program, read from a guest's claim. What is read here can be replayed without a further look.
+"""Traced programs, read from a guest's claim and fully validated: replay makes no further checks.
 
-The form is in `guest/verifying/tracing.py`. A guest may write anything; what passes has every view inside of its
-storage, every number in the range of its type, and grids that a GPU takes.
+`guest/compiler/tracer.py` writes the format. A guest may send anything; a program that passes has every view inside of
+its storage, every number in the range of its type, and only grids that a GPU accepts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor descriptor; all that it describes lies in its storage."""
+    """A tensor descriptor whose tensor lies in its storage."""
 
     base: Pointer
     tiling: Tiling
@@ -57,7 +57,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    kind: str  # as Triton writes it: "i32", "fp32"
+    kind: str  # Triton's name of the type: "i32", "fp32"
     value: int | float
 
 
@@ -91,11 +91,11 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One forward on one workload."""
+    """One call of `forward` on one workload."""
 
     storages: tuple[int, ...]  # bytes
     constants: tuple[int, ...]  # storages whose contents come with the program
-    named: Mapping[str, View]  # what is filled before each run: `state.<name>`, `input.<i>`
+    named: Mapping[str, View]  # tensors that are filled before each run: `state.<name>`, `input.<i>`
     steps: tuple[Launch | Fill | Copy, ...]
     outputs: tuple[View, ...]
     tree: Any
@@ -107,12 +107,12 @@ class Program:
 
 
 def read_kernels(claim: Any) -> tuple[Kernel, ...]:
-    """Raises `MalformedReply`."""
+    """Read the kernels of a trace. Raises `MalformedReply`."""
     return tuple(_kernel(entry) for entry in expect(claim, list))
 
 
 def read_program(claim: Any, kernels: int) -> Program:
-    """A program that launches some of that many kernels. Raises `MalformedReply`."""
+    """Read a program that launches kernels with indices below `kernels`. Raises `MalformedReply`."""
     fields = expect(claim, dict)
     entries = expect(fields.get("storages"), list)
     storages = tuple(_at_least(0, expect(entry, dict).get("bytes")) for entry in entries)
@@ -221,7 +221,7 @@ def _view(claim: Any, storages: tuple[int, ...]) -> View:
 
 
 def _number(claim: Any) -> int | float:
-    """An integer, or a float by its hexadecimal text."""
+    """An integer, or a float from its hexadecimal text."""
     if type(claim) is int:
         return claim
     try:

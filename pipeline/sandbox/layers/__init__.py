@@ -1,7 +1,7 @@
-"""The layers between a guest and the machine: each is tried, used where it works, and reported.
+"""The layers between a guest and the machine: each is probed, used where it works, and reported.
 
-A layer counts as there when a process under it was seen to fail at what the layer forbids; no return
-code and no version number is taken for that. `docs/sandbox.md` says what each covers.
+A layer counts as active only if a process under it was observed to fail at what the layer forbids; return codes and
+version numbers do not count. `docs/sandbox.md` says what each layer covers. Host and guests import this package.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ COVERS = {
     "watch": "memory and number of all processes of a guest together, looked at 20 times a second",
 }
 NAMES = tuple(COVERS)
-OFF = "off: "  # how the description of a layer that is not there starts
+OFF = "off: "  # prefix of the description of an inactive layer
 
-_UNPRIVILEGED = 61_000  # first of the user ids that guests have where the host is root
-_SPREAD = 4_000  # how many
-_BACKSTOP = 8
+_UNPRIVILEGED = 61_000  # first user id of guests where the host is root
+_SPREAD = 4_000  # number of such user ids
+_BACKSTOP = 8  # times a guest's limit on processes, where the kernel counts all processes of the user
 
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -45,24 +45,24 @@ _GPU_DEVICES, _GPU_FACTS = "/dev/nvidia*", "/proc/driver/nvidia"
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """What works here, and what a guest needs to take it on."""
+    """The layers that work on this machine, and the data with which a guest enters them."""
 
-    report: dict[str, str]  # name of a layer -> what of it is active, or why it is off
+    report: dict[str, str]  # name of a layer -> its active parts, or the reason that it is off
     namespaces: bool
     landlock: int  # ABI; 0 for none
     seccomp: bytes  # filter; b"" for none
     signals_stay_inside: bool  # by Landlock or a PID namespace
     gpu: bool  # guests may use one
     readable: tuple[str, ...]  # folders of the interpreter, its packages, and the guests' code
-    others: int  # processes of the same user, where the kernel counts them with a guest's
+    others: int  # other processes of the same user, where the kernel counts them with a guest's
 
     def confine(self, scratch: str, limits: _limits.Limits, data_kb: int) -> None:
         """Put the calling process, just forked and with one thread, under all layers, in its scratch folder.
 
-        Cannot be undone. `data_kb`: private memory that it has from its parent, which is not counted.
+        Cannot be undone. `data_kb`: private memory inherited from its parent, which does not count.
         """
         parent = os.getppid()
-        linux.set_dumpable(True)  # its parent reads in /proc what it uses
+        linux.set_dumpable(True)  # its parent reads its usage in /proc
         if self.namespaces:
             namespaces.enter_guest(scratch, limits.file_mb)
         os.chdir(scratch)
@@ -79,12 +79,12 @@ class Layers:
             seccomp.restrict(seccomp.build(own_pid, alone, self.gpu) if alone or own_pid else self.seccomp)
 
     def _most_processes(self, limits: _limits.Limits) -> int:
-        """Without a user namespace it only keeps a fork bomb from starving the watch, which counts exactly."""
+        """The kernel's limit on processes. Without a user namespace it only saves the watch from a fork bomb."""
         return limits.processes if self.namespaces else self.others + _BACKSTOP * limits.processes
 
     def _rules(self, scratch: str) -> list[tuple[str, int]]:
         own = f"/proc/{os.getpid()}"
-        os.open(own, os.O_PATH | os.O_CLOEXEC)  # stays open: the rule ends when the kernel forgets the directory
+        os.open(own, os.O_PATH | os.O_CLOEXEC)  # stays open: the rule ends when the kernel drops the directory entry
         rules = [
             *((path, landlock.READ_EXECUTE) for path in (*_PROGRAMS, *self.readable)),
             *((path, landlock.READ) for path in (*_FACTS, own)),
@@ -99,12 +99,12 @@ class Layers:
 
 
 def prepare(folder: str, code: str, gpu: bool = False) -> Layers:
-    """Find out what works, and take on what the warm process itself can have. May go on in a new process.
+    """Probe all layers, and enter those that the warm process itself can have. May continue in a new process.
 
     Args:
-        folder: of the warm process, empty; it and the guests write nowhere else.
-        code: folder of the guests' own code.
-        gpu: the guests may use the GPUs; what each layer then lets through is in `docs/sandbox.md`.
+        folder: empty folder of the warm process; it and the guests write nowhere else.
+        code: folder of the guests' code.
+        gpu: the guests may use the GPUs; `docs/sandbox.md` says what each layer then permits.
     """
     user = _leave_root(folder, code)
     no_namespaces = layer_probe.run(layer_probe.namespaces, folder)
@@ -156,7 +156,7 @@ def _leave_root(folder: str, code: str) -> str:
 
 
 def _landlock(folder: str) -> tuple[int, bool, str]:
-    """ABI, whether signals stay inside, description."""
+    """Landlock's ABI, True if signals stay inside, and the description."""
     abi = landlock.abi()
     if abi < landlock.LEAST_ABI:
         return 0, False, f"{OFF}ABI {abi} refuses to move files" if abi else f"{OFF}the kernel has none"

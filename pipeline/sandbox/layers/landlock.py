@@ -1,8 +1,8 @@
-"""Landlock: which files a process and its descendants can open, and whom they can signal.
+"""Landlock: limits the files that a process and its descendants can open, and the processes that they can signal.
 
-Needs no privilege. Covers opening, creating, removing and renaming; does not cover `chmod`, `utime` and
-their like, `stat`, nor what was open before. From ABI 4 it refuses TCP, from ABI 6 signals and abstract
-Unix sockets to processes outside. See landlock(7).
+Needs no privilege. Covers opening, creating, removing and renaming files. Does not cover `chmod`, `utime` and their
+like, `stat`, and files that are already open. From ABI 4 it refuses TCP, from ABI 6 signals and abstract Unix sockets
+to processes outside. See landlock(7).
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _RULE_PATH_BENEATH = 1
     _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR,
     _MAKE_REG, _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV,
 ) = (1 << bit for bit in range(16))  # fmt: skip
-_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # how many of them an ABI knows; from 5 on, all 16
+_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # number of rights that an ABI knows; from 5 on, all 16
 _RIGHTS_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 READ = _READ_FILE | _READ_DIR
 READ_EXECUTE = READ | _EXECUTE
 READ_WRITE = READ | _WRITE_FILE | _IOCTL_DEV
 REWRITE = READ | _WRITE_FILE | _TRUNCATE
-# In its scratch a guest does anything but run programs and make devices and sockets.
+# In its scratch folder a guest may do anything except run programs and create devices and sockets.
 OWN = ((1 << 16) - 1) & ~(_EXECUTE | _MAKE_CHAR | _MAKE_BLOCK | _MAKE_SOCK)
 
-LEAST_ABI = 2  # the first that can allow moving a file from folder to folder, as caches do
+LEAST_ABI = 2  # the first that can permit moving a file between folders, as caches do
 _ABI_NETWORK = 4
 _ABI_SCOPES = 6
 
 
 def abi() -> int:
-    """The version that the kernel offers; 0 if none."""
+    """Landlock's version in this kernel; 0 if it has none."""
     try:
         return linux.syscall(_CREATE_RULESET, 0, 0, _CREATE_RULESET_VERSION, what="landlock")
     except OSError as error:
@@ -50,9 +50,9 @@ def abi() -> int:
 
 
 def restrict(version: int, rules: Iterable[tuple[str, int]]) -> None:
-    """Confine the calling thread to the given paths, each with the rights below it. Cannot be undone.
+    """Confine the calling thread to the given paths and the rights at and below each. Cannot be undone.
 
-    Paths that do not exist are passed over. `no_new_privs` must be set.
+    Paths that do not exist are skipped. `no_new_privs` must be set.
     """
     handled = (1 << _RIGHTS.get(version, 16)) - 1
     attributes = struct.pack("=QQQ", handled, 3 if version >= _ABI_NETWORK else 0, 3 if version >= _ABI_SCOPES else 0)

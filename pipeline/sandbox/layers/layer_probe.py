@@ -1,4 +1,4 @@
-"""Whether a layer works, found out by a process that takes it on and then tries what it forbids."""
+"""Probes of the layers: a process enters a layer and then tries what the layer forbids."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MOST = 4096  # bytes of a reason
 
 
 class NotEffective(Exception):
-    """The layer was taken on without an error, and did not forbid what it should."""
+    """A layer was entered without an error, but did not forbid an act that it should."""
 
 
 def run(check: Callable[..., None], *arguments: Any) -> str:
-    """Run the check in a process of its own; "" if it went through, else why not."""
+    """Run the check in a new process. Returns "" if it passed, otherwise the reason that it failed."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -46,7 +46,7 @@ def run(check: Callable[..., None], *arguments: Any) -> str:
 
 @contextlib.contextmanager
 def _forbidden(what: str) -> Any:
-    """Expect the block to be refused."""
+    """Raises `NotEffective` unless the block raises a permission error."""
     try:
         yield
     except PermissionError:
@@ -55,7 +55,7 @@ def _forbidden(what: str) -> Any:
 
 
 def user(user_id: int, folder: str, code: str) -> None:
-    """Another user can run this interpreter, read its packages and the guests' code, and get to the folder."""
+    """Check that another user can run the interpreter, read its packages and the guests' code, and reach the folder."""
     above = os.path.dirname(os.path.dirname(folder))  # what is below will belong to that user
     needed = sorted(filter(os.path.exists, {sys.executable, os.__file__, code, above, *sys.path}))
     linux.become_user(user_id)
@@ -65,7 +65,7 @@ def user(user_id: int, folder: str, code: str) -> None:
 
 
 def namespaces(folder: str) -> None:
-    """Nothing of the machine's network and processes is seen, nothing outside the folder can be written."""
+    """Check that the machine's network and processes are invisible, and that only the folder is writable."""
     _namespaces.enter(folder)
     if os.getpid() != 1 or [name for name in os.listdir("/proc") if name.isdigit()] != ["1"]:
         raise NotEffective("did not hide other processes")
@@ -84,7 +84,7 @@ def privileges() -> None:
 
 
 def landlock(folder: str, abi: int) -> None:
-    """A file outside the allowed folder can neither be read nor written."""
+    """Check that a file outside of the allowed folder can neither be read nor written."""
     inside, outside = os.path.join(folder, "inside"), os.path.join(folder, "outside")
     os.makedirs(inside, exist_ok=True)
     with open(outside, "w") as file:
@@ -107,7 +107,7 @@ def landlock_signals(abi: int) -> None:
 
 
 def seccomp(folder: str) -> None:
-    """No socket, no new session, and a change of a file's mode that changes nothing."""
+    """Check that sockets and new sessions are refused, and that a change of a file's mode has no effect."""
     if not _seccomp.supported():
         raise NotEffective(f"there is no filter for {os.uname().machine}")
     linux.drop_privileges()
@@ -123,7 +123,7 @@ def seccomp(folder: str) -> None:
 
 
 def watch() -> None:
-    """The processes that a process starts are seen, and what they use."""
+    """Check that /proc shows a process's children and their memory."""
     child = os.fork()
     if child == 0:
         signal.pause()

@@ -1,4 +1,4 @@
-"""What one guest may use, and the part of it that the kernel enforces by itself: see getrlimit(2)."""
+"""Limits on the resources of one guest, and those of them that the kernel enforces: see getrlimit(2)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _KIBIBYTE, _MEBIBYTE = 1 << 10, 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one guest, with all processes that it starts, may use."""
+    """Limits on one guest and all processes that it starts."""
 
     wall_s: float = 60.0
     cpu_s: int = 60  # of each process
-    memory_mb: int = 4096  # above what it has from the warm process
-    file_mb: int = 256  # of its scratch folder where namespaces give it one in memory; else of one file
+    memory_mb: int = 4096  # beyond the memory inherited from the warm process
+    file_mb: int = 256  # of its scratch folder, where namespaces provide one in memory; otherwise of each file
     output_mb: int = 512  # of its reply
-    processes: int = 64  # where namespaces let the kernel count them: processes and threads; 1: no other, no thread
+    processes: int = 64  # and threads, where namespaces let the kernel count those; 1: no other process and no thread
 
 
 def apply(limits: Limits, data_kb: int, processes: int) -> None:
-    """Limit this process and its descendants, for good.
+    """Limit this process and its descendants. Cannot be undone.
 
     Args:
-        data_kb: private memory that the process has from its parent, not counted as its own.
-        processes: how many the kernel may count for the user before it refuses another.
+        data_kb: private memory inherited from the parent process, which does not count.
+        processes: number of the user's processes at which the kernel refuses another.
     """
     hard = {
         resource.RLIMIT_CORE: 0,

@@ -1,4 +1,4 @@
-"""System calls that the standard library lacks. Stdlib only: it runs before torch is imported."""
+"""System calls that the standard library lacks. Imports the standard library only: it runs before torch is imported."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def set_dumpable(dumpable: bool) -> None:
-    """Whether processes of the same user may trace this one and read its memory through /proc."""
+    """Allow or forbid processes of the same user to trace this one and to read its memory through /proc."""
     prctl(_PR_SET_DUMPABLE, int(dumpable))
 
 
 def become_user(user: int) -> None:
-    """Change from root to a user, with the group of the same number and no other, for good."""
+    """Change from root to a user, with only the group of the same number. Cannot be undone."""
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    set_dumpable(True)  # which the change took away
+    set_dumpable(True)  # the change of user reset it
 
 
 def adopt_orphans() -> None:
@@ -77,10 +77,10 @@ def unshare(flags: int) -> None:
 
 
 def drop_privileges() -> None:
-    """No capability now, none through exec, and no set-user-id program works. Cannot be undone."""
+    """Drop all capabilities, also those through exec and set-user-id programs. Cannot be undone."""
     for capability in range(_MOST_CAPABILITIES):
         if _LIBC.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) != 0:
-            break  # the kernel knows no more, or this process may not change its bounding set
+            break  # the last capability, or this process may not change its bounding set
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0))
     _checked(_LIBC.capset(header, ctypes.create_string_buffer(24)), "capset")
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -96,18 +96,18 @@ def mount_proc() -> None:
 
 
 def mount_tmpfs(folder: str, size_mb: int, files: int) -> None:
-    """A file system in memory, bounded in bytes and files, that is gone with this mount namespace."""
+    """Mount a file system in memory, bounded in bytes and files. It ends with this mount namespace."""
     options = f"size={size_mb}m,nr_inodes={files},mode=0700"
     _mount(b"tmpfs", os.fsencode(folder), b"tmpfs", _MS_NOSUID | _MS_NODEV, options.encode())
 
 
 def mount_over(path: str, source: str) -> None:
-    """Show `source` at `path`, which exists and is of its kind."""
+    """Mount `source` over `path`, which must exist and be of the same kind."""
     _mount(os.fsencode(source), os.fsencode(path), None, _MS_BIND, b"")
 
 
 def unmount(folder: str) -> None:
-    """Take a mount out of this namespace, also while it is in use."""
+    """Remove a mount from this namespace, even while it is in use."""
     _checked(_LIBC.umount2(os.fsencode(folder), _MNT_DETACH), f"unmount {folder}")
 
 
@@ -116,9 +116,9 @@ def _mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options
 
 
 def use_huge_pages() -> None:
-    """Move the memory that this process has to huge pages, where Linux has them (6.1): it forks some five times faster.
+    """Move this process's memory to huge pages, from Linux 6.1 on: a fork is then about five times faster.
 
-    A fork copies an entry for each page. A guest that writes copies 4 KiB all the same.
+    A fork copies an entry for each page. A guest that writes still copies only 4 KiB.
     """
     for start, end in _anonymous():
         start, end = -(-start // _HUGE_PAGE) * _HUGE_PAGE, end // _HUGE_PAGE * _HUGE_PAGE

@@ -1,8 +1,8 @@
-"""Namespaces: a file system that is read-only, a network with no device, and processes of its own.
+"""Namespaces: a read-only file system, a network without devices, and a separate space of processes.
 
-They need no privilege where the kernel lets users make them, and cannot be had in most containers.
-A warm process enters its own once, so that all its guests are inside and die with it; each guest adds a
-user namespace, in which the limit on processes counts its own only, and a scratch folder in memory.
+They need no privilege where the kernel lets users create them; most containers do not. A warm process enters its
+namespaces once, so that all its guests are inside and die with it. Each guest adds a user namespace, in which the limit
+on processes counts only its own, and a scratch folder in memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import NoReturn
 from . import linux
 
 _FILES_PER_MB = 64  # of a scratch folder
-_WARM_MB = 256  # for what a warm process writes itself
-_GRACE_S = 10.0  # for the warm process to end by itself when the host is gone
+_WARM_MB = 256  # for the files of a warm process
+_GRACE_S = 10.0  # for the warm process to exit by itself after the host
 _GPUS = ("/dev/nvidia*", "/dev/kfd", "/dev/dri")
 _MOUNT_SETATTR = 442
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
@@ -27,10 +27,10 @@ _MOUNT_ATTR_RDONLY = 1
 
 
 def enter(folder: str, gpu: bool = False) -> None:
-    """Move this process into namespaces of its own, in which only `folder` can be written, and no GPU is seen.
+    """Move this process into new namespaces, in which only `folder` is writable, and GPUs are visible only if `gpu`.
 
-    `gpu`: they are seen. The caller goes on in a new process, the first of its PID namespace; the old one waits for
-    it and ends as it does.
+    The caller continues in a new process, the first of its PID namespace; the old one waits for it and exits with its
+    status.
     """
     user, group = os.geteuid(), os.getegid()
     linux.unshare(
@@ -65,8 +65,7 @@ def _map_identity(user: int, group: int) -> None:
 
 
 def _hide_gpus() -> None:
-    """A driver that only looks whether there is one starts a thread, after which this
-    process could not be forked."""
+    """Hide the GPUs' device nodes: a driver that finds one starts a thread, after which forks fail."""
     for path in sorted(path for pattern in _GPUS for path in glob.glob(pattern)):
         if os.path.isdir(path):
             linux.mount_tmpfs(path, 1, 1)
@@ -81,7 +80,7 @@ def _make_mounts_read_only() -> None:
 
 
 def _stand_by(pid: int) -> NoReturn:
-    """Live as long as the first process of the PID namespace: it ends if its parent does."""
+    """Wait for the first process of the PID namespace and exit with its status; end it if the host is gone."""
     os.closerange(3, 1 << 16)  # the host must see the sockets close when the other process ends
     host = os.getppid()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})

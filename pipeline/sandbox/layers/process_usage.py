@@ -1,4 +1,4 @@
-"""What processes use, read from /proc: the watch that works where no cgroup can be had."""
+"""Memory and number of processes, read from /proc: a watch that works without cgroups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def children(pid: int) -> set[int]:
-    """Direct children, the dead ones that nobody waited for included."""
+    """Direct children, including zombies."""
     found: set[int] = set()
     with contextlib.suppress(OSError):  # it may end at any moment
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -17,7 +17,7 @@ def children(pid: int) -> set[int]:
 
 
 def tree(pid: int, most: int) -> list[int]:
-    """The process and its descendants; all of them, or more than `most`."""
+    """The process and its descendants; the search stops once there are more than `most`."""
     pids = [pid]
     for parent in pids:
         if len(pids) > most:
@@ -27,13 +27,13 @@ def tree(pid: int, most: int) -> list[int]:
 
 
 def of_user(user: int) -> int:
-    """Processes and threads that the machine shows of a real user."""
+    """Number of processes and threads of a real user id that /proc shows."""
     counts = (_fields(f"/proc/{pid}/status", ("Uid:", "Threads:")) for pid in os.listdir("/proc") if pid.isdigit())
     return sum(fields[1] for fields in counts if fields and fields[0] == user)
 
 
 def private_kb(pid: int) -> int:
-    """Resident memory that no file backs, in KiB. Counts a page once for each process that maps it."""
+    """Resident memory without a file behind it, in KiB. A page counts once for each process that maps it."""
     return sum(_fields(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")))
 
 
@@ -43,9 +43,9 @@ def data_kb(pid: int) -> int:
 
 
 def proportional_kb(pid: int) -> int:
-    """The same, in KiB, each page divided by the number of its users; 0 if the process hides it.
+    """Resident memory without a file behind it, in KiB, each page divided by the number of its users.
 
-    Takes 2 ms for a process with torch.
+    Takes 2 ms for a process with torch. 0 if the process hides it.
     """
     return sum(_fields(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")))
 
@@ -58,10 +58,10 @@ def _fields(path: str, names: tuple[str, ...]) -> list[int]:
 
 
 def exceeds(pids: list[int], limit_kb: int, baseline_kb: int) -> bool:
-    """Whether the processes hold more than the limit above the pages that they got from their parent.
+    """True if the processes hold more memory than the limit beyond the pages inherited from their parent.
 
-    The cheap sum comes first and can only be too high: it counts a shared page for each process that
-    maps it. The exact sum is read only when the cheap one is over the limit.
+    The cheap sum can only be too high, since it counts a shared page for each process that maps it. The exact sum is
+    read only when the cheap one exceeds the limit.
     """
     if sum(private_kb(pid) for pid in pids) - baseline_kb <= limit_kb:
         return False

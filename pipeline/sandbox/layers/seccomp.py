@@ -1,8 +1,8 @@
-"""seccomp: which system calls a process and its descendants can make.
+"""seccomp: a filter on the system calls of a process and its descendants.
 
-An allow-list: what is not named fails with EPERM, and what is newer than the list with ENOSYS, for which
-the C library has a fallback. Calls that change the mode, owner or times of a file pretend to work:
-compilers and `shutil` make them, and Landlock does not cover them. x86-64 only.
+It is an allow-list: calls off the list fail with EPERM, and calls newer than the list with ENOSYS, for which the C
+library has fallbacks. Calls that change the mode, owner or times of a file succeed without effect: compilers and
+`shutil` make them, and Landlock does not cover them. x86-64 only.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def build(own_pid: int | None = None, alone: bool = False, gpu: bool = False) ->
     """Assemble the filter.
 
     Args:
-        own_pid: given, the process can signal only itself: for where neither Landlock nor a PID
-            namespace keeps its signals in.
-        alone: the process can start no other, and no thread.
-        gpu: it can make Unix sockets, bind and listen: CUDA's driver does, and works only if it can. It cannot
-            connect them, and without `MAKE_SOCK` of Landlock binds no file.
+        own_pid: if given, the process can signal only itself: for machines where neither Landlock nor a PID
+            namespace confines its signals.
+        alone: the process can start no other process and no thread.
+        gpu: it can create Unix sockets, bind and listen, which CUDA's driver needs. It cannot connect them, and
+            without `MAKE_SOCK` of Landlock it binds no file.
     """
     actions: dict[int, list[Instruction]] = {number: [_return(_FAIL | errno.EPERM)] for number in range(LAST + 1)}
     actions |= {NUMBERS[name]: [_return(_ALLOW)] for name in ALLOWED}
@@ -77,7 +77,7 @@ def build(own_pid: int | None = None, alone: bool = False, gpu: bool = False) ->
 
 
 def _conditions(own_pid: int | None) -> dict[str, list[Instruction]]:
-    """Calls that are allowed or not according to an argument."""
+    """Calls that are allowed depending on an argument."""
     conditions = {
         "clone": [_argument(0), (_ANY_BIT, 0, 1, _NEW_NAMESPACE), _return(_FAIL | errno.EPERM), _return(_ALLOW)],
         "clone3": [_return(_FAIL | errno.ENOSYS)],  # its flags are in memory, where a filter cannot look
@@ -104,7 +104,7 @@ def _conditions(own_pid: int | None) -> dict[str, list[Instruction]]:
 
 
 def _no_truncating_read(argument: int) -> list[Instruction]:
-    """Opening a file to read it can empty it (O_TRUNC), which Landlock knows only from ABI 3 on."""
+    """Forbid O_TRUNC with O_RDONLY, which empties a file that is opened for reading; Landlock covers it from ABI 3."""
     flags = [_argument(argument), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), (_EQUAL, 0, 1, os.O_TRUNC | os.O_RDONLY)]
     return [*flags, _return(_FAIL | errno.EPERM), _return(_ALLOW)]
 
@@ -114,7 +114,7 @@ def _return(value: int) -> Instruction:
 
 
 def _argument(index: int) -> Instruction:
-    """Load the low word: the kernel reads these arguments as 32-bit integers too."""
+    """Load the low word of an argument: the kernel, too, reads these arguments as 32-bit integers."""
     return (_LOAD, 0, 0, 16 + 8 * index)
 
 

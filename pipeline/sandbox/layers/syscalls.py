@@ -1,4 +1,4 @@
-"""System calls of x86-64 Linux: what a guest can make, and their numbers (asm/unistd_64.h)."""
+"""System calls of x86-64 Linux that a guest can make, with their numbers (asm/unistd_64.h)."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _PRETENDED: dict[str, int] = {
     "utimes": 235, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "utimensat": 280, "syncfs": 306,
 }  # fmt: skip
 
-# It depends on their arguments: see `seccomp`.
+# Allowed depending on their arguments: see `seccomp`.
 _CONDITIONAL: dict[str, int] = {
     "open": 2, "ioctl": 16, "socketpair": 53, "clone": 56, "fcntl": 72, "prctl": 157, "sched_setaffinity": 203,
     "openat": 257, "prlimit64": 302, "clone3": 435, "openat2": 437,
 }  # fmt: skip
 
-LAST = 450  # set_mempolicy_home_node, of Linux 5.17: the newest that was looked at
+LAST = 450  # set_mempolicy_home_node, of Linux 5.17: the newest that was reviewed
 NUMBERS = _ALLOWED | _PRETENDED | _CONDITIONAL
 ALLOWED = frozenset(_ALLOWED)
 PRETENDED = frozenset(_PRETENDED)

@@ -1,4 +1,4 @@
-"""What can be told of a GPU without one."""
+"""The parts of `cuda` that need no GPU."""
 
 from __future__ import annotations
 

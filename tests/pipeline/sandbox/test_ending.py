@@ -37,7 +37,7 @@ def test_a_complete_reply_is_success(fd: int) -> None:
     assert report(fd, GOOD) == Report(Status.OK, {"x": 1}, {}, "", "", "at /scratch \ufffd", 1.5, 0.1, 2.0)
 
 
-def test_an_exception_is_told_without_the_scratch_folders_name(fd: int) -> None:
+def test_an_exception_is_reported_without_the_scratch_folders_name(fd: int) -> None:
     seen = report(fd, RAISED)
     assert (seen.status, seen.error, seen.traceback) == (Status.RAISED, "ValueError: /scratch/x", "in /scratch/x")
 

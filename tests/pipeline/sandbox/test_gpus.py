@@ -1,4 +1,4 @@
-"""Which GPUs are named, where an environment shows some of the machine's."""
+"""The choice of GPUs, also where the environment shows only some of the machine's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a guest's code finds itself."""
+"""The environment of a guest's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job gets, and what its report says."""
+"""The request of a job and its report."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def randn(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def bounds_of(exact: torch.Tensor, terms: int = 1) -> ErrorBounds:
-    """Of a reference whose float32 runs are off by rounding alone."""
+    """Bounds around a reference whose float32 runs are off by rounding alone."""
     runs = [exact.float(), (exact * (1 + 2**-24)).float(), (exact * (1 - 2**-24)).float()]
     return ErrorBounds(observed(exact), [observed(run) for run in runs], terms)
 
@@ -160,7 +160,7 @@ def test_where_honest_runs_disagree_anything_goes(given: float) -> None:
     assert of_runs(exact, exact, exact).measure([answer.float()]).passes == (given == math.inf)
 
 
-def test_an_overflow_of_float32_that_the_oracle_does_not_have_is_not_asked_for() -> None:
+def test_a_float32_overflow_that_the_oracle_lacks_is_not_required() -> None:
     exact = torch.tensor([1.0, 1e39], dtype=torch.float64)
     assert bounds_of(exact).measure([torch.tensor([1.0, 1e38])]).passes
 
@@ -369,7 +369,7 @@ def test_a_number_has_no_index_and_integers_are_numbers() -> None:
 
 
 def half_bounds(exact: torch.Tensor, dtype: torch.dtype, terms: int) -> ErrorBounds:
-    """Of a reference whose run in half precision rounds its result, and one value on the way."""
+    """Bounds around a reference whose half-precision run rounds its result and one intermediate value."""
     runs = [observed((exact * (1 + sign * 2**-24)).float()) for sign in (1, -1)]
     rounded = ((exact * 3).to(dtype).double() / 3).to(dtype)
     return ErrorBounds(observed(exact), runs, terms, rounded=observed(rounded))
@@ -416,7 +416,7 @@ def test_places_of_equals_may_be_any_where_another_of_them_counts() -> None:
     assert not bounds.measure([torch.tensor([2, 5, 7])]).passes
 
 
-def test_integers_may_be_any_and_what_stands_beside_them_may_not() -> None:
+def test_any_integer_is_accepted_and_floats_are_still_compared() -> None:
     values, places, flags = randn(8).float(), torch.arange(8), torch.ones(8, dtype=torch.bool)
     exact = observed(values.double(), places, flags)
     bounds = ErrorBounds(exact, [observed(values, places, flags)] * 3, 1, any_integer=True)

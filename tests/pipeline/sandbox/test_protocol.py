@@ -232,7 +232,7 @@ def test_no_damage_does_more_than_raise(changes: list[tuple[int, int]], cut: int
 
 
 def test_a_mapping_that_is_about_to_go_is_waited_for(fd: int) -> None:
-    """As of a dead process that a monitor looks at."""
+    """A dead process keeps its mapping while a monitor reads its entry in /proc."""
     os.ftruncate(fd, 4096)
     mapping = mmap.mmap(fd, 4096)
     threading.Timer(0.1, mapping.close).start()

@@ -70,7 +70,7 @@ def launch(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     cuda.start(function, (1, 1, 1), [(MAP, (ADDRESS, TILES)), ("i32", 5)])
 
 
-def test_the_driver_is_told_the_innermost_dimension_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_gets_the_innermost_dimension_first(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Library([128, 4, 8, 8])
     launch(library, monkeypatch)
     assert library.encoded == {

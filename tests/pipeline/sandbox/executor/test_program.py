@@ -1,4 +1,4 @@
-"""What a guest claims to have traced is believed in nothing that a GPU could be harmed with."""
+"""A guest's claim of a traced program is checked for all that could harm a GPU."""
 
 from __future__ import annotations
 

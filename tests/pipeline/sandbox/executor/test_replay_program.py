@@ -64,7 +64,7 @@ def test_nothing_is_left_from_the_run_before() -> None:
     assert results["1.output.0"].isnan().all()
 
 
-def test_what_a_run_changes_is_told() -> None:
+def test_changes_of_a_run_are_reported() -> None:
     def scale_in_place(grid: Any, x: int, out: int, count: int, factor: float) -> None:
         floats(out, count)[:] = 1.0
 
@@ -84,7 +84,7 @@ def test_of_two_names_for_one_memory_the_last_one_stays() -> None:
 
 
 @pytest.mark.parametrize(("at", "storage"), [(-1, 2), (SIZE, 3)])
-def test_a_write_beside_a_buffer_is_a_fault(at: int, storage: int) -> None:
+def test_a_write_next_to_a_buffer_is_a_fault(at: int, storage: int) -> None:
     def stray(grid: Any, x: int, out: int, count: int, factor: float) -> None:
         floats(out + 4 * at, 1)[:] = 3.0
 

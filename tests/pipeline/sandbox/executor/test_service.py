@@ -148,7 +148,7 @@ def test_who_is_alone_meets_no_executor_that_starts(gpus: Make, tmp_path: Path) 
     )
 
 
-def test_one_that_does_not_start_beside_is_left(gpus: Make, tmp_path: Path) -> None:
+def test_a_spare_that_does_not_start_is_discarded(gpus: Make, tmp_path: Path) -> None:
     service = gpus(
         f"if floats(x, 1)[0] > 100: Path(sys.argv[0]).write_text('0/0'); raise Fault('', poisoned=True)\n{RIGHT}"
     )
@@ -205,7 +205,7 @@ def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
     assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE and used(tmp_path) == before
 
 
-def test_the_time_of_each_gpu_is_told_once(gpus: Make) -> None:
+def test_the_busy_time_of_each_gpu_is_reported_once(gpus: Make) -> None:
     service = gpus(RIGHT)
     service.run(REQUEST, TENSORS, 60)
     assert service.busy_seconds()[0] > 0
@@ -218,7 +218,7 @@ def test_a_malformed_program(gpus: Make) -> None:
     assert execution.status == ExecutionStatus.MALFORMED and "expected" in execution.error
 
 
-def test_a_slope_is_asked_for_in_the_same_way(gpus: Make) -> None:
+def test_a_slope_is_requested_in_the_same_way(gpus: Make) -> None:
     drawn = [{"shape": [6], "dtype": "float32", "low": 0, "high": 0}]
     request = {name: REQUEST[name] for name in ("kernels", "programs")} | {"drawn": drawn, "slopes": 3}
     execution = gpus(RIGHT).run(request, TENSORS | {"state.weight": TENSORS["state.0.weight"]}, 60)
@@ -226,7 +226,7 @@ def test_a_slope_is_asked_for_in_the_same_way(gpus: Make) -> None:
 
 
 class Loans:
-    """Who has the GPU, as threads say it."""
+    """A log of the threads that hold the GPU."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -50,7 +50,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, seconds: float, wait: float = 0.0)
     return reply["slope_s"], len(seen)
 
 
-def test_what_a_row_of_calls_costs_beside_them_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fixed_cost_of_a_run_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measured(monkeypatch, 1e-3, wait=0.25)[0] == pytest.approx(1e-3)
 
 
