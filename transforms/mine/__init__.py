@@ -1,6 +1,6 @@
 """Stage `mine`: extract nn.Module classes, each with all definitions it needs, from trees of Python files.
 
-Mined code is parsed and never run. `pipeline.graph` and benchmarks import `mine_tree`; nothing else is public.
+Mined code is parsed and never run. `transform.py` and benchmarks use `mine_tree`; `pipeline.run.merge` uses `distinct`.
 """
 
 from .mine_tree import MineResult, mine_tree
