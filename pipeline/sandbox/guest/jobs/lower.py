@@ -19,7 +19,7 @@ from ..lowering.functional_graph import State, Trace, differing_sizes, placehold
 from ..lowering.inductor import OPTIONS, generate
 from ..lowering.joint import Halves, Joint, cut, results
 from ..lowering.matching import quick_matching
-from ..lowering.refusal import Refused
+from ..lowering.refusal import NotLowered
 from ..lowering.sympy_cache import quick_arithmetic
 
 _process = contextlib.ExitStack()  # what is so for as long as this process and its forks last
@@ -70,7 +70,7 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
             torch.manual_seed(1)
             _check_literals(reply["bindings"], _made(module), request["workloads"][0])
         return reply, {}
-    except Refused as refusal:
+    except NotLowered as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
 
@@ -89,7 +89,7 @@ def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], asked: _Asked)
         return _attempt(model, state, workloads[:1], asked, None, is_general=differing is not None)
     try:
         return _attempt(model, state, workloads, asked, differing, is_general=True)
-    except Refused as refusal:
+    except NotLowered as refusal:
         if refusal.args[0] != "GRAPH_BREAK":
             raise
     except Exception:  # noqa: BLE001 - sizes as symbols are where the compiler is weakest; numbers are tried next
@@ -108,7 +108,7 @@ def _attempt(
     """The reply for sizes as symbols where `symbolic` says so, or all as numbers.
 
     Raises:
-        Refused: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
+        NotLowered: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
     """
     traced = trace(model, state, workloads[0], symbolic, asked.training)
     _check_sizes(traced, workloads, {})  # before what takes longest
@@ -145,7 +145,7 @@ def _check_sizes(
     """The shapes of each workload; refused if what was assumed so far is not true of one."""
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):
-        raise Refused("GRAPH_BREAK", "depends on sizes that differ between the workloads")
+        raise NotLowered("GRAPH_BREAK", "depends on sizes that differ between the workloads")
     return calls
 
 
@@ -153,7 +153,7 @@ def _check_literals(bindings: Sequence[Sequence[str]], other: nn.Module, workloa
     """Refuses numbers that a module of another seed does not have: they are part of what its constructor drew."""
     literals = [name for _, source, name in bindings if source == "literal"]
     if literals != [literal.name for literal in trace(other, state_of(other), workload, None).literals]:
-        raise Refused("UNSUPPORTED_OP", "a constant that the constructor draws in forward")
+        raise NotLowered("UNSUPPORTED_OP", "a constant that the constructor draws in forward")
 
 
 def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Operators as others: Inductor's decompositions, and our own where a shorter graph says the same."""
+"""Decompose operators: Inductor's decompositions, and our own where they give a shorter graph."""
 
 from __future__ import annotations
 
@@ -24,52 +24,54 @@ Decomposition = Callable[..., Any]
 
 @functools.cache
 def decompositions() -> dict[Any, Decomposition]:
-    """Operator -> what it is made of."""
+    """Operator -> its decomposition."""
     inductors = select_decomp_table()
     table = {
         **inductors,
         **get_decompositions([aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input]),
         aten.cat.default: _concatenated(inductors[aten.cat.default]),
-        aten.addmm.default: _addmm,
+        aten.addmm.default: _with_bias(aten.mm),
         aten.mm.default: _narrow(inductors[aten.mm.default]),
         aten.bmm.default: _narrow(inductors[aten.bmm.default]),
         aten._cdist_forward.default: _distances,
         aten._trilinear.default: _trilinear,
         aten.convolution_backward.default: convolution_backward,
-        aten.baddbmm.default: _baddbmm,
+        aten.baddbmm.default: _with_bias(aten.bmm),
         aten._native_batch_norm_legit_no_training.default: _batch_norm,
         aten.topk.default: _topk,
         aten._scaled_dot_product_flash_attention_for_cpu.default: _flash_attention,
-        # Inductor looks at its results' sizes anew, and of this one it cannot, on a GPU that is not there.
+        # Inductor evaluates operators on fake tensors again, which this one does not allow without a GPU.
         aten.logical_not.default: lambda x: (
             aten.bitwise_not.default(x) if x.dtype == torch.bool else aten.eq.Scalar(x, 0)
         ),
         aten.mul.Tensor: _product,
         aten.hardtanh.default: lambda x, low=-1.0, high=1.0: aten.clamp.default(x, low, high),
     }
-    for covered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
-        table.pop(covered, None)  # Inductor lowers these as they are
+    for lowered in (aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default):
+        table.pop(lowered, None)  # Inductor has lowerings for these
     return table
 
 
 @contextlib.contextmanager
 def pools_of_any_size() -> Iterator[None]:
-    """Lets a window be all of an input whose sizes are symbols, `F.avg_pool2d(x, x.shape[2:])`: what the functions call
-    takes no symbol for a size, so that it would be of one size."""
+    """Pool over a window of symbolic size that is all of the input, `F.avg_pool2d(x, x.shape[2:])`, by a reduction.
+
+    torch's pooling operators would replace the symbol by its number.
+    """
     functional = torch.nn.functional
     with contextlib.ExitStack() as stack:
         for kind, reduce in (("avg", Tensor.mean), ("max", Tensor.amax)):
             for rank in (1, 2, 3):
                 name = f"{kind}_pool{rank}d"
-                patched = _or_over_all(getattr(functional, name), reduce, rank)
+                patched = _or_reduction(getattr(functional, name), reduce, rank)
                 stack.enter_context(mock.patch.object(functional, name, patched))
         yield
 
 
-def _or_over_all(pool: Callable[..., Any], reduce: Callable[..., Tensor], rank: int) -> Callable[..., Any]:
+def _or_reduction(pool: Callable[..., Any], reduce: Callable[..., Tensor], rank: int) -> Callable[..., Any]:
     def pooled(input: Tensor, kernel_size: Any, *args: Any, **kwargs: Any) -> Any:
-        strided_alone = len(args) <= 1 and kwargs.keys() <= {"stride"}
-        if strided_alone and _is_all(input, kernel_size, rank):
+        is_plain = len(args) <= 1 and kwargs.keys() <= {"stride"}
+        if is_plain and _is_all(input, kernel_size, rank):
             return reduce(input, list(range(-rank, 0)), keepdim=True)
         return pool(input, kernel_size, *args, **kwargs)
 
@@ -77,28 +79,29 @@ def _or_over_all(pool: Callable[..., Any], reduce: Callable[..., Tensor], rank: 
 
 
 def _is_all(x: Tensor, kernel_size: Any, rank: int) -> bool:
-    """Whether the window is of symbols, and as large as the input."""
+    """True if the window has a symbolic size and covers the input."""
     kernel = list(kernel_size) if isinstance(kernel_size, Sequence) else [kernel_size] * rank
     same = [statically_known_true(size == whole) for size, whole in zip(kernel, x.shape[-rank:], strict=False)]
     return any(isinstance(size, torch.SymInt) for size in kernel) and same == [True] * rank
 
 
 class PlainFunctions(TorchFunctionMode):
-    """Functions as others, where the operator behind them no longer knows what it was given."""
+    """Decompose functions whose operator loses information about the arguments."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.nn.functional.embedding_bag and (result := _bags(*args, **(kwargs or {}))) is not None:
-            return result
-        if func is torch.nn.functional.one_hot and (result := _one_hot(*args, **(kwargs or {}))) is not None:
+        functional = torch.nn.functional
+        decompositions: dict[Any, Decomposition] = {functional.embedding_bag: _bags, functional.one_hot: _one_hot}
+        decomposition = decompositions.get(func)
+        if decomposition is not None and (result := decomposition(*args, **(kwargs or {}))) is not None:
             return result
         return func(*args, **(kwargs or {}))
 
 
 def _one_hot(tensor: Tensor, num_classes: Any = -1) -> Tensor | None:
-    """For as many classes as a symbol says, which the operator fixes; None for a number."""
+    """`F.one_hot` for a symbolic number of classes, which the operator would fix; None for a plain number."""
     if not isinstance(num_classes, torch.SymInt):
         return None
-    classes: Any = num_classes  # which the stubs of `arange` do not know
+    classes: Any = num_classes  # torch's type stubs only allow numbers
     return (tensor.unsqueeze(-1) == torch.arange(classes, device=tensor.device)).to(torch.int64)
 
 
@@ -115,7 +118,7 @@ def _bags(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor | None:
-    """Bags of one size, `(bags, size)`; None for others."""
+    """`F.embedding_bag` for bags of one size, `(bags, size)`; None for other calls."""
     if indices.dim() != 2 or max_norm is not None or padding_idx is not None:
         return None
     rows = torch.nn.functional.embedding(indices, weight)
@@ -125,7 +128,7 @@ def _bags(
 
 
 def _concatenated(decomposition: Decomposition) -> Decomposition:
-    """What is made of one tensor alone is as contiguous as of several."""
+    """Make the concatenation of one tensor contiguous, as it is for several."""
 
     def concatenated(tensors: Sequence[Tensor], dim: int = 0) -> Any:
         if len(tensors) == 1:
@@ -136,14 +139,14 @@ def _concatenated(decomposition: Decomposition) -> Decomposition:
 
 
 def _narrow(decomposition: Decomposition) -> Decomposition:
-    """A product of matrices of which one is a vector as a sum: Inductor leaves it to the library."""
+    """Compute a product with a vector as a sum, as Inductor leaves it to the library."""
 
     def product(a: Tensor, b: Tensor) -> Any:
         if (result := decomposition(a, b)) is not NotImplemented:
             return result
         if all(size != 1 for size in (a.shape[-2], a.shape[-1], b.shape[-1])):
             return NotImplemented
-        half = a.dtype in (torch.float16, torch.bfloat16)  # whose sums are of float32
+        half = a.dtype in (torch.float16, torch.bfloat16)  # sum in float32
         terms = (a.to(torch.float32) if half else a).unsqueeze(-1) * b.unsqueeze(-3)
         return terms.sum(-2).to(a.dtype)
 
@@ -151,7 +154,7 @@ def _narrow(decomposition: Decomposition) -> Decomposition:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Of complex numbers as of their parts, which Inductor has kernels for."""
+    """Multiply complex numbers by their parts, for which Inductor has kernels."""
     tensors = [value for value in (a, b) if isinstance(value, Tensor)]
     if len(tensors) < 2 or not any(map(Tensor.is_complex, tensors)) or any(map(Tensor.is_conj, tensors)):
         return NotImplemented
@@ -161,12 +164,12 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _parts(x: Tensor) -> Sequence[Tensor]:
-    """The real and the imaginary one; zeros for a real number, as torch multiplies infinities by them, too."""
+    """The real and the imaginary part. A real number has zeros, by which torch multiplies infinities too."""
     return torch.view_as_real(x).unbind(-1) if x.is_complex() else (x, torch.zeros_like(x))
 
 
 def _distances(a: Tensor, b: Tensor, p: float, mode: int | None) -> Tensor:
-    """Of each row of `a` to each of `b`."""
+    """The distance of each row of `a` to each row of `b`."""
     return torch.linalg.vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1)
 
 
@@ -180,16 +183,13 @@ def _trilinear(
     summed: Sequence[int],
     unrolled: int = 1,
 ) -> Tensor:
-    """The product of three tensors, each with new dimensions, summed over some of them: first over those of two alone,
-    in torch's order, which matters where a product overflows."""
-    for dim in expand_a:
-        a = a.unsqueeze(dim)
-    for dim in expand_b:
-        b = b.unsqueeze(dim)
-    for dim in expand_c:
-        c = c.unsqueeze(dim)
-    of_two = [dim for dim in summed if dim in expand_c]
-    product = (a * b).sum(of_two, keepdim=True) if of_two else a * b
+    """The product of three tensors with new dimensions, summed over some dimensions.
+
+    Dimensions without `c` are summed first, in torch's order, which matters where a product overflows.
+    """
+    a, b, c = (functools.reduce(Tensor.unsqueeze, dims, x) for x, dims in ((a, expand_a), (b, expand_b), (c, expand_c)))
+    first = [dim for dim in summed if dim in expand_c]
+    product = (a * b).sum(first, keepdim=True) if first else a * b
     return (product * c).sum(list(summed))
 
 
@@ -219,21 +219,16 @@ def _flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """What a module that asks for the fused kernel gets; the second result only serves a backward pass."""
+    """Attention for a module that selects the fused kernel; the second result only serves a backward pass."""
     result, _ = aten._scaled_dot_product_attention_math.default(q, k, v, attn_mask, dropout, is_causal, scale=scale)
     return result, q.new_empty(0)
 
 
-def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    return _added(aten.mm(a, b), bias, beta, alpha)
+def _with_bias(matmul: Callable[..., Tensor]) -> Decomposition:
+    def product(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        result = matmul(a, b) if alpha == 1 else matmul(a, b) * alpha
+        if beta == 0:  # the bias is ignored, and may be `torch.empty`
+            return result
+        return result + (bias if beta == 1 else bias * beta)
 
-
-def _baddbmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    return _added(aten.bmm(a, b), bias, beta, alpha)
-
-
-def _added(product: Tensor, bias: Tensor, beta: float, alpha: float) -> Tensor:
-    scaled = product if alpha == 1 else product * alpha
-    if beta == 0:  # the bias is not looked at, and may be `torch.empty`
-        return scaled
-    return scaled + (bias if beta == 1 else bias * beta)
+    return product

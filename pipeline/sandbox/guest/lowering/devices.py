@@ -1,7 +1,7 @@
-"""A GPU that is not there.
+"""Pretend to have a GPU.
 
-Inductor asks torch and Triton what device it generates for. `pretend_gpu` answers those questions for a chosen
-target while its context lasts, with torch's CPU and CUDA builds alike. Tested with torch 2.11 to 2.13.
+Inductor queries torch and Triton for the device that it generates code for. `pretend_gpu` answers for a chosen target,
+with torch's CPU and CUDA builds. Tested with torch 2.11 to 2.13.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from torch._inductor.runtime.hints import DeviceProperties
 from torch._subclasses import fake_tensor
 from triton.backends.compiler import GPUTarget
 
-# The properties that Inductor's heuristics read, by compute capability.
 _NVIDIA = {
     "warp_size": 32,
     "regs_per_multiprocessor": 65536,
@@ -32,6 +31,7 @@ _NVIDIA = {
     "gcnArchName": "",
     "is_integrated": 0,
 }
+# Target -> the properties that Inductor's heuristics read.
 DEVICES = {
     "sm_80": SimpleNamespace(
         name="NVIDIA A100-SXM4-80GB", major=8, minor=0, total_memory=80 << 30, multi_processor_count=108,
@@ -54,7 +54,7 @@ DEVICES = {
 
 
 class _TargetDriver:
-    """Stands where Triton's GPU driver would be; it only names the target."""
+    """Replaces Triton's GPU driver; it only names the target."""
 
     def __init__(self, target: GPUTarget) -> None:
         self._target = target
@@ -76,29 +76,21 @@ class _TargetDriver:
         return True
 
 
-def _forget() -> None:
-    """Empties what Inductor remembers of the GPU that it asked about last."""
-    remembering = [getattr(utils, name, None) for name in ("is_big_gpu", "get_max_num_sms", "using_b200")]
-    for function in (DeviceProperties.create, *remembering):
-        if function is not None:
+def _clear_caches() -> None:
+    """Clear what Inductor has cached of the device that it queried last."""
+    for name in ("is_big_gpu", "get_max_num_sms", "using_b200"):
+        if function := getattr(utils, name, None):
             function.cache_clear()
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    return None
+    DeviceProperties.create.cache_clear()
 
 
 def _contiguous(self: Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> Tensor:
     return torch.ops.aten.contiguous.default(self, memory_format=memory_format)
 
 
-def _invert(self: Tensor) -> Tensor:
-    return torch.ops.aten.bitwise_not.default(self)
-
-
 @contextlib.contextmanager
 def pretend_gpu(target: str) -> Iterator[None]:
-    """Makes torch, Inductor and Triton believe in one GPU of `target`, a key of `DEVICES`."""
+    """Make torch, Inductor and Triton see one GPU of `target`, a key of `DEVICES`."""
     device = DEVICES[target]
     capability = (device.major, device.minor)
     is_amd = target.startswith("gfx")
@@ -107,16 +99,21 @@ def pretend_gpu(target: str) -> Iterator[None]:
     def constant(value: Any) -> Any:
         return lambda *args, **kwargs: value
 
-    def static(value: Any) -> Any:
-        return staticmethod(constant(value))
-
-    cuda, worker = torch.cuda, CudaInterface.Worker
+    cuda, nothing = torch.cuda, constant(None)
+    static: Any = {
+        CudaInterface: {
+            "is_available": True, "device_count": 1, "current_device": 0, "synchronize": None,
+            "get_device_properties": device, "get_compute_capability": number,
+        },
+        CudaInterface.Worker: {"get_device_properties": device, "current_device": 0},
+    }  # fmt: skip
     patches = [
-        (fake_tensor, "init_gpu_context", _nothing),  # torch's CUDA build would look for a GPU here
-        (post_grad, "reinplace_inplaceable_ops", _nothing),  # copies fakes outside their mode; torch's CPU build fails
+        *((owner, name, staticmethod(constant(value))) for owner, of in static.items() for name, value in of.items()),
+        (fake_tensor, "init_gpu_context", nothing),  # torch's CUDA build would look for a GPU there
+        (post_grad, "reinplace_inplaceable_ops", nothing),  # copies fakes outside their mode; torch's CPU build fails
         # Methods whose Python binding makes the tensor's device the current one, which torch's CPU build cannot.
         (fake_tensor.FakeTensor, "contiguous", _contiguous),
-        (fake_tensor.FakeTensor, "__invert__", _invert),
+        (fake_tensor.FakeTensor, "__invert__", lambda self: torch.ops.aten.bitwise_not.default(self)),
         (torch.version, "cuda", None if is_amd else torch.version.cuda or "13.0"),
         (torch.version, "hip", "6.4" if is_amd else None),
         (cuda, "is_available", constant(True)),
@@ -126,19 +123,11 @@ def pretend_gpu(target: str) -> Iterator[None]:
         (cuda, "get_device_capability", constant(capability)),
         (cuda, "get_device_name", constant(device.name)),
         (cuda, "is_initialized", constant(False)),
-        (cuda, "_lazy_init", _nothing),
-        (cuda, "synchronize", _nothing),
-        (cuda, "set_device", _nothing),
+        (cuda, "_lazy_init", nothing),
+        (cuda, "synchronize", nothing),
+        (cuda, "set_device", nothing),
         (cuda, "_exchange_device", constant(0)),
         (cuda, "_maybe_exchange_device", constant(0)),
-        (CudaInterface, "is_available", static(True)),
-        (CudaInterface, "device_count", static(1)),
-        (CudaInterface, "current_device", static(0)),
-        (CudaInterface, "synchronize", static(None)),
-        (CudaInterface, "get_device_properties", static(device)),
-        (CudaInterface, "get_compute_capability", static(number)),
-        (worker, "get_device_properties", static(device)),
-        (worker, "current_device", static(0)),
     ]
     triton_driver = triton.runtime.driver
     previous = triton_driver._active
@@ -147,6 +136,6 @@ def pretend_gpu(target: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(owner, name, value))
         triton_driver.set_active(_TargetDriver(GPUTarget("hip" if is_amd else "cuda", number, device.warp_size)))
         stack.callback(setattr, triton_driver, "_active", previous)
-        stack.callback(_forget)
-        _forget()
+        stack.callback(_clear_caches)
+        _clear_caches()
         yield

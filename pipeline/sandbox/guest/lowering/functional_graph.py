@@ -1,7 +1,7 @@
-"""A module's forward as a functional graph of aten operators, its state bound to graph inputs by name.
+"""Trace a module's forward into a functional graph of aten operators whose inputs are its state and its arguments.
 
-The trace runs on fake CPU tensors, so that it is what eager does on the CPU, and is moved to the GPU
-afterwards: a module that makes a tensor in `forward` without naming a device traces as one that does.
+The trace runs on fake CPU tensors, as eager does on the CPU, and moves to the GPU afterwards. A module that makes a
+tensor in `forward` without a device therefore traces like one that names the device.
 """
 
 from __future__ import annotations
@@ -28,64 +28,65 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map
 
 from ..lib.pytree import fill, flatten
-from .attention import fused_attention
-from .call_effects import attributes_kept, no_inference_mode, untold_errors
 from .decompositions import PlainFunctions, decompositions, pools_of_any_size
 from .joint import Joint, prepare
 from .origins import Expressions
-from .refusal import Refused
+from .refusal import NotLowered
 from .size_guards import conditions
 from .sizes import symbolic_roots
 from .tensor_values import values_unknown
+from .traced_calls import attributes_kept, fused_attention, linalg_checks_traced, no_inference_mode
 
 aten = torch.ops.aten
 
-_INLINED = 8  # elements of a constant that Inductor writes into a kernel
-_LITERAL = 128  # elements of one that can be read in a source
+_INLINED = 8  # most elements of a constant that Inductor writes into a kernel
+_LITERAL = 128  # most elements of a constant that a source can list
 _ASSERTIONS = (aten._assert_async.default, aten._assert_async.msg, aten._linalg_check_errors.default)
 _ITEM = aten._local_scalar_dense.default
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A tensor that the module holds, `source` is "parameter", "buffer" or "constant", or a "literal" of `forward`."""
+    """A tensor that the module holds, or a literal of its `forward`."""
 
-    source: str
-    name: str  # path from the module, "proj.weight", "anchors[0]"; of a literal its dtype and numbers, as JSON
+    source: str  # "parameter", "buffer", "constant" or "literal"
+    name: str  # path from the module, "proj.weight", "anchors[0]"; for a literal its dtype and numbers as JSON
     tensor: Tensor
     trainable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
+    """One traced call of a module."""
+
     graph: GraphModule
-    inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state first, literals, then tensors of the call
-    outputs: Any  # tree of forward's result, see `trees.flatten`
+    inputs: list[Tensor]  # fake, on the GPU, in the graph's order: state, literals, tensors of the call
+    outputs: Any  # tree of forward's result, see `pytree.flatten`
     shape_env: ShapeEnv
-    symbols: dict[sympy.Symbol, tuple[int, int]]  # tensor of the call and its dimension
-    joint: Joint | None  # of a graph with the gradients
+    symbols: dict[sympy.Symbol, tuple[int, int]]  # symbol -> index of a tensor of the call, and its dimension
+    joint: Joint | None  # None without gradients
     literals: list[State]
 
     def holds(self, shapes: Sequence[Sequence[int]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> bool:
-        """Whether all that was assumed of the symbolic sizes is true of `shapes`; `sizes` are computed from them."""
+        """True if `shapes` satisfy every assumption about the symbols; `sizes` are symbols computed from others."""
         values = {symbol: shapes[tensor][dim] for symbol, (tensor, dim) in self.symbols.items()}
         if any(value < 2 for value in values.values()):  # symbols stand for sizes of 2 and more
             return False
         return all(guard.expr.xreplace(sizes).xreplace(values) == sympy.true for guard in self.shape_env.guards)
 
     def guards(self, calls: Sequence[Sequence[Sequence[int]]], sizes: Mapping[sympy.Symbol, sympy.Expr]) -> list[str]:
-        """What was assumed of the symbolic sizes and matters, see `guards.conditions`; it holds for `calls`."""
+        """The relevant assumptions about the symbols, which `calls` satisfy; see `size_guards.conditions`."""
         return conditions(self.shape_env, self.symbols, sizes, calls)
 
     def forget(self, sizes: Mapping[sympy.Symbol, sympy.Expr]) -> None:
-        """Drop the names of computed `sizes`, which mean others in another source, and what was assumed of them."""
+        """Drop computed `sizes`, whose names another source uses anew, with the assumptions about them."""
         self.shape_env.guards = [g for g in self.shape_env.guards if not sizes.keys() & g.expr.free_symbols]
         for symbol in sizes:
             self.shape_env.var_to_range.pop(symbol, None)
 
 
 def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
-    """Tensors in plain attributes, as (path, container, key): `container[key]` is the tensor."""
+    """Tensors and listed parameters in plain attributes, as (path, container, key): `container[key]` is the tensor."""
 
     def inside(path: str, value: Any) -> Iterator[tuple[str, Any, Any]]:
         items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
@@ -105,13 +106,12 @@ def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequ
 
 
 def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
-    """Those of `_held` that are no parameters."""
+    """Tensors in plain attributes other than parameters, as in `_held`."""
     return (held for held in _held(module) if type(held[1][held[2]]) is Tensor)
 
 
 def _slots(module: nn.Module) -> list[tuple[str, MutableMapping | MutableSequence, Any]]:
-    """Where `forward` may find state that is not under its name: constants, and parameters that a list has, too. Each
-    with the name of the state."""
+    """Places of constants, and of parameters that a plain container holds too, each with the name of the state."""
     names = {id(parameter): name for name, parameter in module.named_parameters()}
     found = ((path, container, key, container[key]) for path, container, key in _held(module))
     return [
@@ -122,7 +122,7 @@ def _slots(module: nn.Module) -> list[tuple[str, MutableMapping | MutableSequenc
 
 
 def state_of(module: nn.Module) -> list[State]:
-    """Every tensor that `forward` can reach from the module; tied ones once, under their first name."""
+    """Every tensor that `forward` can reach from the module; tied tensors once, under their first name."""
     return [
         *(State("parameter", name, value.detach(), value.requires_grad) for name, value in module.named_parameters()),
         *(State("buffer", name, value) for name, value in module.named_buffers()),
@@ -143,7 +143,7 @@ def _replaced(module: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]
 
 
 def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] | None:
-    """For each input tensor, which dimensions differ between the workloads; None if more than sizes differs."""
+    """For each input tensor, the dimensions that differ between workloads; None if more than sizes differ."""
     first = workloads[0]
     for other in workloads[1:]:
         same = all(other[key] == first[key] for key in ("args", "kwargs")) and [
@@ -159,7 +159,8 @@ def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbol
     sizes: list[Any] = []
     for dim, (size, free) in enumerate(zip(spec["shape"], symbolic, strict=True)):
         if free and size < 2:
-            raise Refused("GRAPH_BREAK", "a size is 1 in one workload and more in another")  # no symbol stands for both
+            # No symbol stands for both.
+            raise NotLowered("GRAPH_BREAK", "a size is 1 in one workload and more in another")
         if free:
             source = ConstantSource(f"input{index}_{dim}")
             symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
@@ -170,27 +171,25 @@ def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbol
 
 
 def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
-    sizes: list[tuple[Any, int, int]] = [
-        (size, index, dim) for index, tensor in enumerate(inputs) for dim, size in enumerate(tensor.shape)
-    ]
     return {
         size.node.expr: (index, dim)
-        for size, index, dim in sizes
+        for index, tensor in enumerate(inputs)
+        for dim, size in enumerate[Any](tensor.shape)
         if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol)
     }
 
 
 def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list[Tensor]]:
-    """`function` without in-place operators; what it did to its arguments becomes a `copy_` at the end."""
+    """`function` without in-place operators; a change of an argument becomes a `copy_` at the end."""
 
     def functional(*args: Tensor) -> list[Tensor]:
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Functionalize)):
             with FunctionalTensorMode():
                 wrapped = [to_fun(arg) for arg in args]
                 given = {id(wrapper): arg for arg, wrapper in zip(args, wrapped, strict=True)}
-                # A result that is an argument stays that argument, changed or not.
+                # An argument that is a result stays that argument, changed or not.
                 outputs: list[Any] = [
-                    given.get(id(output), from_fun(output)) if isinstance(output, Tensor) else output  # or a size
+                    given.get(id(output), from_fun(output)) if isinstance(output, Tensor) else output  # a size
                     for output in function(*wrapped)
                 ]
             for arg, wrapper in zip(args, wrapped, strict=True):
@@ -210,18 +209,18 @@ def trace(
     symbolic: Sequence[Sequence[bool]] | None,
     training: bool = False,
 ) -> Trace:
-    """Traces one call of `module`, which is in eval mode; `symbolic` says which sizes of its inputs are symbols.
+    """Trace one call of `module`, which is in eval mode; `symbolic` selects the sizes of its inputs that are symbols.
 
     With `training`, the graph has the gradients too, see `joint`.
 
     Raises:
-        Refused: the graph draws random numbers, changes state, depends on values, or cannot be traced.
+        NotLowered: the graph draws random numbers, changes state, depends on values, or cannot be traced.
     """
     tensors, args, kwargs = workload["tensors"], workload["args"], workload["kwargs"]
     symbolic = symbolic or [[False] * len(spec["shape"]) for spec in tensors]
     shape_env = ShapeEnv(duck_shape=False)
     mode = FakeTensorMode(shape_env=shape_env, allow_non_fake_inputs=True)
-    mode.cache_enabled = False  # few calls of a module are alike, and what is kept of each takes a tenth of the time
+    mode.cache_enabled = False  # calls in a module rarely repeat, and caching takes a tenth of the time
     tree: Any = None
 
     def call(*flat: Tensor) -> list[Tensor]:
@@ -237,27 +236,29 @@ def trace(
         try:
             tree = flatten(result, outputs)
         except TypeError as error:
-            raise Refused("GRAPH_BREAK", f"forward returns {error}") from error
+            raise NotLowered("GRAPH_BREAK", f"forward returns {error}") from error
         return outputs
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(mode)
-        stack.enter_context(enable_python_dispatcher())
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        stack.enter_context(torch.backends.mkldnn.flags(enabled=False))
-        stack.enter_context(torch.backends.nnpack.flags(enabled=False))  # chosen by the size of the kernel
-        stack.enter_context(preserve_node_meta())
-        stack.enter_context(Expressions(module))
-        stack.enter_context(PlainFunctions())
-        stack.enter_context(values_unknown(module))
-        stack.enter_context(attributes_kept(module))
-        stack.enter_context(untold_errors())
-        stack.enter_context(no_inference_mode())
-        stack.enter_context(symbolic_roots())
-        stack.enter_context(pools_of_any_size())
-        if not training:
-            stack.enter_context(fused_attention())
+        for context in (
+            mode,
+            enable_python_dispatcher(),
+            torch.no_grad(),
+            sdpa_kernel(SDPBackend.MATH),
+            torch.backends.mkldnn.flags(enabled=False),
+            torch.backends.nnpack.flags(enabled=False),  # torch selects it by the size of the kernel
+            preserve_node_meta(),
+            Expressions(module),
+            PlainFunctions(),
+            values_unknown(module),
+            attributes_kept(module),
+            linalg_checks_traced(),
+            no_inference_mode(),
+            symbolic_roots(),
+            pools_of_any_size(),
+            contextlib.nullcontext() if training else fused_attention(),
+        ):
+            stack.enter_context(context)
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
         fake += [
             _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
@@ -270,10 +271,10 @@ def trace(
                 joint, function, gradients = prepare(call, fake, needs)
             fake += gradients
             graph = make_fx(_functionalized(function), decomposition_table=decompositions())(*fake)
-        except Refused:
+        except NotLowered:
             raise
         except Exception as error:
-            raise Refused("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
+            raise NotLowered("GRAPH_BREAK", f"{type(error).__name__}: {error}") from error
     _without_assertions(graph)
     _check(graph, state)
     literals = _inline_constants(graph, mode, 0 if training else _LITERAL)
@@ -283,38 +284,37 @@ def trace(
 
 
 def _without_assertions(graph: GraphModule) -> None:
-    """What torch asserts of values, as of the indices of `one_hot`, would be kernels that give nothing, and so would
-    numbers that are used as tensors."""
-    asserted = [node for node in graph.graph.nodes if node.target in _ASSERTIONS or _is_unused_number(node)]
-    for node in asserted:
+    """Drop torch's assertions of values, such as the indices of `one_hot`, and unused numbers of tensors.
+
+    Each would become a kernel without a result.
+    """
+    idle = [n for n in graph.graph.nodes if n.target in _ASSERTIONS or (n.target is _ITEM and not n.users)]
+    for node in idle:
         graph.graph.erase_node(node)
-    if asserted:
+    if idle:
         graph.graph.eliminate_dead_code()
 
 
-def _is_unused_number(node: Node) -> bool:
-    return node.target is _ITEM and not node.users
-
-
 def _check(graph: GraphModule, state: Sequence[State]) -> None:
-    placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    """Raise NotLowered for random operators, results that depend on values, and writes to the state."""
+    inputs = placeholders(graph)
     for node in graph.graph.nodes:
         if node.op != "call_function":
             continue
         tags = getattr(node.target, "tags", ())
         if torch.Tag.nondeterministic_seeded in tags:
-            raise Refused("RANDOM_OP", str(node.target))
+            raise NotLowered("RANDOM_OP", str(node.target))
         if torch.Tag.data_dependent_output in tags or free_unbacked_symbols(node.meta.get("val")):
-            raise Refused("GRAPH_BREAK", f"{node.target} depends on values")
-        if node.target is aten.copy_.default and node.args[0] in placeholders[: len(state)]:
-            raise Refused("STATEFUL", state[placeholders.index(node.args[0])].name)
+            raise NotLowered("GRAPH_BREAK", f"{node.target} depends on values")
+        if node.target is aten.copy_.default and node.args[0] in inputs[: len(state)]:
+            raise NotLowered("STATEFUL", state[inputs.index(node.args[0])].name)
 
 
 def _inline_constants(graph: GraphModule, mode: FakeTensorMode, most: int) -> list[State]:
-    """Numbers that `forward` made a tensor of become operators, or what the graph is given if they are more.
+    """Replace small tensors of numbers in `forward` by operators; larger ones are returned as literals.
 
     Raises:
-        Refused: they are more than `most`, or cannot be written as JSON.
+        NotLowered: a tensor has more than `most` numbers, or numbers that JSON cannot hold.
     """
     literals = []
     for node in graph.graph.nodes:
@@ -342,9 +342,9 @@ def _inline_constants(graph: GraphModule, mode: FakeTensorMode, most: int) -> li
 def _literal(value: Tensor, most: int) -> State:
     is_plain = value.is_contiguous() and not value.is_complex() and bool(value.isfinite().all())
     if not (is_plain and 1 <= value.numel() <= most):
-        raise Refused("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
+        raise NotLowered("UNSUPPORTED_OP", f"a constant of shape {tuple(value.shape)} in forward")
     numbers = value
-    if value.is_floating_point():  # the shortest decimals that are these numbers: 0.299 is longer as a float64
+    if value.is_floating_point():  # the shortest decimals of its own precision: as a float64, 0.299 is longer
         known = value if value.dtype == torch.float64 else value.to(torch.float32)
         shortest = [float(str(number)) for number in known.flatten().numpy()]
         numbers = torch.tensor(shortest, dtype=torch.float64).view(value.shape)
@@ -352,7 +352,7 @@ def _literal(value: Tensor, most: int) -> State:
 
 
 def _given_literals(graph: GraphModule, literals: Sequence[State], mode: FakeTensorMode, at: int) -> list[Tensor]:
-    """Makes what is left of constants in the graph its inputs, from place `at` on, with their fake tensors."""
+    """Make the remaining constants of the graph inputs, from index `at` on; returns their fake tensors."""
     nodes = list(graph.graph.nodes)
     constants = [node for node in nodes if node.op == "get_attr"]
     values: list[Tensor] = [mode.from_tensor(literal.tensor, static_shapes=True) for literal in literals]
@@ -366,7 +366,7 @@ def _given_literals(graph: GraphModule, literals: Sequence[State], mode: FakeTen
 
 
 def _to_gpu(graph: GraphModule, inputs: Sequence[Tensor]) -> None:
-    """Moves the graph, what is known of its values, and its inputs."""
+    """Move the graph, the fake values of its nodes and its inputs to the GPU."""
     gpu = torch.device("cuda", 0)
 
     def moved(value: Any) -> Any:

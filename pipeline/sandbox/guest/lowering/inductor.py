@@ -1,4 +1,4 @@
-"""Inductor's Triton source for a graph; nothing is compiled or run."""
+"""Generate Inductor's Triton source for a graph, without compiling or running it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from torch.fx import GraphModule
 from torch.utils._sympy.functions import Identity
 
 from .operator_lowerings import pure_operators
-from .origins import sources_of_values, told
-from .refusal import Refused
+from .origins import sources_of_values, with_values
+from .refusal import NotLowered
 from .sizes import NamingLowering
 
 OPTIONS: dict[str, Any] = {
-    # Pure Triton: matmuls are generated from scratch as tl.dot, sorts as bitonic networks.
+    # Pure Triton: matmuls as tl.dot, sorts as bitonic networks.
     "triton.native_matmul": True,
     "triton.decompose_sort_ops": True,
-    # One plain kernel for each fused group: what is generated is what runs, with no choice left to tuning.
+    # One plain kernel for each fused group, with no choice left to tuning.
     "max_autotune": False,
     "max_autotune_gemm": False,
     "triton.autotune_pointwise": False,
@@ -41,7 +41,7 @@ OPTIONS: dict[str, Any] = {
     "split_reductions": False,
     "online_softmax": False,
     "benchmark_kernel": False,
-    # Readability: a buffer has one meaning, sizes are what they look like, no run-time checks.
+    # Readability: each buffer has one meaning, sizes are plain, no run-time checks.
     "allow_buffer_reuse": False,
     "inplace_buffers": False,
     "comprehensive_padding": False,
@@ -62,13 +62,16 @@ OPTIONS: dict[str, Any] = {
 
 
 _EXTERN = re.compile(r"= torch\.ops\.aten\.(\w+)|^\s+extern_kernels\.(\w+)", re.MULTILINE)
-_PATHS = re.compile(r"^# kernel path: .*\n", re.MULTILINE)  # of the cache in this guest's scratch folder
-_MAX_DEPTH = 64  # of a matmul that is one block deep
+_PATHS = re.compile(r"^# kernel path: .*\n", re.MULTILINE)  # in the scratch folder of this guest
+_MAX_DEPTH = 64  # most depth of a matmul that is one block deep
 
 
 class _Choices(InductorChoices):
-    """A matmul walks its depth in blocks, as a whole row of it in registers would spill, and has a kernel to itself:
-    what another reduction keeps in its blocks is laid out in another way."""
+    """Inductor's choices, except for matmuls.
+
+    A matmul loops over its depth in blocks, as a whole row would spill from registers. No other reduction shares its
+    kernel, as blocks of other reductions have another layout.
+    """
 
     @staticmethod
     def should_use_persistent_reduction(features: Any, cooperative_reduction: bool) -> bool:
@@ -90,19 +93,21 @@ def _reductions(nodes: Iterable[Any]) -> set[str]:
 
 
 def _arc_tangent(x: Any) -> str:
-    """Triton's own, where Inductor spells out what nvcc makes of it in assembly."""
+    """Call libdevice, where Inductor copies nvcc's assembly."""
     return f"libdevice.atan({x})"
 
 
 def _number_itself(cls: type, value: sympy.Expr) -> sympy.Expr | None:
-    """Of `Identity`, which keeps an index of `cat` from being expanded. Of a number it only gets in the way: sympy
-    cannot compare what is computed from it, and a maximum of that raises."""
+    """Evaluate `Identity` of a number, which sympy could not compare. It keeps indices of `cat` from expanding."""
     return value if value.is_Number else None
 
 
 def _masked(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Inductor's masking. It masks a load where it loads, which it does not if the kernel has the value at hand: with
-    sizes of 1, what is read outside of a tensor, as the padding of a convolution, has the place of what is inside."""
+    """Mask loads of values that the kernel has just stored too.
+
+    Inductor masks a load where it loads, and reuses a stored value without the mask. With sizes of 1, the padding of a
+    convolution has the same index as the value inside.
+    """
 
     def masked(mask: Any, body: Any, other: Any) -> Any:
         result = plain(mask, body, other)
@@ -115,17 +120,17 @@ def _masked(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _at_most(number: int) -> Callable[..., str]:
-    """Inductor's definition of a kernel, for one graph; a kernel that is launched often is defined once.
+    """Inductor's function that defines a kernel, with a limit of `number` kernels for a graph.
 
     Raises:
-        Refused: it has more than `number` kernels; the rest of a deep graph is then not written.
+        NotLowered: the graph has more kernels; the rest of it is not generated.
     """
     define = TritonScheduling.define_kernel
 
     def counted(*args: Any, **kwargs: Any) -> str:
         name = define(*args, **kwargs)
         if len(V.graph.wrapper_code.src_to_kernel) > number:
-            raise Refused("TOO_MANY_KERNELS", f"more than {number} kernels")
+            raise NotLowered("TOO_MANY_KERNELS", f"more than {number} kernels")
         return name
 
     return counted
@@ -136,10 +141,10 @@ def generate(
 ) -> tuple[str, dict[sympy.Symbol, sympy.Expr]]:
     """Inductor's source for an inference graph of aten operators, and the sizes that it computes from others.
 
-    `inputs` are fake tensors on the pretended GPU; each node knows its value, as `make_fx` leaves it.
+    `inputs` are fake tensors on the pretended GPU. The nodes of the graph have their fake values, as from `make_fx`.
 
     Raises:
-        Refused: there is no kernel in it, or more than `most_kernels`.
+        NotLowered: the source has no kernel, or more than `most_kernels`.
     """
     fake_mode = next(value.fake_mode for value in inputs if isinstance(value, FakeTensor))
     known = {name: value for name, value in options.items() if name in config._config}
@@ -147,9 +152,9 @@ def generate(
         config.patch(known),
         pure_operators(),
         sources_of_values() as values,
-        # Variance in two passes: as exact as Welford's update, and a kernel can be read.
+        # Variance in two passes: as exact as Welford's update, and more readable.
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
-        # Proving this of symbolic sizes takes a quarter of the time; tensors of 2**31 elements are not our workloads.
+        # A proof for symbolic sizes takes a quarter of the time; workloads have no tensors of 2**31 elements.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
         mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
         mock.patch.object(TritonKernelOverrides, "masked", staticmethod(_masked(TritonKernelOverrides.masked))),
@@ -168,9 +173,10 @@ def generate(
             with V.set_graph_handler(lowered), V.set_extern_kernel_nodes([]):
                 lowered.run(*inputs)
                 code, _ = lowered.codegen()
-    text = told(_PATHS.sub("", str(getattr(code, "value", code))), values)
-    kernels = text.count("async_compile.triton(")
-    if kernels == 0:
+    text = with_values(_PATHS.sub("", str(getattr(code, "value", code))), values)
+    if "async_compile.triton(" not in text:
         extern = sorted({a or b for a, b in _EXTERN.findall(text)})
-        raise Refused(*(("UNSUPPORTED_OP", ", ".join(extern)) if extern else ("NOTHING_TO_LOWER", "views or copies")))
+        if extern:
+            raise NotLowered("UNSUPPORTED_OP", ", ".join(extern))
+        raise NotLowered("NOTHING_TO_LOWER", "views or copies")
     return text, dict(lowered.sizevars.inv_precomputed_replacements)

@@ -1,6 +1,6 @@
-"""A module's forward with its gradients: one graph of both, cut into a forward and a backward.
+"""Trace a module's forward with its gradients as one graph, and cut the graph into a forward and a backward.
 
-The cut is AOTAutograd's: of what the backward needs, the least is handed over, and the rest is computed again.
+AOTAutograd's partitioner cuts: it saves as little as possible for the backward, which computes the rest again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx  # type: ignore[import-untyped]  # noqa: F401  the cut needs it: imported once, in the warm process
+import networkx  # type: ignore[import-untyped]  # noqa: F401  for the partitioner; imported in the warm process
 import sympy
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.overrides import TorchFunctionMode
 
-from .refusal import Refused
+from .refusal import NotLowered
 
 aten = torch.ops.aten
 
@@ -27,27 +27,26 @@ Function = Callable[..., list[Tensor]]
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """What a graph of both is made of: its inputs are those of the forward, then the gradients of outputs."""
+    """Sizes of a joint graph: its inputs are inputs of the forward, then gradients of outputs."""
 
     inputs: int  # of the forward
-    outputs: int  # of the forward, before the gradients
-    differentiable: tuple[int, ...]  # outputs that a gradient flows from
+    outputs: int  # of the forward; gradients follow them
+    differentiable: tuple[int, ...]  # outputs that have a gradient
 
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """Results of `forward` are the outputs, then what is saved; inputs of `backward` are `saved`, then the gradients
-    of outputs; its results are the gradients of the forward's inputs, None where none flows."""
+    """The two graphs of a cut."""
 
-    forward: GraphModule
-    backward: GraphModule
+    forward: GraphModule  # results: the outputs, then saved values
+    backward: GraphModule  # saved values and gradients of outputs -> gradients of the forward's inputs, or None
 
 
 def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> tuple[Joint, Function, list[Tensor]]:
-    """The function of both, and the gradients of outputs to trace it on; `needs` says which of `given` get a gradient.
+    """The joint function, and gradients of outputs to trace it on; `needs` selects the inputs that get a gradient.
 
     Raises:
-        Refused: no gradient flows.
+        NotLowered: no output has a gradient.
     """
 
     def forward(flat: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
@@ -57,10 +56,10 @@ def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> t
 
     _, outputs = forward(given)
     if any(not isinstance(output, Tensor) for output in outputs):
-        raise Refused("GRAPH_BREAK", "forward returns a size")
+        raise NotLowered("GRAPH_BREAK", "forward returns a size")
     joint = Joint(len(given), len(outputs), tuple(i for i, output in enumerate(outputs) if output.requires_grad))
     if not joint.differentiable:
-        raise Refused("NO_GRADIENT", "no output depends on a parameter or a floating-point input by numbers")
+        raise NotLowered("NO_GRADIENT", "no output depends on a parameter or a floating-point input by numbers")
 
     def both(*flat: Tensor) -> list[Tensor]:
         leaves, results = forward(flat[: joint.inputs])
@@ -73,7 +72,7 @@ def prepare(call: Function, given: Sequence[Tensor], needs: Sequence[bool]) -> t
 
 
 class _PlainAttention(TorchFunctionMode):
-    """Attention as its formula, whichever fused kernel the module asks for: those have gradients of their own."""
+    """Replace attention by its formula, as fused kernels have gradients of their own."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.nn.functional.scaled_dot_product_attention:
@@ -96,28 +95,28 @@ def _attention(
 
 
 def cut(graph: GraphModule, inputs: Sequence[Tensor], joint: Joint) -> Halves:
-    """Cuts the graph of both.
+    """Cut a joint graph.
 
     Raises:
-        Refused: the backward needs sizes that it is not given, or gives nothing.
+        NotLowered: the backward needs sizes that it does not get, or has no results.
     """
     _without_aliases(graph)
     for number, node in enumerate(node for node in graph.graph.nodes if node.op == "placeholder"):
-        # The names by which the partitioner tells them apart.
+        # The partitioner recognises inputs by these names.
         node.name = node.target = f"primals_{number}" if number < joint.inputs else f"tangents_{number - joint.inputs}"
     graph.recompile()
     forward, backward = min_cut_rematerialization_partition(graph, inputs, num_fwd_outputs=joint.outputs)
     for node in backward.graph.nodes:
-        node.meta = dict(node.meta)  # shared with the other half, which renames sizes in its own
+        node.meta = dict(node.meta)  # the other half shares it and renames sizes in its own copy
     if not any(isinstance(value, Node) for value in results(backward)):
-        raise Refused("NO_GRADIENT", "every gradient is none")
+        raise NotLowered("NO_GRADIENT", "every gradient is none")
     if _unknown_sizes(backward):
-        raise Refused("GRAPH_BREAK", "the backward needs sizes that it is not given")
+        raise NotLowered("GRAPH_BREAK", "the backward needs sizes that it is not given")
     return Halves(forward, backward)
 
 
 def _unknown_sizes(backward: GraphModule) -> set[sympy.Symbol]:
-    """Symbols in what it is given that are neither the size of a tensor among that, nor given as numbers."""
+    """Symbols in the inputs that are neither a size of an input nor an input themselves."""
     values = [node.meta["val"] for node in backward.graph.find_nodes(op="placeholder")]
     sizes = [size for value in values for size in (value.shape if isinstance(value, Tensor) else (value,))]
     symbols = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
@@ -125,13 +124,12 @@ def _unknown_sizes(backward: GraphModule) -> set[sympy.Symbol]:
 
 
 def results(graph: GraphModule) -> list[Node | None]:
-    """What the graph returns."""
     (output,) = graph.graph.find_nodes(op="output")
     return list(output.args[0])
 
 
 def _without_aliases(graph: GraphModule) -> None:
-    """Autograd's detached copies are what they are copies of; a transpose of a transpose is the matrix itself."""
+    """Drop autograd's detached copies and transposes of transposes."""
     for node in list(graph.graph.nodes):
         if node.target in (aten.alias.default, aten.detach.default):
             node.replace_all_uses_with(node.args[0])

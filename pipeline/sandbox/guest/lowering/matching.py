@@ -1,4 +1,4 @@
-"""What Inductor asks most often of sympy's pattern matching, answered without it: the same answers, sooner."""
+"""Speed up sympy's pattern matching for a whole process: answer Inductor's most frequent questions without it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch._inductor import sizevars
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 _INDEXING = (FloorDiv, ModularIndexing)
-_MODULUS = sympy.Wild("modulus", integer=True)  # any
+_MODULUS = sympy.Wild("modulus", integer=True)  # any modulus
 
 
 @contextlib.contextmanager
 def quick_matching() -> Iterator[None]:
-    """Lets Inductor simplify indexes in this way; for the whole of a process, as in `arithmetic`."""
+    """Simplify indices faster, with the same results."""
     with (
         mock.patch.object(sizevars, "join_dimensions", _joining(sizevars.join_dimensions)),
         mock.patch.object(sympy.Basic, "replace", _replacing(sympy.Basic.replace)),
@@ -26,8 +26,7 @@ def quick_matching() -> Iterator[None]:
 
 
 def _joining(join: Callable[[sympy.Expr], sympy.Expr]) -> Callable[[sympy.Expr], sympy.Expr]:
-    """`x % a + a * (x // a)` as `x`: only terms that have a division or a remainder as a factor are tried in pairs, and
-    only where two of them are parts of one index."""
+    """Join `x % a + a * (x // a)` to `x`, trying only terms with a division or a remainder that fit each other."""
 
     def quick(expr: sympy.Expr) -> sympy.Expr:
         if not isinstance(expr, sympy.Add):
@@ -45,14 +44,13 @@ def _joining(join: Callable[[sympy.Expr], sympy.Expr]) -> Callable[[sympy.Expr],
 
 
 def _has_parts(terms: Sequence[sympy.Expr]) -> bool:
-    """Whether one term has `(x // a) % b` as a factor and another what it can be joined with: `x // (a * b)`, or a
-    remainder of that."""
-    factors = [[_root(factor) for factor in sympy.Mul.make_args(term) if _is_indexing(factor)] for term in terms]
-    for here, term in enumerate(factors):
-        others = [factor for there, other in enumerate(factors) if there != here for factor in other]
+    """True if a term has a factor `(x // a) % b` and another term `x // (a * b)` or a remainder of that."""
+    factors = [[_base(factor) for factor in sympy.Mul.make_args(term) if _is_indexing(factor)] for term in terms]
+    for number, term in enumerate(factors):
+        others = [factor for other in (*factors[:number], *factors[number + 1 :]) for factor in other]
         for base, divisor, modulus in (factor.args for factor in term if isinstance(factor, ModularIndexing)):
             rest = FloorDiv(base, divisor * modulus), ModularIndexing(base, divisor * modulus, _MODULUS)
-            if not all(isinstance(part, _INDEXING) for part in rest):  # it is some other expression
+            if not all(isinstance(part, _INDEXING) for part in rest):  # sympy has simplified it: no quick answer
                 return True
             if any(type(part) is type(other) and part.args[:2] == other.args[:2] for part in rest for other in others):
                 return True
@@ -60,23 +58,23 @@ def _has_parts(terms: Sequence[sympy.Expr]) -> bool:
 
 
 def _is_indexing(factor: sympy.Expr) -> bool:
-    return isinstance(_root(factor), _INDEXING)
+    return isinstance(_base(factor), _INDEXING)
 
 
-def _root(factor: sympy.Expr) -> sympy.Expr:
+def _base(factor: sympy.Expr) -> sympy.Expr:
     return factor.base if isinstance(factor, sympy.Pow) else factor
 
 
 def _replacing(replace: Callable[..., Any]) -> Callable[..., Any]:
-    """A pattern whose every argument may be anything is a question of type alone."""
+    """Replace by type where every argument of a pattern is an unrestricted wildcard."""
 
     def quick(self: sympy.Basic, query: Any, value: Any = None, **options: Any) -> Any:
-        if not (isinstance(query, _INDEXING) and callable(value) and _is_anything(query)):
+        if not (isinstance(query, _INDEXING) and callable(value) and _is_unrestricted(query)):
             return replace(self, query, value, **options)
         kind, names = type(query), [wild.name for wild in query.args]
 
         def called(*args: sympy.Expr) -> Any:
-            # Zero is nothing that sympy matches several wildcards with.
+            # Sympy matches zero with no pattern of several wildcards.
             return value(**dict(zip(names, args, strict=True))) if all(args) else kind(*args)
 
         return replace(self, kind, called)
@@ -84,7 +82,7 @@ def _replacing(replace: Callable[..., Any]) -> Callable[..., Any]:
     return quick
 
 
-def _is_anything(pattern: sympy.Basic) -> bool:
+def _is_unrestricted(pattern: sympy.Basic) -> bool:
     wilds = pattern.args
     free = (isinstance(wild, sympy.Wild) and not wild.exclude and not wild.properties for wild in wilds)
     return all(free) and len(set(wilds)) == len(wilds)

@@ -1,7 +1,7 @@
-"""Operators that Inductor leaves to vendor libraries, or lowers to what is hard to read.
+"""Lowerings of operators that Inductor leaves to vendor libraries or lowers to code that is hard to read.
 
-A convolution becomes one reduction: an implicit matrix multiplication, or a sum where that would be narrow. Any number
-of dimensions, strides, padding, dilation, groups and transposition; what follows is fused into its kernel.
+A convolution becomes one reduction: an implicit matrix multiplication, or a sum if the product would be narrow. Any
+number of dimensions, strides, padding, dilation, groups and transposition works; later operators fuse into its kernel.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from unittest import mock
 import sympy
 import torch
 from torch._inductor import ir, lowering
-from torch._inductor.ir import Reduction, TensorBox
+from torch._inductor.ir import TensorBox
 from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
-from .pooling import adaptive_average_pool, average_pool, each
+from .pooling import adaptive_average_pool, average_pool, each, make_reduction, masked_load
 from .sizes import named_size
 
 aten = torch.ops.aten
 _Expr: TypeAlias = "sympy.Expr | int"
 
-# Below this many output channels a group, or taps times channels, `tl.dot`'s blocks of 16 would be mostly padding.
+# With fewer output channels a group, or fewer taps times channels, the blocks of `tl.dot` would be mostly padding.
 _MIN_DOT = 8
 
 
 @contextlib.contextmanager
 def pure_operators() -> Iterator[None]:
-    """Lets Inductor lower them in our way."""
+    """Install our lowerings in Inductor."""
     ours: dict[Any, Any] = {
         aten.convolution: _convolution,
         aten.addmm: _addmm,
@@ -40,16 +40,13 @@ def pure_operators() -> Iterator[None]:
         aten._adaptive_avg_pool3d: adaptive_average_pool,
     }
     ours |= {packet.default: function for packet, function in ours.items()}
-    free = dict.fromkeys((aten.convolution, aten.convolution.default))  # of constraints on its inputs' strides
-    with (
-        mock.patch.dict(lowering.lowerings, ours),
-        mock.patch.dict(lowering._maybe_layout_constraints, free),
-    ):
+    free = dict.fromkeys((aten.convolution, aten.convolution.default))  # no constraints on the strides of inputs
+    with mock.patch.dict(lowering.lowerings, ours), mock.patch.dict(lowering._maybe_layout_constraints, free):
         yield
 
 
 def _addmm(bias: TensorBox, a: TensorBox, b: TensorBox, *, beta: float = 1, alpha: float = 1) -> TensorBox:
-    """A matmul with its bias added in the same kernel, rather than in each kernel that reads the result."""
+    """Add the bias in the kernel of the matmul, not in each kernel that reads the result."""
     result = lowering.lowerings[aten.mm](a, b)
     if alpha != 1:
         result = lowering.lowerings[aten.mul](result, alpha)
@@ -71,8 +68,10 @@ def _convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> TensorBox:
-    """`(batch, channels, *sizes)` with `(out, channels / groups, *kernel)`, or transposed `(channels, out / groups,
-    *kernel)`, gives `(batch, out, *sizes)`."""
+    """Convolve `x` `(batch, channels, *sizes)` to `(batch, out, *sizes)`.
+
+    `weight` is `(out, channels / groups, *kernel)`, or `(channels, out / groups, *kernel)` if transposed.
+    """
     x.realize()
     weight.realize()
     rank = len(x.get_size()) - 2
@@ -85,7 +84,7 @@ def _convolution(
     load_x, load_weight = x.make_loader(), weight.make_loader()
 
     def taps(position: Sequence[_Expr], tap: Sequence[_Expr]) -> tuple[list[_Expr], list[Any]]:
-        """Where a tap of the kernel reads for an output position, and the conditions under which it does."""
+        """The input position that a tap of the kernel reads for an output position, and the conditions to read it."""
         where: list[_Expr] = []
         conditions: list[Any] = []
         for dim in range(rank):
@@ -106,13 +105,7 @@ def _convolution(
 
     def element(n: _Expr, group: _Expr, channel: _Expr, position: Sequence[_Expr], tap: Sequence[_Expr]) -> Any:
         where, conditions = taps(position, tap)
-        load = lambda: load_x([n, group * in_group + channel, *where])  # noqa: E731
-        if not conditions:
-            return load()
-        inside = conditions[0]
-        for condition in conditions[1:]:
-            inside = ops.and_(inside, condition)
-        return ops.masked(inside, load, 0.0)
+        return masked_load(conditions, lambda: load_x([n, group * in_group + channel, *where]))
 
     def factor(group: _Expr, out: _Expr, channel: _Expr, tap: Sequence[_Expr]) -> Any:
         if transposed:
@@ -127,7 +120,7 @@ def _convolution(
         use_dot = use_dot and groups == 1 and _at_least(batch, 2)
 
     def dot(index: Sequence[_Expr], reduced: Sequence[_Expr]) -> Any:
-        """Each block is a matmul, weights `(out, depth)` with pixels `(depth, pixels)`."""
+        """A matmul for each block: weights `(out, depth)` with pixels `(depth, pixels)`."""
         *block, out, pixel = index
         n, group = (FloorDiv(block[0], groups), ModularIndexing(block[0], 1, groups)) if block else (0, 0)
         channel, *tap = _unflatten(reduced[0], [in_group, *kernel])
@@ -135,7 +128,7 @@ def _convolution(
         return ops.dot(factor(group, out, channel, tap), element(n, group, channel, position, tap))
 
     def dot_of_one_pixel(index: Sequence[_Expr], reduced: Sequence[_Expr]) -> Any:
-        """Inputs `(batch, depth)` with weights `(depth, out)`."""
+        """A matmul for outputs of one pixel: inputs `(batch, depth)` with weights `(depth, out)`."""
         n, out = index
         channel, *tap = _unflatten(reduced[0], [in_group, *kernel])
         return ops.dot(element(n, 0, channel, [0] * rank, tap), factor(0, out, channel, tap))
@@ -146,29 +139,12 @@ def _convolution(
         channel, *tap = reduced
         return ops.mul(factor(group, out, channel, tap), element(n, group, channel, position, tap))
 
-    common = {
-        "device": x.get_device(), "dst_dtype": x.get_dtype(), "src_dtype": x.get_dtype(),
-        "reduction_hint": ir.ReductionHint.DEFAULT,
-    }  # fmt: skip
-    if use_dot:
-        ranges = (
-            [batch, out_channels]
-            if pixels == 1
-            else [out_group, pixels]
-            if blocks == 1
-            else [blocks, out_group, pixels]
-        )
-        result = Reduction.create(
-            inner_fn=dot_of_one_pixel if pixels == 1 else dot, ranges=ranges, reduction_ranges=[depth],
-            reduction_type="dot", **common,
-        )  # fmt: skip
+    if use_dot and pixels == 1:
+        result = make_reduction("dot", x, dot_of_one_pixel, [batch, out_channels], [depth])
+    elif use_dot:
+        result = make_reduction("dot", x, dot, [*([] if blocks == 1 else [blocks]), out_group, pixels], [depth])
     else:
-        result = Reduction.create(
-            inner_fn=product, ranges=[batch, out_channels, *out_sizes], reduction_ranges=[in_group, *kernel],
-            reduction_type="sum", **common,
-        )  # fmt: skip
-    if isinstance(result.data.data, Reduction):  # not unrolled
-        result.realize()
+        result = make_reduction("sum", x, product, [batch, out_channels, *out_sizes], [in_group, *kernel])
     if use_dot:
         result = lowering.lowerings[aten.view](result, [batch, out_channels, *out_sizes])
     if bias is not None:

@@ -1,7 +1,7 @@
-"""Which expression of the reference an operator comes from, and which one each value of a kernel.
+"""Track the expressions of the reference that operators and values of kernels come from.
 
-Inductor prints the first as "Source Nodes" of a kernel and of each launch. Of the values it knows nothing: they are
-followed from the operator that is lowered, through the loops that are fused, to the lines that are generated.
+Inductor prints the expressions of operators as "Source Nodes" of a kernel and of each launch. Values are tracked here:
+from the operator that is lowered, through the loops that are fused, to the generated lines.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from .source_position import places, source_of
 
 _LONGEST = 100  # characters of an expression that helps a reader
 
-
-# What a trace assumes of sizes is told apart by who asked, see `guards`, and this file only passes calls on.
+# `size_guards` judges an assumption by the file that caused it; this file only passes calls on.
 uninteresting_files().add(__file__)
 
 
 class Expressions(TorchFunctionMode):
-    """While it is active, operators that `make_fx` records are told the expression of `module`'s source that calls
-    them: "self.fc(x)", "x.mean(1)", or "self.net[0](...)" where it is torch that calls a child."""
+    """Annotates operators that `make_fx` records with the expression of `module`'s source that calls them.
+
+    Examples are "self.fc(x)", "x.mean(1)", and "self.net[0](...)" where torch calls a child.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -52,7 +53,7 @@ class Expressions(TorchFunctionMode):
                     self._nodes.setdefault(end, node)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") == "__get__":  # of `x.shape`, mostly
+        if getattr(func, "__name__", "") == "__get__":  # mostly of `x.shape`
             return func(*args, **(kwargs or {}))
         meta = fx_traceback.get_current_meta()
         if text := self._expression(sys._getframe(1)):
@@ -65,7 +66,7 @@ class Expressions(TorchFunctionMode):
             meta.pop("from_node", None)
 
     def _expression(self, frame: FrameType | None) -> str:
-        """The expression of the innermost frame that is of the source, or the child of torch's that runs."""
+        """The expression of the innermost frame in the source, or the call of the torch layer that runs."""
         child = ""
         while frame is not None and frame.f_code.co_filename != self._file:
             code = frame.f_code
@@ -79,9 +80,9 @@ class Expressions(TorchFunctionMode):
         return text if len(text) <= _LONGEST else ""
 
     def _text(self, frame: FrameType) -> str:
-        """What the frame evaluates, with `self` spelled from the module that is lowered; "" if that is not known."""
+        """The expression that the frame evaluates, with the path from the traced module for `self`; "" if unknown."""
         place = places(frame.f_code, frame.f_lasti)[-1]
-        # A method's call on a line of its own begins, for Python, at the method's name.
+        # For Python, a method call on a line of its own begins at the name of the method.
         node = self._nodes.get(place) or self._nodes.get((place[1], place[3]))
         if node is None:
             return ""
@@ -90,40 +91,19 @@ class Expressions(TorchFunctionMode):
             return text
         path = self._paths.get(id(frame.f_locals.get("self")))
         access = _access(path) if path is not None else ""
-        return ast.unparse(_From(access).visit(ast.parse(text))) if access else ""
-
-
-class _From(ast.NodeTransformer):
-    def __init__(self, access: str) -> None:
-        self._access = access
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.parse(self._access, mode="eval").body if node.id == "self" else node
+        tree = ast.parse(text)
+        for part in ast.walk(tree):
+            if isinstance(part, ast.Name) and part.id == "self":
+                part.id = access
+        return ast.unparse(tree) if access else ""
 
 
 def _access(path: str) -> str:
-    """ "self.layers[0].fc" for "layers.0.fc"; "" if it cannot be written so."""
+    """The path of a submodule as an expression, "self.layers[0].fc" for "layers.0.fc"; "" if it is no expression."""
     parts = path.split(".") if path else []
     if not all(part.isidentifier() or part.isdigit() for part in parts):
         return ""
     return "self" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
-
-
-class _Making:
-    """The operator whose part of a loop is captured at the moment."""
-
-    def __init__(self) -> None:
-        self.node: Node | None = None
-
-    def within(self, node: Node | None, function: Callable[..., Any]) -> Callable[..., Any]:
-        def told(*args: Any) -> Any:
-            before, self.node = self.node, node
-            try:
-                return function(*args)
-            finally:
-                self.node = before
-
-        return told
 
 
 def _source(node: Node) -> str:
@@ -134,26 +114,37 @@ def _source(node: Node) -> str:
 
 @contextlib.contextmanager
 def sources_of_values() -> Iterator[dict[str, dict[str, list[str]]]]:
-    """Kernel -> source -> names of the values in the kernel that come from it; filled as code is generated.
+    """Record the sources of values while code is generated: kernel -> source -> names of values in the kernel.
 
     A source is an expression and the operator that it became: "F.silu(x), aten.silu".
     """
     found: dict[str, dict[str, list[str]]] = {}
-    making = _Making()
+    current: Node | None = None  # the operator whose part of a loop is captured
     store_function, define_kernel = ir.ComputedBuffer.get_store_function, TritonScheduling.define_kernel
     create_node, create_value = LightTracer.create_node, TritonKernel.create_cse_var
+
+    def within(node: Node | None, function: Callable[..., Any]) -> Callable[..., Any]:
+        def captured_within(*args: Any) -> Any:
+            nonlocal current
+            before, current = current, node
+            try:
+                return function(*args)
+            finally:
+                current = before
+
+        return captured_within
 
     def loops_made(self: Any) -> None:
         ir.IRNode.__post_init__(self)
         self._post_init_setattr("made_for", V.graph.current_node)
-        self._post_init_setattr("inner_fn", making.within(self.made_for, self.inner_fn))
+        self._post_init_setattr("inner_fn", within(self.made_for, self.inner_fn))
 
     def stores(self: Any) -> Callable[..., None]:
-        return making.within(getattr(self.data, "made_for", None), store_function(self))
+        return within(getattr(self.data, "made_for", None), store_function(self))
 
     def captured(self: Any, *args: Any, **kwargs: Any) -> Node:
         node = create_node(self, *args, **kwargs)
-        node.meta["made_for"] = making.node
+        node.meta["made_for"] = current
         return node
 
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -178,8 +169,8 @@ def sources_of_values() -> Iterator[dict[str, dict[str, list[str]]]]:
         yield found
 
 
-def told(text: str, found: dict[str, dict[str, list[str]]]) -> str:
-    """Inductor's source with what was found as comments before its kernels."""
+def with_values(text: str, found: dict[str, dict[str, list[str]]]) -> str:
+    """Inductor's source with the sources of values as comments before its kernels."""
     lines: list[str] = []
     for line in text.splitlines(keepends=True):
         name, _, rest = line.partition(" = ")

@@ -1,11 +1,12 @@
-"""Poolings as one reduction over a window each, whatever its size.
+"""Lower poolings to one reduction over a window each, whatever its size.
 
-Inductor leaves large and uneven windows to the library, and divides by the number of elements in a window that
-reaches over the edge as one polynomial of both coordinates.
+Inductor leaves large and uneven windows to the library. For windows that reach over the edge, it divides by the number
+of elements as one polynomial of both coordinates.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch.utils._sympy.functions import FloorDiv
 
 from .sizes import named_size
 
-_UNROLLED = 25  # elements of a window that are loaded one after the other
+_UNROLLED = 25  # most elements of a window that are loaded one after the other
 
 Span = Callable[[sympy.Expr], tuple[sympy.Expr, sympy.Expr]]  # output position -> first element, element after the last
 
@@ -32,64 +33,59 @@ def average_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> TensorBox:
-    """`aten.avg_pool2d` and `avg_pool3d`."""
+    """Lower `aten.avg_pool2d` and `avg_pool3d`."""
     rank = len(V.graph.current_node.args[1])
     kernel, padding = each(kernel_size, rank), each(padding, rank)
     stride = each(stride, rank) if stride else kernel
     sizes = x.get_size()[-rank:]
-
-    def span(dim: int, position: sympy.Expr, edge: int) -> tuple[sympy.Expr, sympy.Expr]:
-        start = position * stride[dim] - padding[dim]
-        if not (padding[dim] or ceil_mode):
-            return start, start + kernel[dim]
-        stop = sympy.Min(start + kernel[dim], sizes[dim] + edge)
-        return (start if edge else sympy.Max(start, 0)), stop
-
-    inside = [lambda position, dim=dim: span(dim, position, 0) for dim in range(rank)]
-    counted = [
-        lambda position, dim=dim: span(dim, position, padding[dim] if count_include_pad else 0) for dim in range(rank)
-    ]
-    starts = [lambda position, dim=dim: position * stride[dim] - padding[dim] for dim in range(rank)]
     is_padded = any(padding) or ceil_mode
-    total = _over_windows("sum", x, kernel, starts, inside if is_padded else None)
+
+    def span_of(dim: int, edge: int) -> Span:
+        """The windows along a dimension, cut off at `edge` elements outside of the input."""
+
+        def span(position: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+            start = position * stride[dim] - padding[dim]
+            if not (padding[dim] or ceil_mode):
+                return start, start + kernel[dim]
+            stop = sympy.Min(start + kernel[dim], sizes[dim] + edge)
+            return (start if edge else sympy.Max(start, 0)), stop
+
+        return span
+
+    starts = [lambda position, dim=dim: position * stride[dim] - padding[dim] for dim in range(rank)]
+    inside = [span_of(dim, 0) for dim in range(rank)]
+    counted = [span_of(dim, padding[dim] if count_include_pad else 0) for dim in range(rank)]
+    total = _over_windows(x, kernel, starts, inside if is_padded else None)
     if divisor_override is not None:
         return _divided(total, [], divisor_override)
     return _divided(total, counted, 1) if is_padded else _divided(total, [], sympy.prod(kernel))
 
 
 def adaptive_average_pool(x: TensorBox, output_size: Sequence[int]) -> TensorBox:
-    """`aten._adaptive_avg_pool2d` and `_adaptive_avg_pool3d`."""
-    spans = _adaptive_spans(x, output_size)
-    return _divided(_adaptive("sum", x, output_size, spans), spans, 1)
+    """Lower `aten._adaptive_avg_pool2d` and `_adaptive_avg_pool3d`."""
 
-
-def _adaptive_spans(x: TensorBox, output_size: Sequence[int]) -> list[Span]:
     def span_of(size: sympy.Expr, count: int) -> Span:
         return lambda at: (FloorDiv(at * size, count), FloorDiv((at + 1) * size + count - 1, count))
 
-    return list(map(span_of, x.get_size()[-len(output_size) :], output_size))
-
-
-def _adaptive(kind: str, x: TensorBox, output_size: Sequence[int], spans: Sequence[Span]) -> TensorBox:
-    sizes = x.get_size()[-len(output_size) :]
-    windows = []
-    for size, count in zip(sizes, output_size, strict=True):
-        is_even = V.graph.sizevars.statically_known_multiple_of(size, count)
-        # Uneven windows have different sizes, the largest at most this.
-        windows.append(FloorDiv(size, count) if is_even else FloorDiv(size + count - 1, count) + 1)
+    pairs = list(zip(x.get_size()[-len(output_size) :], output_size, strict=True))
+    spans = [span_of(size, count) for size, count in pairs]
+    is_even = [V.graph.sizevars.statically_known_multiple_of(size, count) for size, count in pairs]
+    # Uneven windows differ in size; this is the most that one can have.
+    windows = [
+        FloorDiv(size, count) if even else FloorDiv(size + count - 1, count) + 1
+        for (size, count), even in zip(pairs, is_even, strict=True)
+    ]
     starts = [lambda position, span=span: span(position)[0] for span in spans]
-    is_even = all(V.graph.sizevars.statically_known_multiple_of(s, c) for s, c in zip(sizes, output_size, strict=True))
-    return _over_windows(kind, x, windows, starts, None if is_even else spans)
+    return _divided(_over_windows(x, windows, starts, None if all(is_even) else spans), spans, 1)
 
 
 def _over_windows(
-    kind: str,
     x: TensorBox,
     windows: Sequence[sympy.Expr],
     starts: Sequence[Callable[[sympy.Expr], sympy.Expr]],
     spans: Sequence[Span] | None,
 ) -> TensorBox:
-    """Reduces `windows` of `x` from `starts`; if there are `spans`, only what lies in them."""
+    """Sum windows of `x` of these sizes from `starts`; with `spans`, only elements within them."""
     rank = len(windows)
     x.realize()
     load = x.make_loader()
@@ -98,30 +94,43 @@ def _over_windows(
 
     def element(index: Sequence[sympy.Expr], reduced: Sequence[sympy.Expr]) -> Any:
         where = [start(i) + r for start, i, r in zip(starts, index[-rank:], reduced, strict=True)]
-        if spans is None:
-            return load([*index[:-rank], *where])
-        inside = None
-        for position, span, i in zip(where, spans, index[-rank:], strict=True):
+        conditions = []
+        for position, span, i in zip(where, spans or (), index[-rank:], strict=False):
             first, stop = span(i)
             at = ops.index_expr(position, torch.int64)
-            test = ops.and_(
-                ops.ge(at, ops.index_expr(first, torch.int64)), ops.lt(at, ops.index_expr(stop, torch.int64))
-            )
-            inside = test if inside is None else ops.and_(inside, test)
-        return ops.masked(inside, lambda: load([*index[:-rank], *where]), 0.0)
+            low = ops.ge(at, ops.index_expr(first, torch.int64))
+            conditions.append(ops.and_(low, ops.lt(at, ops.index_expr(stop, torch.int64))))
+        return masked_load(conditions, lambda: load([*index[:-rank], *where]))
 
     with config.patch(unroll_reductions_threshold=_UNROLLED):
-        result = Reduction.create(
-            device=x.get_device(), dst_dtype=x.get_dtype(), src_dtype=x.get_dtype(), inner_fn=element,
-            ranges=ranges, reduction_ranges=list(windows), reduction_type=kind, input_node=x,
-        )  # fmt: skip
+        return make_reduction("sum", x, element, ranges, windows, input_node=x)
+
+
+def masked_load(conditions: Sequence[Any], load: Callable[[], Any]) -> Any:
+    """The loaded value where all conditions hold, else 0."""
+    return ops.masked(functools.reduce(ops.and_, conditions), load, 0.0) if conditions else load()
+
+
+def make_reduction(
+    kind: str,
+    x: TensorBox,
+    element: Callable[..., Any],
+    ranges: Sequence[sympy.Expr],
+    reduced: Sequence[sympy.Expr],
+    input_node: TensorBox | None = None,
+) -> TensorBox:
+    """A reduction with the device and dtype of `x`, with a buffer of its own unless Inductor unrolls it."""
+    result = Reduction.create(
+        device=x.get_device(), dst_dtype=x.get_dtype(), src_dtype=x.get_dtype(), inner_fn=element, ranges=list(ranges),
+        reduction_ranges=list(reduced), reduction_type=kind, input_node=input_node,
+    )  # fmt: skip
     if isinstance(result.data.data, Reduction):
         result.realize()
     return result
 
 
 def _divided(total: TensorBox, spans: Sequence[Span], divisor: sympy.Expr) -> TensorBox:
-    """`total` by the number of elements in each window, one dimension after the other, and by `divisor`."""
+    """Divide `total` by the number of elements in each window, dimension by dimension, and by `divisor`."""
     load, dtype = total.make_loader(), total.get_dtype()
 
     def mean(index: Sequence[sympy.Expr]) -> Any:
@@ -135,4 +144,5 @@ def _divided(total: TensorBox, spans: Sequence[Span], divisor: sympy.Expr) -> Te
 
 
 def each(value: Sequence[int], rank: int) -> list[int]:
+    """One value for each dimension."""
     return list(value) * rank if len(value) == 1 else list(value)

@@ -1,7 +1,5 @@
-"""Why a module is not lowered."""
-
-from __future__ import annotations
+"""The exception that ends a lowering."""
 
 
-class Refused(Exception):
-    """The module is not lowered; `args` are the name of a member of `Reason`, and its evidence."""
+class NotLowered(Exception):
+    """The module cannot be lowered; `args` are the name of a member of `Reason` and the evidence."""

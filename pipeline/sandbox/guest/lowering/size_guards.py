@@ -1,8 +1,8 @@
-"""What was assumed of symbolic sizes, as conditions that whoever calls the kernels can check.
+"""Turn a trace's assumptions about symbolic sizes into conditions that the caller of the kernels can check.
 
-A trace assumes much that changes nothing, such as that no size makes a tensor contiguous in two layouts at once. Two
-kinds of assumption do matter: that two sizes are equal, since one is then written for the other, and which way the
-module's own `if`s went. What follows from the conditions that were found already is left out, as far as samples tell.
+Most assumptions do not change the kernels, such as that no size makes a tensor contiguous in two layouts at once. Two
+kinds do: two sizes are equal, so that one is written for the other, and the branches that the module's own `if`s took.
+A condition that follows from other conditions, judged by samples, is left out.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.printers import PythonPrinter
 
 _TORCH = Path(torch.__file__).parent
-# Parts of torch that choose by sizes among formulas that differ in more than the layout of memory.
+# Parts of torch that choose by sizes among formulas with different results, not only layouts.
 _CHOOSING = ("nn", "_decomp", "functional.py", "_tensor.py")
-_TRIED = range(2, 600)  # values of a size on which two conditions are compared; a symbol is at least 2
+_TRIED = range(2, 600)  # sizes on which conditions are compared; a symbol is at least 2
 _MOST_DIVISOR = 64
 
 Values = Mapping[str, int]
@@ -33,9 +33,9 @@ def conditions(
     sizes: Mapping[sympy.Symbol, sympy.Expr],
     calls: Sequence[Sequence[Sequence[int]]],
 ) -> list[str]:
-    """Python expressions over `input0_1`, the size of axis 1 of the first tensor of a call, and the like.
+    """The conditions as Python expressions; `input0_1` is the size of axis 1 of the first tensor of a call.
 
-    `sizes` are symbols that are computed from others; `calls` are the shapes of calls for which all is true.
+    `sizes` are symbols computed from others; `calls` are shapes of calls that satisfy all assumptions.
     """
     named = {symbol: sympy.Symbol(f"input{tensor}_{dim}", integer=True) for symbol, (tensor, dim) in symbols.items()}
     assumed = [part.xreplace(sizes).xreplace(named) for guard in shape_env.guards for part in _parts(guard)]
@@ -43,8 +43,7 @@ def conditions(
     found = [f"{name} == {first}" for name, first in sorted(same.items())]
     replaced = {sympy.Symbol(name, integer=True): sympy.Symbol(first, integer=True) for name, first in same.items()}
     texts = {_text(_reduced(expr.xreplace(replaced))) for expr in assumed}
-    known = {str(symbol): where for symbol, where in zip(named.values(), symbols.values(), strict=True)}
-    bases = [{name: shapes[tensor][dim] for name, (tensor, dim) in known.items()} for shapes in calls]
+    bases = [{str(named[s]): shapes[tensor][dim] for s, (tensor, dim) in symbols.items()} for shapes in calls]
     simple = _by_size(sorted(texts))
     if not simple:
         return found
@@ -53,7 +52,7 @@ def conditions(
 
 
 def _parts(guard: ShapeGuard) -> Iterator[sympy.Expr]:
-    """Those of its conjuncts that matter."""
+    """The relevant conjuncts of an assumption."""
     where = guard.sloc.framework_loc
     file = Path(getattr(where, "filename", ""))
     chosen = not file.is_relative_to(_TORCH) or file.relative_to(_TORCH).parts[0] in _CHOOSING
@@ -67,7 +66,7 @@ def _is_tie(expr: sympy.Expr) -> bool:
 
 
 def _same(ties: Iterable[sympy.Expr]) -> dict[str, str]:
-    """Size -> the first that it is the same as."""
+    """Size -> the first size that it equals."""
     groups: list[set[str]] = []
     for tie in ties:
         new = {str(side) for side in tie.args}
@@ -81,7 +80,7 @@ def _place(name: str) -> tuple[int, ...]:
 
 
 def _reduced(expr: sympy.Expr) -> sympy.Expr:
-    """An equality without the factors that both sides share."""
+    """An equality without common factors of both sides."""
     if not isinstance(expr, sympy.Eq):
         return expr
     factors = sympy.Mul.make_args(sympy.factor_terms(sympy.expand(expr.lhs - expr.rhs)))
@@ -103,7 +102,7 @@ def _compiled(text: str) -> Condition:
     def holds(values: Values) -> bool:
         try:
             return bool(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(values)))
-        except ZeroDivisionError:  # a size that is rounded down to nothing
+        except ZeroDivisionError:  # a size that rounds down to 0
             return False
 
     return holds
@@ -114,21 +113,21 @@ def _names(text: str) -> list[str]:
 
 
 def _by_size(texts: Sequence[str]) -> list[str]:
-    """The conditions, those of one size alone in their simplest form."""
+    """The conditions, with those about one size in their simplest form."""
     alone: dict[str, list[str]] = {}
     for text in texts:
         if len(names := _names(text)) == 1:
             alone.setdefault(names[0], []).append(text)
     kept = [text for text in texts if len(_names(text)) > 1]
-    for name, those in alone.items():
-        holds = [_compiled(text) for text in those]
+    for name, conditions_of_one in alone.items():
+        holds = [_compiled(text) for text in conditions_of_one]
         true = [value for value in _TRIED if all(one({name: value}) for one in holds)]
-        kept += _described(name, true) or those
+        kept += _described(name, true) or conditions_of_one
     return kept
 
 
 def _described(name: str, true: Sequence[int]) -> list[str]:
-    """Conditions that hold for just these of the sizes that were tried; [] if there are no simple ones."""
+    """Simple conditions that hold for exactly these sizes of the tried ones; [] if there are none."""
     low, high = true[0], true[-1]
     if len(true) == 1:
         return [f"{name} == {low}"]
@@ -144,19 +143,19 @@ def _described(name: str, true: Sequence[int]) -> list[str]:
 
 
 def _extents(texts: Iterable[str]) -> list[str]:
-    """That no tensor is empty: strides are written with `max(1, size)`."""
+    """Conditions that no tensor is empty, from strides with `max(1, size)`."""
     calls = [n for text in texts for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and len(n.args) == 2]
     return sorted({f"{ast.unparse(call.args[1])} > 0" for call in calls if ast.unparse(call.args[0]) == "1"})
 
 
 def _points(bases: Sequence[Values], holds: Sequence[Condition]) -> list[Values]:
-    """Calls with one size changed."""
+    """Calls with one size changed that satisfy the conditions."""
     changed: list[Values] = [{**base, name: value} for base in bases for name in base for value in _TRIED]
     return [point for point in changed if all(condition(point) for condition in holds)]
 
 
 def _needed(texts: Iterable[str], points: Sequence[Values]) -> list[str]:
-    """Without what follows from the others, or from nothing, at these points: simple ones first."""
+    """The conditions, simple ones first, without those that follow from others at these points."""
     kept = []
     for text in sorted(texts, key=lambda text: (len(_names(text)), len(text), text)):
         holds = _compiled(text)

@@ -1,7 +1,7 @@
-"""Names for sizes that are computed from others, `(height - 1) // 2 + 1` for one.
+"""Name sizes that are computed from others, such as `(height - 1) // 2 + 1`.
 
-Inductor computes such a size on the host where a kernel takes it as an argument, but indexes with its parts. Named
-from the start, it is one symbol in every index, and what follows a strided convolution can be fused with it.
+Inductor computes such a size on the host where a kernel takes it as an argument, but indexes with its parts. With a
+name from the start, it is one symbol in every index, and later operators can be fused with a strided convolution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 @contextlib.contextmanager
 def symbolic_roots() -> Iterator[None]:
-    """Lets `math.sqrt(x.shape[-1])` be computed from a symbol; the function itself takes its number, which fixes it."""
+    """Compute `math.sqrt(x.shape[-1])` symbolically; the function itself would replace the symbol by its number."""
     root = math.sqrt
 
     def square_root(value: Any) -> Any:
@@ -49,23 +49,26 @@ class NamingLowering(GraphLowering):
         return super().run_node(n)
 
     def init_wrapper_code(self, *args: Any, **kwargs: Any) -> None:
-        """All named sizes come first: Inductor computes one before the first kernel that takes it, which may be
-        after the memory that has it in its shape."""
+        """Compute all named sizes first.
+
+        Inductor computes a size before the first kernel that takes it, which may be after a buffer of that size.
+        """
         super().init_wrapper_code(*args, **kwargs)
         for symbol in self.sizevars.inv_precomputed_replacements:
             self.wrapper_code.ensure_size_computed(symbol)
 
     def output(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """A result that was computed into a part of another one, as `cat` has it, gets memory of its own: the last
-        state of a recurrent layer is no part of its output."""
+        """Give a result that is computed into a part of another one, as by `cat`, memory of its own.
+
+        The last state of a recurrent layer does not share memory with its output.
+        """
         (results,) = args
         clone = lowering.lowerings[torch.ops.aten.clone.default]
         own = [clone(value) if _is_part(value) else value for value in results]
         return super().output(target, (own,), kwargs)
 
     def register_operation_list(self, operation_names: list[str]) -> str:
-        """What is written into one buffer, as by `cat` of many, or by one operator of lists would become one kernel of
-        several branches: each gets its own."""
+        """Give each operation its own kernel. By default, a `cat` of many becomes one kernel of several branches."""
         return f"list_{'_'.join(operation_names)}"
 
     def call_function(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -91,7 +94,7 @@ def _name_sizes(box: ir.StorageBox) -> None:
 
 
 def named_size(size: sympy.Expr) -> sympy.Expr:
-    """`size`, or if it is compound a symbol that the caller of the kernels computes once."""
+    """`size`, or a symbol that the caller of the kernels computes once if `size` has a division."""
     if not isinstance(size, sympy.Expr) or size.is_number or not size.has(FloorDiv):
         return size
     size = _canonical(size)
@@ -106,7 +109,7 @@ def named_size(size: sympy.Expr) -> sympy.Expr:
 
 
 def _canonical(size: sympy.Expr) -> sympy.Expr:
-    """`1 + (s - 1) // 2` as `(s + 1) // 2`: one form for what different operators compute in different ways."""
+    """One form for sizes that operators compute in different ways: `(s + 1) // 2` for `1 + (s - 1) // 2`."""
 
     def rounded(base: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr:
         constant, rest = sympy.expand(base).as_coeff_Add()
@@ -118,9 +121,10 @@ def _canonical(size: sympy.Expr) -> sympy.Expr:
 
 
 def _with_named_sizes(value: torch.Tensor) -> torch.Tensor:
-    """A fake tensor with its sizes named, and its strides in terms of them."""
-    sizes = [_symint(named_size(size)) for size in ir.convert_shape_to_inductor(value.shape)]
-    if not any(size.has(FloorDiv) for size in ir.convert_shape_to_inductor(value.shape)) or not is_dense(value):
+    """A fake tensor with named sizes, and strides in terms of them."""
+    shape = ir.convert_shape_to_inductor(value.shape)
+    sizes = [_symint(named_size(size)) for size in shape]
+    if not any(size.has(FloorDiv) for size in shape) or not is_dense(value):
         return value
     order = ir.get_stride_order(value.stride())
     strides: list[Any] = [1] * value.dim()
@@ -138,7 +142,7 @@ def _symint(size: Any) -> Any:
 
 
 def _hints(shape_env: ShapeEnv) -> dict[sympy.Symbol, sympy.Integer]:
-    """The sizes of the first workload; renamed in torch 2.12."""
+    """Symbol -> its size in the first workload; torch 2.12 renamed the attribute."""
     return shape_env.backed_var_to_val if hasattr(shape_env, "backed_var_to_val") else shape_env.var_to_val
 
 

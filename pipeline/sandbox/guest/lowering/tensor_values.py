@@ -1,9 +1,9 @@
-"""What a module does with the values of tensors, which a trace does not know.
+"""Let a trace follow a module that reads values of tensors, which the trace does not know.
 
-What follows from nothing that the module is given, `torch.arange(0, 24, 8)[1]`, is known, and is what it is. Another
-number that is taken from a tensor, `x * scale.item()`, is computed with as a tensor. A condition that only raises,
-`assert (index >= 0).all()`, is taken to be as the module needs it: the kernels are for calls that it takes, as with
-what torch itself asserts. Conditions about sizes are not touched: they are known, and become guards.
+A value that follows from no input and no state, `torch.arange(0, 24, 8)[1]`, is known and used as it is. Any other
+number read from a tensor, `x * scale.item()`, stays a tensor in arithmetic. A condition that only raises,
+`assert (index >= 0).all()`, is taken to hold: the kernels are for calls that the module accepts, as with torch's own
+assertions. Conditions about sizes are not touched: sizes are known, and the conditions become guards.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .source_position import Place, is_inside, places, source_of, span
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"__int__": int, "__index__": operator.index, "__float__": float}
-_TELLING = ("warn", "print", "warning", "debug", "info")  # functions that only tell
+_LOGGING = ("warn", "print", "warning", "debug", "info")  # functions that only write a message
 
 
 @contextlib.contextmanager
 def values_unknown(module: nn.Module) -> Iterator[None]:
-    """Lets the trace of `module` go on where a tensor is asked for its number, or for its truth by what only raises."""
+    """Let the trace of `module` continue where it reads a number, or the truth of a condition that only raises."""
     file, tree = source_of(module)
     tests = list(_tests(tree))
 
@@ -47,12 +47,12 @@ def values_unknown(module: nn.Module) -> Iterator[None]:
         while frame is not None and frame.f_code.co_filename != file:
             frame = frame.f_back
         for statement, test, passes in tests:
-            if frame is not None and (place := _asked(frame, statement, test)):
-                return _wanted(test, passes, place)
+            if frame is not None and (place := _evaluated(frame, statement, test)):
+                return _required(test, passes, place)
         return bool(Tensor.item(self))
 
-    asking = {name: _asking(name, convert) for name, convert in _CONVERSIONS.items()}
-    methods = {"item": _item, "__bool__": truth, "numpy": _numpy, "__array__": _numpy, **asking}
+    conversions = {name: _conversion(name, convert) for name, convert in _CONVERSIONS.items()}
+    methods = {"item": _item, "__bool__": truth, "numpy": _numpy, "__array__": _numpy, **conversions}
     with contextlib.ExitStack() as stack:
         for name, method in methods.items():
             stack.enter_context(mock.patch.object(FunctionalTensor, name, method))
@@ -60,8 +60,7 @@ def values_unknown(module: nn.Module) -> Iterator[None]:
 
 
 def _item(self: Tensor) -> Tensor | float:
-    """A tensor of no dimensions where the number is not known: it takes part in arithmetic as a number does, and what
-    cannot be done with it, such as a size, raises."""
+    """The number if it is known, else a tensor without dimensions, which supports arithmetic and raises as a size."""
     if (known := _known(self)) is not None:
         return known.item()
     number = Tensor.item(self)
@@ -70,8 +69,8 @@ def _item(self: Tensor) -> Tensor | float:
     return self.reshape(()).to(torch.get_default_dtype()) if self.is_floating_point() else self.reshape(())
 
 
-def _asking(name: str, convert: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
-    """The method of this name, which asks a tensor for its number; torch's own where it is not known."""
+def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Tensor], Any]:
+    """The method of this name that converts a tensor to a number; it is torch's own where the number is unknown."""
     plain = getattr(Tensor, name)
 
     def number(self: Tensor) -> Any:
@@ -89,8 +88,8 @@ def _numpy(self: Tensor, *args: Any, **kwargs: Any) -> NDArray[Any]:
 
 
 def _known(value: Tensor) -> NDArray[Any] | None:
-    """The numbers of a tensor, where they follow from no input, no size of one and no state; None for others."""
-    mode: Any = get_proxy_mode()  # whose tracer is one of `make_fx`
+    """The values of a tensor that follow from no input, no size of an input and no state; None for other tensors."""
+    mode: Any = get_proxy_mode()  # of `make_fx`
     traced: Any = from_fun(value)
     traced = get_proxy_slot(traced, mode.tracer, None) if mode is not None else None
     if traced is None:
@@ -102,7 +101,7 @@ def _known(value: Tensor) -> NDArray[Any] | None:
         node = waiting.pop()
         if node.op != "get_attr" and not _is_function(node):
             return None
-        waiting += [given for given in node.all_input_nodes if given not in needed]
+        waiting += [source for source in node.all_input_nodes if source not in needed]
         needed.update(node.all_input_nodes)
     values: dict[Node, Any] = {}
     with _disable_current_modes(), torch.no_grad():
@@ -121,7 +120,7 @@ def _is_function(node: Node) -> bool:
 
 
 def _tests(tree: ast.AST) -> Iterator[tuple[ast.stmt, ast.expr, bool]]:
-    """Statements that have a condition, and how it must turn out for the module to go on."""
+    """Statements with a condition that only raises, the condition, and its value in a call that does not raise."""
     for node in ast.walk(tree):
         match node:
             case ast.Assert(test=test):
@@ -130,21 +129,21 @@ def _tests(tree: ast.AST) -> Iterator[tuple[ast.stmt, ast.expr, bool]]:
                 yield node, test, True
             case ast.If(test=test, body=[*_, ast.Raise()]):
                 yield node, test, False
-            case ast.If(test=test, body=body, orelse=[]) if all(map(_only_tells, body)):
+            case ast.If(test=test, body=body, orelse=[]) if all(map(_only_logs, body)):
                 yield node, test, False
 
 
-def _only_tells(node: ast.stmt) -> bool:
+def _only_logs(node: ast.stmt) -> bool:
     match node:
         case ast.Expr(value=ast.Call(func=ast.Name(name) | ast.Attribute(attr=name))):
-            return name in _TELLING
+            return name in _LOGGING
     return False
 
 
-def _asked(frame: FrameType, statement: ast.stmt, test: ast.expr) -> Place | None:
-    """The part of `test` that is asked for its truth at the moment, if it is one of this test.
+def _evaluated(frame: FrameType, statement: ast.stmt, test: ast.expr) -> Place | None:
+    """The part of `test` whose truth the frame is reading; None if it reads something else.
 
-    What jumps is, for Python, the whole statement; what it jumps on was computed just before.
+    For Python, the jump belongs to the whole statement; the instruction before it computed the condition.
     """
     found = places(frame.f_code, frame.f_lasti)
     if not (is_inside(found[-1], test) or found[-1] == span(statement)):
@@ -152,13 +151,13 @@ def _asked(frame: FrameType, statement: ast.stmt, test: ast.expr) -> Place | Non
     return next((place for place in reversed(found) if is_inside(place, test)), None)
 
 
-def _wanted(test: ast.expr, value: bool, place: Place) -> bool:
-    """What the part of `test` at `place` must be for the whole to be `value`."""
+def _required(test: ast.expr, value: bool, place: Place) -> bool:
+    """The value that the part of `test` at `place` must have for the whole to be `value`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _wanted(operand, not value, place)
+            return _required(operand, not value, place)
         case ast.BoolOp(values=parts):
             for part in parts:
                 if is_inside(place, part):
-                    return _wanted(part, value, place)
+                    return _required(part, value, place)
     return value

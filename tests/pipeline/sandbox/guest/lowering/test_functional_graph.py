@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._sympy.functions import FloorDiv
 
 from kernelquarry.pipeline.sandbox.guest.lowering.functional_graph import (
-    Refused,
+    NotLowered,
     Trace,
     constants,
     differing_sizes,
@@ -250,7 +250,7 @@ def test_outputs_are_a_tree() -> None:
     ],
 )
 def test_what_is_refused(function: Any, reason: str) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(NotLowered) as refusal:
         traced(function, (2, 3))
     assert refusal.value.args[0] == reason
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kernelquarry.pipeline.sandbox.guest.lowering.functional_graph import state_of, trace
-from kernelquarry.pipeline.sandbox.guest.lowering.origins import told
+from kernelquarry.pipeline.sandbox.guest.lowering.origins import with_values
 
 WORKLOAD = {"tensors": [{"name": "x", "shape": [3, 4], "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
 
@@ -78,7 +78,7 @@ def test_a_source_that_is_nowhere_is_not_told(monkeypatch: pytest.MonkeyPatch) -
 
 def test_found_values_are_told_beside_their_kernel() -> None:
     code = "a = 1\nk_0 = async_compile.triton('k_0', '''\n''')\nk_1 = async_compile.triton('k_1', '''\n''')\n"
-    lines = told(code, {"k_0": {"x.exp(), aten.exp": ["tmp0", "tmp1"]}, "k_1": {}}).splitlines()
+    lines = with_values(code, {"k_0": {"x.exp(), aten.exp": ["tmp0", "tmp1"]}, "k_1": {}}).splitlines()
     assert lines[:4] == [
         "a = 1",
         "# Source node to value mapping:",

@@ -14,9 +14,9 @@ from asserting import Asserting, Branching, Choosing, Wrong
 from torch import Tensor, nn
 
 from kernelquarry.pipeline.sandbox.guest.lowering.functional_graph import state_of, trace
-from kernelquarry.pipeline.sandbox.guest.lowering.refusal import Refused
+from kernelquarry.pipeline.sandbox.guest.lowering.refusal import NotLowered
 from kernelquarry.pipeline.sandbox.guest.lowering.source_position import span
-from kernelquarry.pipeline.sandbox.guest.lowering.tensor_values import _tests, _wanted
+from kernelquarry.pipeline.sandbox.guest.lowering.tensor_values import _required, _tests
 
 WORKLOAD = {"tensors": [{"name": "x", "shape": [4, 6], "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
 
@@ -36,7 +36,7 @@ def test_what_only_raises_or_warns_is_passed() -> None:
 
 @pytest.mark.parametrize("module", [Wrong(), Branching(), Choosing()])
 def test_what_is_no_assertion_of_values_is_as_it_was(module: nn.Module) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotLowered):
         traced(module)
 
 
@@ -57,7 +57,7 @@ def test_each_part_is_as_the_whole_needs_it(statement: str, part: str, wanted: b
     tree = ast.parse(statement)
     ((_, test, passes),) = _tests(tree)
     name = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == part)
-    assert _wanted(test, passes, span(name)) is wanted
+    assert _required(test, passes, span(name)) is wanted
 
 
 class Apply(nn.Module):
@@ -106,7 +106,7 @@ def test_numbers_that_follow_from_nothing_given_are_known(
     ],
 )
 def test_other_numbers_are_not(function: Callable[[Tensor], Tensor]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotLowered):
         traced(Apply(function))
 
 
