@@ -1,4 +1,4 @@
-"""Lower: a probed module becomes Inductor's Triton source for a target GPU, with no GPU needed."""
+"""Lower: turn a probed module into Inductor's Triton source for a target GPU, without a GPU."""
 
 from .lower_module import TARGET, lower
 

@@ -1,4 +1,4 @@
-"""Host side of the lower stage: asks a guest, trusts nothing of its reply, makes the record."""
+"""The host side of the stage `lower`: send a module to a guest, check the untrusted reply, make the record."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Backward, Binding, Lowered, Probed, Source, Workload
 from kernelquarry.transforms.workloads.guards import parse_guard
 
-TARGET = "sm_90"  # the GPU that Inductor believes to compile for by default; verify compiles for others too
+TARGET = "sm_90"  # default target of Inductor; verify compiles for other GPUs too
 
-MOST_KERNELS = 10  # of a file: some 5,500 tokens, so that a row fits a context of 8,192; twelve take 7,000 and more
-MOST_WITH_GRADIENTS = 32  # a backward has two to three times as many as its forward
+MOST_KERNELS = 10  # of a file: about 5,500 tokens, so that a row fits a context of 8,192; twelve exceed 7,000
+MOST_WITH_GRADIENTS = 32  # a backward has two to three times the kernels of its forward
 
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=60, cpu_s=60, output_mb=16)
@@ -34,7 +34,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Half:
-    """One source, and what its arguments are."""
+    """One source and its arguments in a guest's reply."""
 
     inductor_code: str
     bindings: tuple[tuple[str, Source, str], ...]
@@ -46,7 +46,7 @@ class _Half:
 
 @dataclass(frozen=True, slots=True)
 class _Found(_Half):
-    """What a guest replies when the module was lowered."""
+    """A guest's reply for a lowered module."""
 
     outputs: JsonValue
     shape_general: bool
@@ -60,17 +60,16 @@ _REPLY: TypeAdapter[_Found] = TypeAdapter(_Found)
 def lower(
     probed: Probed, sandbox: Sandbox, training: bool = False, dtype: str = "float32", target: str = TARGET
 ) -> Outcome[Lowered]:
-    """The module with Inductor's source for `target` (`sm_80`, `sm_90`, `sm_100` or `gfx942`) and what each of its
-    arguments is, or why there is none.
+    """Lower a module to Inductor's source for `target`: `sm_80`, `sm_90`, `sm_100` or `gfx942`.
 
-    With `training`, a second source gives the gradients of its parameters and floating-point inputs. A half `dtype` is
-    what the module is cast to; the workloads of `probed` have it already, see `transforms.variants`.
+    With `training`, a second source gives the gradients of its parameters and floating-point inputs. With a half
+    `dtype` the module is cast to it; the workloads of `probed` have it already, see `transforms.variants`.
     """
     most = MOST_WITH_GRADIENTS if training else MOST_KERNELS
     request = {
         "python_code": probed.python_code,
         "target": target,
-        "workloads": [_described(workload) for workload in probed.workloads],
+        "workloads": [_plain(workload) for workload in probed.workloads],
         "training": training,
         "dtype": dtype,
         "most_kernels": most,
@@ -79,7 +78,9 @@ def lower(
     if report.status is not Status.OK or report.reply is None:
         return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
     if "reason" in report.reply:
-        return _dropped(probed, report.reply)
+        reasons = {reason.name: reason for reason in Reason if reason.stage == "lower"}
+        reason = reasons.get(str(report.reply["reason"]).upper(), Reason.CRASHED)  # another one is a misbehaving guest
+        return Dropped(probed.id, reason, str(report.reply.get("evidence", ""))[:_EVIDENCE])
     try:
         found = _REPLY.validate_json(canonical(report.reply))
         for guard in found.guards:
@@ -94,6 +95,7 @@ def lower(
         return Dropped(probed.id, Reason.TOO_MANY_KERNELS, f"{sum(kernels)} kernels")
     if len(halves) != 1 + training:
         return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {len(halves)} sources")
+    options = canonical({"target": target, "triton": version("triton")})
     return Kept(
         Lowered(
             probed=probed,
@@ -101,7 +103,7 @@ def lower(
             bindings=found.bound,
             outputs=canonical(found.outputs),
             shape_general=found.shape_general,
-            generator=Generator("inductor", "torch.inductor", version("torch"), _options(target)),
+            generator=Generator("inductor", "torch.inductor", version("torch"), options),
             guards=found.guards,
             backward=tuple(Backward(half.inductor_code, half.bound) for half in halves[1:]),
             dtype=dtype,
@@ -109,17 +111,6 @@ def lower(
     )
 
 
-def _described(workload: Workload) -> dict[str, Any]:
+def _plain(workload: Workload) -> dict[str, Any]:
     tensors = [{"name": spec.name, "shape": list(spec.shape), "dtype": spec.dtype} for spec in workload.tensors]
     return {"tensors": tensors, "args": workload.args, "kwargs": workload.kwargs}
-
-
-def _options(target: str) -> str:
-    return canonical({"target": target, "triton": version("triton")})
-
-
-def _dropped(probed: Probed, reply: dict[str, Any]) -> Dropped:
-    """By member name or code; a reason that is not this stage's is a guest that misbehaves."""
-    known = {reason.name: reason for reason in Reason if reason.stage == "lower"}
-    reason = known.get(str(reply["reason"]).upper(), Reason.CRASHED)
-    return Dropped(probed.id, reason, str(reply.get("evidence", ""))[:_EVIDENCE])

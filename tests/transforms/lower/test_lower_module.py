@@ -1,4 +1,4 @@
-"""Lowering in a guest: what each argument of the kernels is, which sizes are symbols, and why there is no kernel."""
+"""Lower in a guest: the arguments of the kernels, symbolic sizes, and reasons without a kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def named(record: Lowered) -> list[tuple[Source, str]]:
 
 
 def agrees(record: Lowered, sandbox: Sandbox) -> bool:
-    """Whether the candidate computes what the module does, with all state and inputs drawn apart."""
+    """True if the candidate computes the module's results, with all state and inputs drawn separately."""
     candidate = tidy(record)
     assert isinstance(candidate, Kept), candidate
     return isinstance(
@@ -54,8 +54,8 @@ def test_every_argument_is_bound_by_its_name(about: str, sandbox: Sandbox) -> No
     assert agrees(record, sandbox)
 
 
-def test_a_binding_that_is_swapped_is_found_out(sandbox: Sandbox) -> None:
-    """What `agrees` sees: two parameters of one shape, each in the other's place."""
+def test_a_swapped_binding_is_detected(sandbox: Sandbox) -> None:
+    """`agrees` detects two swapped parameters of one shape."""
     code, calls, _ = BOUND["parameters of one shape, used in another order"]
     record = lowered(probed(code, *calls), sandbox)
     a, b, *rest = record.bindings
@@ -65,7 +65,7 @@ def test_a_binding_that_is_swapped_is_found_out(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("factor", ["torch.view_as_complex(self.w)", "self.w[:, 0]"])
 def test_products_of_complex_numbers_are_kernels(factor: str, sandbox: Sandbox) -> None:
-    """What transforms stays torch's."""
+    """The Fourier transforms stay operators of torch."""
     forward = f"torch.fft.irfft(torch.fft.rfft(x) * {factor}, n=x.shape[-1])"
     code = source(forward, "self.w = nn.Parameter(torch.rand(5, 2))")
     record = lowered(probed(code, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
@@ -90,7 +90,7 @@ def test_products_of_complex_numbers_are_kernels(factor: str, sandbox: Sandbox) 
         ("x.view(2, -1).sum(1) if x.shape[0] > 6 else x.sum(1)", [Call({"x": (6, 8)}), Call({"x": (8, 5)})], False),
     ],
 )
-def test_one_source_for_all_sizes_if_they_can_be_symbols(
+def test_one_source_serves_all_sizes_that_can_be_symbols(
     forward: str, calls: list[Call], general: bool, sandbox: Sandbox
 ) -> None:
     record = lowered(probed(source(forward), *calls), sandbox)
@@ -118,7 +118,7 @@ def test_one_source_for_all_sizes_if_they_can_be_symbols(
          ("input1_1 == input0_1",)),
     ],
 )  # fmt: skip
-def test_what_is_assumed_of_sizes_and_matters(
+def test_relevant_assumptions_about_sizes_become_guards(
     forward: str, calls: list[Call], guards: tuple[str, ...], sandbox: Sandbox
 ) -> None:
     signature = "x, y" if "y" in calls[0].tensors else "x"
@@ -151,7 +151,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("forward", "layers", "reason", "evidence"), REFUSED)
-def test_why_there_is_no_kernel(
+def test_reasons_without_a_kernel(
     forward: str, layers: str, reason: Reason, evidence: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if reason is Reason.TIMED_OUT:
@@ -171,7 +171,7 @@ WITHOUT_GRADIENT = [
 
 
 @pytest.mark.parametrize(("forward", "layers", "reason", "evidence"), WITHOUT_GRADIENT)
-def test_why_there_is_no_backward(forward: str, layers: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
+def test_reasons_without_a_backward(forward: str, layers: str, reason: Reason, evidence: str, sandbox: Sandbox) -> None:
     outcome = lower(probed(source(forward, layers), X), sandbox, training=True)
     assert isinstance(outcome, Dropped), outcome
     assert outcome.reason is reason, outcome
@@ -194,7 +194,7 @@ REPLY = {
 
 
 class Stub(Sandbox):
-    """Every guest ends in the same way."""
+    """A sandbox whose every guest ends in the same way."""
 
     def __init__(self, reply: dict[str, Any] | None, status: Status = Status.OK) -> None:
         self.report = Report(status, reply, {}, "e" * 10_000, "", "", 0.1, 0.1, 1.0)
@@ -209,14 +209,14 @@ def replied(**changes: Any) -> Kept[Lowered] | Dropped:
     return outcome
 
 
-def test_the_record_is_made_of_the_reply() -> None:
+def test_the_record_has_the_content_of_the_reply() -> None:
     outcome = replied()
     assert isinstance(outcome, Kept)
     assert outcome.record.bindings == (Binding("arg0_1", Source.INPUT, "0"),)
     assert outcome.record.outputs == '{"tensor":0}'
 
 
-def test_the_generator_says_what_it_was_asked_for() -> None:
+def test_the_generator_has_the_options_of_the_request() -> None:
     outcome = replied()
     assert isinstance(outcome, Kept)
     generator = outcome.record.generator
@@ -239,7 +239,7 @@ def test_the_generator_says_what_it_was_asked_for() -> None:
         {"reason": ["RANDOM_OP"]},
     ],
 )
-def test_a_reply_that_is_not_one_is_a_crash(changes: dict[str, Any]) -> None:
+def test_a_garbled_reply_is_a_crash(changes: dict[str, Any]) -> None:
     outcome = replied(**changes)
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.CRASHED
 
@@ -262,7 +262,7 @@ def test_kernels_are_counted_by_the_host(kernels: int, reason: Reason) -> None:
         (Status.CRASHED, Reason.CRASHED),
     ],
 )
-def test_a_guest_that_does_not_reply(status: Status, reason: Reason) -> None:
+def test_a_guest_without_a_reply(status: Status, reason: Reason) -> None:
     outcome = lower(probed(source("x * 2"), X), Stub(None, status))
     assert isinstance(outcome, Dropped) and outcome.reason is reason
     assert len(outcome.evidence) < 1000

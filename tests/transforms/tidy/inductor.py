@@ -1,4 +1,4 @@
-"""Kernels in the form that Inductor writes, to be tidied one at a time."""
+"""Kernels in the form that Inductor writes, for tests of one kernel at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernelquarry.transforms.tidy.syntax.print_code import function_text
 
 _SOURCE = """\
 # Topologically Sorted Source Nodes: [a], Original ATen: [{operators}]
-{beside}k = async_compile.triton('k', '''
+{comments}k = async_compile.triton('k', '''
 {helpers}
 @triton_heuristics.{heuristic}(size_hints={hints}, triton_meta={{'signature': {types}}}, inductor_meta={{'grid_type': '{grid}'}})
 @triton.jit
@@ -60,7 +60,7 @@ def raw_kernel(
     hints: Mapping[str, int] | None = None,
     operators: str = "aten.relu",
     helpers: str = "",
-    beside: str = "",
+    comments: str = "",
 ) -> RawKernel:
     signature = {"in_ptr0": "*fp32", "out_ptr0": "*fp32", **types, "xnumel": "i32"}
     signature |= {"r0_numel": "i32"} if "r0_numel" in opening else {}
@@ -70,7 +70,7 @@ def raw_kernel(
     text = _SOURCE.format(
         operators=operators,
         helpers=helpers,
-        beside=beside,
+        comments=comments,
         heuristic=heuristic,
         hints=dict(hints or {"x": 128}),
         types=signature,
@@ -88,7 +88,7 @@ def tidied(raw: RawKernel, pointers: Mapping[str, str] | None = None) -> Kernel:
 
 
 def lines(kernel: Kernel) -> list[str]:
-    """The statements of a tidied kernel, docstring left out."""
+    """The statements of a tidied kernel without its docstring."""
     return [
         line
         for statement in kernel.function.body[1:]

@@ -1,4 +1,4 @@
-"""What every tidied file promises a reader, checked on its syntax tree: `complaints` is empty if all of it holds."""
+"""Check the form of a tidied file on its syntax tree; `complaints` is empty for a good file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import triton.language as tl
 
 WIDTH = 120
-# Names that mean something to Inductor only.
+# Names with a meaning in Inductor only.
 _INDUCTOR = re.compile(
     r"(in|out|in_out)_ptr\d+|tmp\d+|[xyz](index|numel|mask|offset|\d)|r\d_\w+|R\d_BLOCK|[XYZ]BLOCK|ks\d+|ps\d+|s\d+"
     r"|arg\d+_\d+|buf\d+|_triton_helper\w*|triton_helpers|tl_math|triton_heuristics|async_compile|extern_kernels"
@@ -55,14 +55,14 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 
 def _libdevice(tree: ast.Module) -> Iterator[str]:
-    """Only what Triton's own language has no function for."""
+    """Calls of libdevice for which Triton's own language has a function."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "libdevice" and hasattr(tl, node.attr):
             yield f"libdevice.{node.attr}, which is tl.{node.attr}"
 
 
 def _unused(tree: ast.Module) -> Iterator[str]:
-    """Imports, functions of the file, and in kernels and forward: parameters and variables."""
+    """Unused imports and functions, and unused parameters and variables of kernels and `forward`."""
     loaded = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     for node in tree.body:
         names = [alias.asname or alias.name for alias in getattr(node, "names", [])]
@@ -81,7 +81,7 @@ def _unused(tree: ast.Module) -> Iterator[str]:
 
 
 def _masks(tree: ast.Module) -> Iterator[str]:
-    """No condition is a plain truth, and none compares what is known."""
+    """Conditions that are constants or compare constants."""
     for node in ast.walk(tree):
         keywords = {keyword.arg: keyword.value for keyword in node.keywords} if isinstance(node, ast.Call) else {}
         if isinstance(mask := keywords.get("mask"), ast.Constant):

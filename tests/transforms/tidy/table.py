@@ -1,4 +1,4 @@
-"""What goes through lower, tidy and verify: a table of small modules, by the operators that they are about.
+"""A table of small modules that go through lower, tidy and verify, grouped by operators.
 
 A case has a name, what `forward` returns (or its body), and the calls that it is lowered for. Sizes differ between
 the calls wherever the kernel should take them as arguments.

@@ -1,4 +1,4 @@
-"""Integer expressions in one readable form, with the value that they had."""
+"""Integer expressions get one readable form and keep their value."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from kernelquarry.transforms.tidy.syntax.ast_tools import copied, walk
 TREE = parse(inspect.getsource(passes))
 
 
-def test_walking_gives_the_nodes_of_the_standard_library_in_its_order() -> None:
+def test_walk_yields_the_nodes_of_the_standard_library_in_its_order() -> None:
     expected = [node for node in ast.walk(TREE) if not isinstance(node, ast.expr_context)]
     assert [node for node in walk(TREE) if not isinstance(node, ast.expr_context)] == expected
 
 
-def test_what_is_below_a_node_is_read_before_the_node_is_given() -> None:
+def test_children_are_read_before_the_node_is_yielded() -> None:
     names = []
     for node in walk(parse("first(second)")):
         if isinstance(node, ast.Call):

@@ -16,7 +16,7 @@ from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.tidy.kernel.comments import Commenter, comment
 from kernelquarry.transforms.tidy.read.source_expressions import Origin, call_sources, launched_for, value_origins
 
-BESIDE = """\
+MAPPING = """\
 # Topologically Sorted Source Nodes: [x.exp(), self.act(x)], Original ATen: [aten.exp, aten.relu]
 # Source node to ATen node mapping:
 #   self.act(x) => relu
@@ -29,7 +29,7 @@ BESIDE = """\
 
 
 def test_origins_of_values() -> None:
-    found = value_origins(BESIDE)
+    found = value_origins(MAPPING)
     assert found["tmp2"] == found["tmp4"] == Origin("self.act(x)", "relu")
     assert found["tmp3"] == Origin("", "mul"), "a node of Inductor's is no expression"
     assert found["tmp5"] == Origin("max(x, key=lambda y: (y, 1))", "")
@@ -48,7 +48,7 @@ def test_sources_of_launches() -> None:
     assert call_sources(textwrap.dedent(code)) == {2: both, 3: both, 5: ()}
 
 
-def test_a_launch_is_for_what_its_kernel_computes() -> None:
+def test_a_launch_has_the_expressions_that_its_kernel_computes() -> None:
     assert launched_for(["a(x)", "b(x)"], ["a(x)", "b(x)"], ["b(x)"]) == ["b(x)"]
     assert launched_for(["c(x)", "d(x)"], ["a(x)", "b(x)"], ["b(x)"]) == ["d(x)"], "a kernel of two launches"
     assert launched_for(["c(x)"], ["a(x)", "b(x)"], ["b(x)"]) == []
@@ -69,10 +69,10 @@ def test_comment(expressions: list[str], expected: str) -> None:
     assert comment(expressions) == expected
 
 
-def test_a_comment_stands_where_another_expression_begins() -> None:
+def test_a_new_expression_gets_a_comment() -> None:
     statements = ast.parse("x = tl.load(p)\na = f(x)\nfor i in r:\n    b = g(a)\n    c = g(b)\nd = a + c").body
-    told = Commenter({1: "x + x", 2: "F.f(x)", 4: "F.g(x)", 5: "F.g(x)", 6: "F.f(x)"}).body(statements)
-    lines = [ast.unparse(statement) for statement in told]
+    commented = Commenter({1: "x + x", 2: "F.f(x)", 4: "F.g(x)", 5: "F.g(x)", 6: "F.f(x)"}).body(statements)
+    lines = [ast.unparse(statement) for statement in commented]
     assert lines == [
         "x = tl.load(p)",
         "'# F.f(x)'",
@@ -83,14 +83,14 @@ def test_a_comment_stands_where_another_expression_begins() -> None:
     ]
 
 
-def test_a_comment_is_not_said_twice_in_a_row() -> None:
-    told = Commenter({1: "f(x).g()", 2: "f(x)", 3: "f(x).g()"}).body(ast.parse("a = g(x)\nb = h(\na, y)").body)
-    assert [ast.unparse(statement) for statement in told] == ["'# f(x).g()'", "a = g(x)", "b = h(a, y)"]
+def test_no_comment_is_repeated_in_a_row() -> None:
+    commented = Commenter({1: "f(x).g()", 2: "f(x)", 3: "f(x).g()"}).body(ast.parse("a = g(x)\nb = h(\na, y)").body)
+    assert [ast.unparse(statement) for statement in commented] == ["'# f(x).g()'", "a = g(x)", "b = h(a, y)"]
 
 
-def test_what_is_only_copied_is_told_where_it_is_loaded() -> None:
-    told = Commenter({1: "x.t()"}).body(ast.parse("x = tl.load(p)\ntl.store(q, x)").body)
-    assert [ast.unparse(statement) for statement in told] == ["'# x.t()'", "x = tl.load(p)", "tl.store(q, x)"]
+def test_a_kernel_that_only_copies_has_its_comment_at_the_load() -> None:
+    commented = Commenter({1: "x.t()"}).body(ast.parse("x = tl.load(p)\ntl.store(q, x)").body)
+    assert [ast.unparse(statement) for statement in commented] == ["'# x.t()'", "x = tl.load(p)", "tl.store(q, x)"]
 
 
 def test_an_absorbed_value_keeps_its_expression() -> None:
@@ -100,8 +100,10 @@ def test_an_absorbed_value_keeps_its_expression() -> None:
     tmp2 = tl.exp(tmp1)
     tl.store(out_ptr0 + (x0), tmp2, xmask)
     """
-    beside = "# Source node to value mapping:\n#   x + x, aten.add => tmp0, tmp1\n#   torch.exp(x), aten.exp => tmp2\n"
-    lines = text(tidied(raw_kernel(body, {}, opening=POINTWISE, beside=beside))).splitlines()
+    comments = (
+        "# Source node to value mapping:\n#   x + x, aten.add => tmp0, tmp1\n#   torch.exp(x), aten.exp => tmp2\n"
+    )
+    lines = text(tidied(raw_kernel(body, {}, opening=POINTWISE, comments=comments))).splitlines()
     assert lines[-2:] == ["    # x + x; torch.exp(x)", "    tl.store(out_ptr + offset, tl.exp(x + x), mask=mask)"]
     assert '    """add, exp"""' in lines, "the operators that its values come from"
 
@@ -121,15 +123,15 @@ NESTED = source(
 )
 
 
-def test_a_file_tells_what_its_lines_are_for(sandbox: Sandbox) -> None:
+def test_a_file_has_comments_with_source_expressions(sandbox: Sandbox) -> None:
     lowered = lower(probed(NESTED, Call({"x": (6, 8)}), Call({"x": (9, 8)})), sandbox)
     assert isinstance(lowered, Kept), lowered
     outcome = tidy(lowered.record)
     assert isinstance(outcome, Kept)
     code = outcome.record.triton_code
     kernels, _, forward = code.partition("    def forward(self, x):")
-    told = [line.strip() for line in forward.splitlines() if line.strip().startswith("#")]
-    assert told == [
+    commented = [line.strip() for line in forward.splitlines() if line.strip().startswith("#")]
+    assert commented == [
         "# self.one.fc(x)",
         "# F.silu(self.one.fc(x)).sum(-1, keepdim=True) + x; self.one(x).softmax(-1)",
         "# self.two.fc(x)",

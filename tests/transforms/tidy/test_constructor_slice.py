@@ -1,4 +1,4 @@
-"""What is left of a reference: enough to make the same state, and no more."""
+"""The slice of a reference has just enough to make the same state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def state(code: str, name: str, *args: Any) -> dict[str, torch.Tensor]:
 
 
 def same_state(code: str, *args: Any) -> str:
-    """The slice, once it is seen that it makes the reference's state from the same seed."""
+    """The slice, after a check that it makes the reference's state from the same seed."""
     code = textwrap.dedent(code)
     expected = state(code, "Model", *args)
     text = made(code, tuple(expected))
@@ -49,7 +49,7 @@ class Unused(nn.Module):
 
 
 class Block(nn.Module):
-    """A layer and what comes after it."""
+    """A layer and code after it."""
 
     def __init__(self, width: int, act: Optional[nn.Module] = None) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def get_init_inputs():
 '''
 
 
-def test_the_rest_goes() -> None:
+def test_unneeded_code_is_dropped() -> None:
     text = same_state(BLOCK, 4)
     for word in (
         "Unused",
@@ -111,12 +111,12 @@ def test_the_rest_goes() -> None:
     assert "class ModelNew(nn.Module):" in text and "def __init__(self, width=4):" in text
 
 
-def test_what_a_constructor_adds_to_stays() -> None:
+def test_containers_that_a_constructor_extends_stay() -> None:
     code = BLOCK.replace("self.scale = width ** -0.5", "self.count = 1\n        self.count += width")
     assert "self.count = 1" in made(code, ())
 
 
-def test_what_the_constructor_of_a_layer_calls_stays() -> None:
+def test_methods_that_a_layer_constructor_calls_stay() -> None:
     code = """
         import torch
         from torch import nn
@@ -133,7 +133,7 @@ def test_what_the_constructor_of_a_layer_calls_stays() -> None:
 
 
 @pytest.mark.parametrize("base", ["torch.nn.Conv1d", "Convolution"])
-def test_a_layer_by_any_name_is_one(base: str) -> None:
+def test_a_layer_is_recognised_under_any_import(base: str) -> None:
     code = f"""
         import torch
         from torch.nn import Conv1d as Convolution
@@ -148,7 +148,7 @@ def test_a_layer_by_any_name_is_one(base: str) -> None:
     assert "torch.nn.init.constant_(self.weight, 0.5)" in same_state(code)
 
 
-def test_what_a_parametrization_starts_from_stays() -> None:
+def test_the_initial_value_of_a_parametrization_stays() -> None:
     code = """
         class Halved(nn.Module):
             def forward(self, weight):
@@ -166,7 +166,7 @@ def test_what_a_parametrization_starts_from_stays() -> None:
     assert "def right_inverse" in same_state(code)
 
 
-def test_what_forward_reads_of_constants_stays() -> None:
+def test_constants_that_forward_reads_stay() -> None:
     code = BLOCK.replace("width ** -0.5", "torch.full((4,), 0.5)")
     assert "self.scale = torch.full((4,), 0.5)" in made(code, (), ("scale",))
 
@@ -335,7 +335,7 @@ def test_what_forward_reads_of_constants_stays() -> None:
         """,
     ],
 )
-def test_the_state_is_the_references(code: str) -> None:
+def test_the_slice_has_the_state_of_the_reference(code: str) -> None:
     header = "import torch\nimport torch.nn as nn\n"
     text = same_state(header + textwrap.dedent(code))
     modules = {name.split(".")[0] for line in ast.walk(ast.parse(text)) for name in _imported(line)}
@@ -351,7 +351,7 @@ def test_the_state_is_the_references(code: str) -> None:
         ("nn.Parameter(torch.ones(2 if isinstance(width, np.ndarray) else 3))", "isinstance(width, ())"),
     ],
 )
-def test_numbers_of_numpy_are_those_of_math(line: str, said: str) -> None:
+def test_numpy_numbers_are_written_with_math(line: str, said: str) -> None:
     text = same_state(f"import numpy as np\n{BLOCK}".replace("Block(width)", line))
     assert said in text and "np." not in text and ("import math" in text) == ("math." in said)
 
@@ -365,12 +365,12 @@ def test_numbers_of_numpy_are_those_of_math(line: str, said: str) -> None:
         "nn.Parameter(torch.ones(2 if isinstance(np.int64(np.sqrt(width)), (int, np.integer)) else 3))",
     ],
 )
-def test_numpy_stays_with_all_its_uses_where_math_cannot_say_them(line: str) -> None:
+def test_numpy_stays_with_all_its_uses_if_math_lacks_one(line: str) -> None:
     text = same_state(f"import numpy as np\n{BLOCK}".replace("Block(width)", line))
     assert "import numpy as np" in text and line in text and "import math" not in text
 
 
-def test_what_is_added_to_what_nothing_needs_goes() -> None:
+def test_additions_to_unneeded_objects_are_dropped() -> None:
     assert "OTHER" not in made(f"OTHER = []\nOTHER.append(nn.Linear)\n{BLOCK}")
 
 
@@ -380,7 +380,7 @@ def _imported(node: ast.AST) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
-def test_torchs_own_imports_stay() -> None:
+def test_imports_of_torch_stay() -> None:
     code = BLOCK.replace("import torch.nn as nn", "import torch.nn as nn\nfrom torch.nn import Linear as L").replace(
         "nn.Linear(width", "L(width"
     )
@@ -396,7 +396,7 @@ def test_torchs_own_imports_stay() -> None:
         ("self.n = nn.Parameter(torch.from_numpy(np.load('n.npy')))", "numpy.load"),
     ],
 )
-def test_a_package_that_is_needed_is_named(line: str, named: str) -> None:
+def test_a_needed_package_is_named(line: str, named: str) -> None:
     code = f"import random\nimport einops\nimport numpy as np\n{BLOCK}".replace("self.block = Block(width)", line)
     with pytest.raises(NeedsImport, match=named):
         made(code, ("n",))
@@ -415,7 +415,7 @@ class Turn(nn.Module):
 class Model("""
 
 
-def test_a_module_that_holds_nothing_is_an_identity() -> None:
+def test_an_empty_module_becomes_an_identity() -> None:
     code = BLOCK.replace("class Model(", TURN).replace("Block(width)", "nn.Sequential(Turn(width + 1))")
     text = made(code, ("block",))
     assert "self.block = nn.Sequential(nn.Identity())" in text and "class Turn" not in text
@@ -424,13 +424,13 @@ def test_a_module_that_holds_nothing_is_an_identity() -> None:
 @pytest.mark.parametrize(
     "line", ["self.block = Turn(torch.rand(1))", "self.block = [Turn][0](width)", "self.n = Turn(width).length"]
 )
-def test_a_module_that_holds_nothing_stays_where_it_matters(line: str) -> None:
+def test_an_empty_module_stays_where_it_matters(line: str) -> None:
     code = BLOCK.replace("class Model(", TURN).replace("self.block = Block(width)", line)
     text = made(code, ("block", "n"))
     assert line in text and "class Turn" in text
 
 
-def test_a_layer_that_takes_a_parameter_back_still_does() -> None:
+def test_a_layer_that_removes_a_parameter_still_does() -> None:
     code = """
     import torch
     import torch.nn as nn
@@ -446,7 +446,7 @@ def test_a_layer_that_takes_a_parameter_back_still_does() -> None:
     assert "self.bias = None" in text and "note" not in text
 
 
-def test_a_statement_that_defines_nothing_is_refused() -> None:
+def test_a_statement_without_a_definition_is_refused() -> None:
     with pytest.raises(NotTidied, match="statement at the top"):
         made(f"{BLOCK}\ntorch.manual_seed(0)\n")
 
@@ -465,7 +465,7 @@ def test_the_signature_of_forward(code: str, expected: str | None) -> None:
     assert (ast.unparse(found.args) if found is not None else None) == expected
 
 
-def test_the_references_forward_goes_where_a_parametrization_keeps_those_of_others() -> None:
+def test_the_reference_forward_is_dropped_even_if_a_parametrization_keeps_other_forwards() -> None:
     code = """
         class Doubled(nn.Module):
             def forward(self, weight):
@@ -488,7 +488,7 @@ def test_the_references_forward_goes_where_a_parametrization_keeps_those_of_othe
     assert [node.name for node in found.entry.body if isinstance(node, ast.FunctionDef)] == ["__init__"]
 
 
-def test_what_the_arguments_name_is_there_for_who_gives_them() -> None:
+def test_definitions_named_in_the_arguments_stay() -> None:
     text = same_state(
         """
         from functools import partial

@@ -1,4 +1,4 @@
-"""One kernel at a time: what Inductor writes, and the lines that become of it."""
+"""Tidy one kernel at a time: Inductor's lines and the expected lines."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ STORE = "tl.store(out_ptr0 + (x0), tl.load(in_ptr0 + (x0), xmask), xmask)"
 @pytest.mark.parametrize(
     ("size", "block", "warps"), [(1, 1, 1), (100, 128, 1), (256, 256, 2), (513, 1024, 8), (10**6, 1024, 8)]
 )
-def test_blocks_fit_what_they_work_on(size: int, block: int, warps: int) -> None:
+def test_blocks_fit_the_size(size: int, block: int, warps: int) -> None:
     raw = raw_kernel(STORE, {}, opening=POINTWISE.replace("102", str(size)))
     launch = tidied(raw).launch
     assert (launch.blocks, launch.warps) == ({"BLOCK": block}, warps)
@@ -383,18 +383,18 @@ def test_power_of_2(size: int, power: int) -> None:
         ({"body": "tmp0 = [a for a in b]\n" + STORE}, "expression"),
     ],
 )
-def test_a_form_that_is_not_known_is_named(changes: dict[str, str], about: str) -> None:
+def test_an_unknown_form_is_named(changes: dict[str, str], about: str) -> None:
     with pytest.raises(NotTidied, match=about):
         tidied(raw_kernel(**{"body": STORE, "types": {}, **changes}))  # type: ignore[arg-type]
 
 
-def test_operators_name_the_kernel_and_what_it_says() -> None:
+def test_operators_name_the_kernel_and_its_docstring() -> None:
     raw = raw_kernel(STORE, {}, operators="aten.addmm, aten.view, aten.relu, aten.relu")
     assert raw.operators == ("addmm", "view", "relu")
     assert '"""linear, relu"""' in text(tidied(raw))
 
 
-def test_a_size_that_is_another_in_every_launch_is_passed_once() -> None:
+def test_a_size_that_equals_another_in_every_launch_is_passed_once() -> None:
     launches = [{"ks0": "length", "ks1": "4", "xnumel": "length"}, {"ks0": "8", "ks1": "4", "xnumel": "8"}]
     assert same_sizes(launches) == {"xnumel": "ks0"}
     assert same_sizes([{**launches[0], "xnumel": "4"}, launches[1]]) == {}
@@ -404,7 +404,7 @@ def test_a_size_that_is_another_in_every_launch_is_passed_once() -> None:
     ("size", "word"),
     [("height", "h"), ("conv_2_width", "w"), ("out_depth_3", "d"), ("height_width", ""), ("size", ""), ("", "")],
 )
-def test_what_walks_along_an_axis(size: str, word: str) -> None:
+def test_index_along_an_axis(size: str, word: str) -> None:
     assert index_along(size) == word
 
 
@@ -412,5 +412,5 @@ def test_what_walks_along_an_axis(size: str, word: str) -> None:
     ("made", "name"),
     [("relu", "relu"), ("_softmax max", "softmax_max"), ("mean sum", "sum"), ("convolution sum", "conv"), ("", "")],
 )
-def test_buffers_are_called_after_what_they_take(made: str, name: str) -> None:
+def test_buffers_are_named_after_their_content(made: str, name: str) -> None:
     assert buffer_name(made) == name

@@ -1,4 +1,4 @@
-"""The functions that a file gets in place of libdevice's are right, and run where libdevice does not: on a CPU."""
+"""The functions that replace libdevice are accurate, and run on a CPU."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ print(json.dumps(errors))
 
 @pytest.fixture(scope="module")
 def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
-    """Function -> its largest error, measured under Triton's own interpreter."""
+    """Function -> its largest error under Triton's own interpreter."""
     script: Path = tmp_path_factory.mktemp("mathematics") / "script.py"
     library = "\n\n".join(MATHEMATICS.values())
     script.write_text(SCRIPT.format(library=library, names=NAMES))
@@ -96,7 +96,7 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("function", NAMES)
-def test_right_to_a_few_units_in_the_last_place(errors: dict[str, float], function: str) -> None:
+def test_functions_are_accurate_to_a_few_units_in_the_last_place(errors: dict[str, float], function: str) -> None:
     assert errors[function] <= BOUNDS[function.split()[0]]
 
 
@@ -107,6 +107,6 @@ def test_float64_stays_with_libdevice(function: str) -> None:
         assert new is not None and ast.unparse(new) == f"{'' if is_plain else 'libdevice.'}{function}(x)"
 
 
-def test_what_the_functions_call_comes_before_them() -> None:
+def test_called_functions_come_before_their_callers() -> None:
     used = library_calls(ast.parse("atan2(a, b) + atanh(c)").body)
     assert used == ["log1p", "atan", "signbit", "atan2", "atanh"]

@@ -34,7 +34,7 @@ def text(statements: list[ast.stmt]) -> str:
         ),
     ],
 )
-def test_dead_code_goes(before: str, after: str) -> None:
+def test_dead_code_is_dropped(before: str, after: str) -> None:
     assert text(passes.without_dead_code(body(before))) == after
 
 
@@ -48,7 +48,7 @@ def test_dead_code_goes(before: str, after: str) -> None:
         (f"a = {LONG[1:-1]}\nstore(p, a * {LONG})", f"a = {LONG[1:-1]}\nstore(p, a * {LONG})"),
     ],
 )
-def test_what_is_used_once_is_said_where_it_is_used(before: str, after: str) -> None:
+def test_values_used_once_are_inlined(before: str, after: str) -> None:
     assigned = {"acc": 2}
     assert text(passes.inline(body(before), lambda name: assigned.get(name, 1))) == after
 
@@ -78,7 +78,7 @@ def test_sums_are_accumulated(before: str, after: str) -> None:
     assert text(passes.accumulate(body(before), LOADS)) == after
 
 
-def test_substitution_leaves_what_is_assigned() -> None:
+def test_substitution_leaves_assigned_names() -> None:
     (statement,) = body("a = a + b")
     assert ast.unparse(passes.substitute(statement, {"a": ast.Name("x", ast.Load())})) == "a = x + b"
 
@@ -110,5 +110,5 @@ def test_combine_functions() -> None:
         ("t = tl.load(p)\nacc += t", "t = tl.load(p)\nacc += t"),
     ],
 )
-def test_products_are_added_where_they_are_made(before: str, after: str) -> None:
+def test_products_are_added_directly(before: str, after: str) -> None:
     assert text(passes.absorb(body(before))) == after

@@ -1,4 +1,4 @@
-"""What `forward` raises on: calls that the kernels were not written for."""
+"""`forward` raises for calls that the kernels were not written for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IMAGES = [Call({"x": (2, 3, 12, 20)}), Call({"x": (3, 3, 11, 23)})]
 
 
 def refused_by(code: str, calls: list[Call], sandbox: Sandbox, tmp_path: Path, *args: Any, **kwargs: Any) -> str:
-    """The message with which the candidate's `forward` refuses a call; there is no GPU that it could run it on."""
+    """The message of the error that the candidate's `forward` raises for a call, before it needs a GPU."""
     lowered = lower(probed(code, *calls), sandbox)
     assert isinstance(lowered, Kept), lowered
     tidied = tidy(lowered.record)
@@ -60,7 +60,7 @@ def test_sizes_that_must_be_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mask", "scale"), [(torch.rand(6, 8), 2.0), (None, 3.0)])
-def test_values_that_the_trace_went_by(
+def test_plain_values_that_the_trace_used(
     mask: torch.Tensor | None, scale: float, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     forward = "x * scale if mask is None else x * mask"

@@ -1,11 +1,11 @@
-"""Sizes that a function says often get a line and a name."""
+"""Repeated sizes of a function get a line and a name."""
 
 from __future__ import annotations
 
 from kernelquarry.transforms.tidy.forward.repeated_sizes import name_sizes
 
 
-def test_a_size_is_called_after_the_axis_that_it_is_of() -> None:
+def test_a_size_is_named_after_its_axis() -> None:
     lines = [
         "# self.conv(x)",
         "conv = torch.empty((batch, 8, (height + 3) // 4, width // 2), device=x.device)",
@@ -22,7 +22,7 @@ def test_a_size_is_called_after_the_axis_that_it_is_of() -> None:
     ]
 
 
-def test_larger_sizes_are_said_by_smaller_ones() -> None:
+def test_larger_sizes_are_computed_from_smaller_ones() -> None:
     lines = [f"k[n](height // 2, (height // 2 + 1) // 2, out_{number})" for number in range(3)]
     assert name_sizes(lines, set()) == [
         "size = height // 2",
@@ -31,6 +31,6 @@ def test_larger_sizes_are_said_by_smaller_ones() -> None:
     ]
 
 
-def test_what_is_said_twice_stays() -> None:
+def test_a_size_used_twice_stays() -> None:
     lines = ["a = torch.empty((height // 2,))", "k[n](a, height // 2)", "k[n](a, x[index // 2])"]
     assert name_sizes(lines, set()) == lines

@@ -1,4 +1,4 @@
-"""How a lowered module leaves the stage."""
+"""The outcome of the stage `tidy` for a lowered module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def relu(sandbox: Sandbox) -> Lowered:
     return lowered(source("x.relu() * self.scale", "self.scale = nn.Parameter(torch.ones(8))"), sandbox)
 
 
-def test_the_candidate_carries_what_it_came_from(relu: Lowered) -> None:
+def test_the_candidate_keeps_its_provenance(relu: Lowered) -> None:
     outcome = tidy(relu)
     assert isinstance(outcome, Kept)
     candidate = outcome.record
@@ -38,7 +38,7 @@ def test_the_candidate_carries_what_it_came_from(relu: Lowered) -> None:
     assert candidate.purity is Purity.PURE and candidate.extern_ops == ()
 
 
-def test_operators_that_are_not_tritons_make_it_mixed(sandbox: Sandbox) -> None:
+def test_library_operators_make_a_candidate_mixed(sandbox: Sandbox) -> None:
     record = lowered(source("torch.linalg.qr(x[:6, :6].sin())[1].abs() + 1"), sandbox)
     outcome = tidy(record)
     assert isinstance(outcome, Kept), outcome
@@ -66,13 +66,13 @@ def test_complex_numbers_are_left_to_torch(forward: str, layers: str, sandbox: S
     assert isinstance(verified, Kept), f"{verified}\n{outcome.record.triton_code}"
 
 
-def test_a_copy_into_complex_numbers_is_named_as_the_cast_that_it_is(sandbox: Sandbox) -> None:
+def test_a_copy_into_complex_numbers_counts_as_a_cast(sandbox: Sandbox) -> None:
     outcome = tidy(lowered(source("torch.fft.ifft(x.to(torch.cfloat), dim=0).real.sin()"), sandbox))
     assert isinstance(outcome, Kept), outcome
     assert {"_fft_c2c", "_to_copy"} <= set(outcome.record.extern_ops)
 
 
-def test_numbers_that_forward_makes_tensors_of_where_a_base_has_the_constructor(sandbox: Sandbox) -> None:
+def test_literals_of_forward_if_a_base_has_the_constructor(sandbox: Sandbox) -> None:
     code = source("x[:, [0, 3, 1, 7, 5, 5, 2, 1, 4]] * 2").replace("class Model(nn.Module)", "class Base(nn.Module)")
     record = lowered(code.replace("def get_inputs", "class Model(Base):\n    pass\n\n\ndef get_inputs"), sandbox)
     outcome = tidy(record)
@@ -92,7 +92,7 @@ def test_numbers_that_forward_makes_tensors_of_where_a_base_has_the_constructor(
         ("def call(", "def called(", "no function that launches the kernels"),
     ],
 )
-def test_a_form_that_is_not_known(old: str, new: str, evidence: str, relu: Lowered) -> None:
+def test_an_unknown_form(old: str, new: str, evidence: str, relu: Lowered) -> None:
     assert old in relu.inductor_code
     outcome = tidy(replace(relu, inductor_code=relu.inductor_code.replace(old, new)))
     assert isinstance(outcome, Dropped) and outcome.reason is Reason.NOT_TIDIED

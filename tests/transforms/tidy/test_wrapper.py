@@ -1,4 +1,4 @@
-"""The calling function's steps, and how `forward` reaches what the graph was given."""
+"""The steps of the calling function, and the expressions of the graph's inputs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_steps() -> None:
     assert isinstance(launch, LaunchKernel) and list(map(ast.unparse, launch.args)) == ["arg0_1", "buf0", "4 * s0"]
 
 
-def test_a_step_that_is_not_known_is_named() -> None:
+def test_an_unknown_step_is_named() -> None:
     with pytest.raises(NotTidied, match="statement while"):
         steps(ast.parse("while True:\n    pass").body)
 
@@ -63,7 +63,7 @@ def test_a_step_that_is_not_known_is_named() -> None:
         ),
     ],
 )
-def test_a_source_that_is_not_inductors_is_refused(code: str, about: str) -> None:
+def test_a_source_of_another_form_is_refused(code: str, about: str) -> None:
     with pytest.raises(NotTidied, match=about):
         parse(code)
 
@@ -94,23 +94,23 @@ def reached(record: Lowered) -> list[tuple[str, str]]:
         ("first.conv-3/bn.weight", 'self.first.get_submodule("conv-3/bn").weight'),
     ],
 )
-def test_state_is_reached_by_its_name(name: str, expression: str) -> None:
+def test_state_is_accessed_by_its_name(name: str, expression: str) -> None:
     record = lowered(source("x"), Call({"x": (2,)}), (Source.PARAMETER, name))
     assert reached(record) == [(expression, name)]
 
 
-def test_numbered_children_of_a_module_that_names_them_itself() -> None:
+def test_numbered_children_of_a_module_that_names_its_children() -> None:
     code = source("x", "self.add_module('0', nn.Linear(2, 2))")
     record = lowered(code, Call({"x": (2,)}), (Source.PARAMETER, "0.weight"))
     assert reached(record) == [('self.get_submodule("0").weight', "0.weight")]
 
 
-def test_state_that_cannot_be_written_is_refused() -> None:
+def test_state_whose_name_is_no_expression_is_refused() -> None:
     with pytest.raises(NotTidied, match="state called a-b"):
         reached(lowered(source("x"), Call({"x": (2,)}), (Source.BUFFER, "a-b")))
 
 
-def test_numbers_that_forward_makes_a_tensor_of_are_reached_by_a_name_of_their_own() -> None:
+def test_literals_of_forward_have_names_of_their_own() -> None:
     said = '{"dtype": "torch.float32", "numbers": [1.0, 2.0]}'
     record = lowered(source("x * self.constant"), Call({"x": (2,)}), (Source.LITERAL, said), (Source.LITERAL, said))
     assert reached(record) == [("self.constant_2", "constant_2"), ("self.constant_3", "constant_3")]
@@ -132,7 +132,7 @@ def inputs(number: int) -> list[tuple[Source, str]]:
         ("x, **named", [{"tensor": 0}], {"k": {"tensor": 1}}, ["x", "named['k']"]),
     ],
 )
-def test_inputs_are_reached_through_forwards_arguments(
+def test_inputs_are_expressions_of_the_arguments_of_forward(
     forward: str, args: list[Any], kwargs: dict[str, Any], expected: list[str]
 ) -> None:
     call = Call({"a": (2,), "b": (2,)}, args, kwargs)
@@ -149,7 +149,7 @@ def test_a_call_that_forward_does_not_take(forward: str, args: list[Any], kwargs
         reached(lowered(source("x", signature=forward), Call({"a": (2,)}, args, kwargs), *inputs(1)))
 
 
-def test_a_forward_of_torchs_own_has_the_names_of_the_tensors() -> None:
+def test_a_forward_of_torch_has_the_names_of_the_tensors() -> None:
     code = textwrap.dedent("""
         import torch.nn as nn
 
@@ -177,11 +177,11 @@ def test_a_forward_of_torchs_own_has_the_names_of_the_tensors() -> None:
         (["layers.0.weight", "layers.1.weight"], ["layer0_weight", "layer1_weight"]),
     ],
 )
-def test_roles_are_as_short_as_they_can_be(roles: list[str], expected: list[str]) -> None:
+def test_roles_are_as_short_as_possible(roles: list[str], expected: list[str]) -> None:
     assert short_roles(roles) == expected
 
 
-def test_kernels_are_called_after_their_operators() -> None:
+def test_kernels_are_named_after_their_operators() -> None:
     taken: set[str] = set()
     assert kernel_name(["addmm", "view", "relu"], taken) == "linear_relu_kernel"
     assert kernel_name(["addmm", "relu"], taken) == "linear_relu_kernel_2"

@@ -33,39 +33,39 @@ _HELPERS = {
 
 _NUMERIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)  # nodes of an expression of numbers only
 
+_NAN_EXTREME = '''
+@triton.jit
+def nan_{short}(x, axis: tl.constexpr):
+    """The {best} along an axis, NaN if there is one."""
+    has_nan = tl.max((x != x).to(tl.int32), axis) > 0
+    return tl.where(has_nan, float("nan"), tl.{short}(x, axis))
+'''
+_ARG_EXTREME = '''
+@triton.jit
+def arg_{short}(x, index, axis: tl.constexpr):
+    """The {best} along an axis and its index; NaN counts as {best}, the first of equals wins."""
+    best = nan_{short}(x, axis)
+    wide = tl.expand_dims(best, axis)
+    hit = (x == wide) | ((x != x) & (wide != wide))
+    return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
+'''
+_ARG_EXTREMUM = '''
+@triton.jit
+def arg_{short}imum(a, index_a, b, index_b):
+    """The {better} one and its index; NaN counts as {best}, the first of equals wins."""
+    equal = (a == b) | ((a != a) & (b != b))
+    first = ((a {sign} b) | ((a != a) & (b == b))) | (equal & (index_a < index_b))
+    return tl.where(first, a, b), tl.where(first, index_a, index_b)
+'''
+_MAX = {"short": "max", "best": "largest", "better": "larger", "sign": ">"}
+_MIN = {"short": "min", "best": "smallest", "better": "smaller", "sign": "<"}
+
+# Name -> source of a function that candidates may use, in the order of their definitions in a file.
 LIBRARY = {
-    "nan_max": '''
-@triton.jit
-def nan_max(x, axis: tl.constexpr):
-    """The largest along an axis, NaN if there is one."""
-    has_nan = tl.max((x != x).to(tl.int32), axis) > 0
-    return tl.where(has_nan, float("nan"), tl.max(x, axis))
-''',
-    "nan_min": '''
-@triton.jit
-def nan_min(x, axis: tl.constexpr):
-    """The smallest along an axis, NaN if there is one."""
-    has_nan = tl.max((x != x).to(tl.int32), axis) > 0
-    return tl.where(has_nan, float("nan"), tl.min(x, axis))
-''',
-    "arg_max": '''
-@triton.jit
-def arg_max(x, index, axis: tl.constexpr):
-    """The largest along an axis and its index; NaN counts as largest, the first of equals wins."""
-    best = nan_max(x, axis)
-    wide = tl.expand_dims(best, axis)
-    hit = (x == wide) | ((x != x) & (wide != wide))
-    return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
-''',
-    "arg_min": '''
-@triton.jit
-def arg_min(x, index, axis: tl.constexpr):
-    """The smallest along an axis and its index; NaN counts as smallest, the first of equals wins."""
-    best = nan_min(x, axis)
-    wide = tl.expand_dims(best, axis)
-    hit = (x == wide) | ((x != x) & (wide != wide))
-    return best, tl.min(tl.where(hit, index, 0x7FFFFFFF), axis)
-''',
+    "nan_max": _NAN_EXTREME.format(**_MAX),
+    "nan_min": _NAN_EXTREME.format(**_MIN),
+    "arg_max": _ARG_EXTREME.format(**_MAX),
+    "arg_min": _ARG_EXTREME.format(**_MIN),
     "any_true": """
 @triton.jit
 def any_true(x, axis: tl.constexpr):
@@ -76,22 +76,8 @@ def any_true(x, axis: tl.constexpr):
 def multiply(a, b):
     return a * b
 """,
-    "arg_maximum": '''
-@triton.jit
-def arg_maximum(a, index_a, b, index_b):
-    """The larger one and its index; NaN counts as largest, the first of equals wins."""
-    equal = (a == b) | ((a != a) & (b != b))
-    first = ((a > b) | ((a != a) & (b == b))) | (equal & (index_a < index_b))
-    return tl.where(first, a, b), tl.where(first, index_a, index_b)
-''',
-    "arg_minimum": '''
-@triton.jit
-def arg_minimum(a, index_a, b, index_b):
-    """The smaller one and its index; NaN counts as smallest, the first of equals wins."""
-    equal = (a == b) | ((a != a) & (b != b))
-    first = ((a < b) | ((a != a) & (b == b))) | (equal & (index_a < index_b))
-    return tl.where(first, a, b), tl.where(first, index_a, index_b)
-''',
+    "arg_maximum": _ARG_EXTREMUM.format(**_MAX),
+    "arg_minimum": _ARG_EXTREMUM.format(**_MIN),
     "sort_with_index": '''
 @triton.jit
 def sort_with_index(x, index, n, descending: tl.constexpr):

@@ -1,4 +1,4 @@
-"""Modules that look at values, apart from the tests, as pytest rewrites what those assert."""
+"""Modules that read values; they are in a file of their own, as pytest rewrites assertions of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPU that is not there: believed in while it is needed, and never asked for anything."""
+"""Pretend to have a GPU: Inductor sees one, and nothing uses it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from kernelquarry.pipeline.sandbox.guest.lowering.inductor import OPTIONS
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever would make a CUDA context raises, in torch's CPU and CUDA builds alike."""
+    """Functions that would make a CUDA context raise, in torch's CPU and CUDA builds."""
 
-    def asked(*args: Any) -> None:
+    def used(*args: Any) -> None:
         raise AssertionError("CUDA was initialised")
 
     for name in ("_cuda_init", "_cuda_getCurrentRawStream", "_cuda_setDevice"):
-        monkeypatch.setattr(torch._C, name, asked, raising=False)
+        monkeypatch.setattr(torch._C, name, used, raising=False)
     yield
     assert not torch.cuda.is_initialized()
 
@@ -41,7 +41,7 @@ def workload(*shape: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100", "gfx942"])
 @pytest.mark.usefixtures("no_driver")
-def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
+def test_a_module_is_lowered_without_a_gpu(target: str) -> None:
     before = (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active)
     module = nn.Sequential(nn.Linear(8, 20), nn.ReLU()).eval()
     reply = guest._lower(module, [workload(6, 8), workload(9, 8)], guest._Asked(target))
@@ -57,7 +57,7 @@ def test_a_module_is_lowered_for_a_gpu_that_nobody_has(target: str) -> None:
 
 
 class Turned(nn.Module):
-    """Inductor takes the copy out, and asks anew for the layout of what follows it."""
+    """Inductor removes the copy and computes the layout of later values again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,14 +68,14 @@ class Turned(nn.Module):
 
 
 @pytest.mark.usefixtures("no_driver")
-def test_what_is_asked_of_a_value_on_the_gpu_needs_no_gpu() -> None:
+def test_queries_of_a_value_on_the_gpu_need_no_gpu() -> None:
     assert guest._lower(Turned().eval(), [workload(3, 6, 8)], guest._Asked("sm_90"))["shape_general"]
     with pretend_gpu("sm_90"), FakeTensorMode():
         value = torch.empty(2, 3, device="cuda", dtype=torch.bool)
         assert (~value.t().contiguous()).stride() == (2, 1)
 
 
-def test_the_pretence_ends_with_its_context() -> None:
+def test_the_patches_end_with_their_context() -> None:
     with pretend_gpu("sm_90"):
         assert torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
         assert triton.runtime.driver.active.get_current_target().arch == 90
@@ -85,7 +85,7 @@ def test_the_pretence_ends_with_its_context() -> None:
     assert torch.cuda.is_available() == before
 
 
-def test_every_option_is_one_that_inductor_has() -> None:
-    """Options of other releases are left out when they are used; of this one, none is misspelt."""
+def test_inductor_has_every_option() -> None:
+    """Options of other releases are skipped in use; for this release, none is misspelt."""
     unknown = [name for name in OPTIONS if name not in config._config]
     assert unknown == []

@@ -1,4 +1,4 @@
-"""Tracing: the state that a module holds, the sizes that are symbols, and the graph that comes of it."""
+"""Trace modules: their state, symbolic sizes, and the graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kernelquarry.pipeline.sandbox.guest.lowering.sizes import _canonical
 
 
 class Held(nn.Module):
-    """Tensors wherever a module may hold them."""
+    """A module with tensors in every place that can hold them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def test_state_has_one_name_each_in_one_order() -> None:
     ]
 
 
-def test_constants_say_where_they_are() -> None:
+def test_constants_have_their_paths_as_names() -> None:
     module = Held()
     for path, container, key in constants(module):
         assert container[key] is eval(f"module.{path}", {"module": module})
@@ -105,14 +105,14 @@ def operators(result: Trace) -> list[str]:
     return [str(node.target) for node in result.graph.graph.nodes if node.op == "call_function"]
 
 
-def test_what_was_assumed_of_symbols_is_known() -> None:
+def test_assumptions_about_symbols_are_recorded() -> None:
     result = traced(lambda m, x: x * 2 if x.shape[0] % 2 == 0 else x, (6, 3), symbolic=[[True, False]])
     assert result.holds([[8, 3]], {}) and not result.holds([[7, 3]], {})
     free = traced(lambda m, x: x * 2, (6, 3), symbolic=[[True, False]])
     assert free.holds([[7, 3]], {}) and not free.holds([[1, 3]], {}), "a symbol is at least 2"
 
 
-def test_the_module_is_as_it_was() -> None:
+def test_a_trace_leaves_the_module_unchanged() -> None:
     module = Held().eval()
     before = {path: container[key] for path, container, key in constants(module)}
     trace(module, state_of(module), workload((4, 2)), None)
@@ -120,7 +120,7 @@ def test_the_module_is_as_it_was() -> None:
 
 
 class Remembering(nn.Module):
-    """A table for the sizes that it met."""
+    """A module that caches a table by size."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Remembering(nn.Module):
         return x * self.table.unsqueeze(1)
 
 
-def test_what_a_trace_sets_does_not_outlast_it() -> None:
+def test_attributes_set_in_a_trace_are_restored() -> None:
     module = Remembering().eval()
     before = dict(vars(module))
     for symbolic in ([[True, False]], None):
@@ -144,12 +144,12 @@ def test_what_a_trace_sets_does_not_outlast_it() -> None:
         assert all(vars(module)[name] is value for name, value in before.items()) and not module.seen
 
 
-def test_what_a_solver_asserts_is_left_out() -> None:
+def test_assertions_of_a_solver_are_left_out() -> None:
     names = operators(traced(lambda m, x: torch.linalg.solve(x, x + 1), (3, 3)))
     assert "aten._linalg_solve_ex.default" in names and "aten._linalg_check_errors.default" not in names
 
 
-def test_inference_mode_is_as_no_gradients() -> None:
+def test_inference_mode_is_ignored() -> None:
     assert operators(traced(torch.inference_mode()(lambda m, x: x[None] + 1), (2, 3))) == [
         "aten.unsqueeze.default",
         "aten.add.Tensor",
@@ -177,13 +177,13 @@ def test_the_graph_is_on_the_gpu() -> None:
         lambda m, x, i: (x, {"a": [x, None, 3]}),
     ],
 )
-def test_what_is_traced(function: Any) -> None:
+def test_traceable_functions(function: Any) -> None:
     assert traced(function, (4, 3), (2,)).graph is not None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "float16", "float64"])
-def test_a_number_taken_from_a_tensor_is_computed_with_as_a_number(dtype: str) -> None:
-    """What follows has the dtypes that it has in the module, and nothing asks for the value."""
+def test_a_number_read_from_a_tensor_has_the_dtype_of_a_number(dtype: str) -> None:
+    """Later values have the dtypes that eager gives, and nothing reads the number."""
 
     def forward(module: nn.Module, x: Tensor, y: Tensor) -> list[Tensor]:
         number = y.to(getattr(torch, dtype)).sum().item()
@@ -197,7 +197,7 @@ def test_a_number_taken_from_a_tensor_is_computed_with_as_a_number(dtype: str) -
 
 
 class Attending(nn.Module):
-    """Attention of itself, masked or not, to others, and with a mask that is added."""
+    """Self-attention with and without a mask, cross-attention, and an additive mask."""
 
     def __init__(self, heads: int, batch_first: bool) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ def test_attention_has_the_layout_of_eval_mode(heads: int, batch_first: bool) ->
     assert [node.meta["val"].stride() for node in values] == [value.stride() for value in expected]
 
 
-def test_numbers_are_given_to_the_graph_between_state_and_call() -> None:
+def test_literals_are_inputs_between_state_and_arguments() -> None:
     numbers = [[0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
     result = traced(lambda m, x: x @ torch.tensor(numbers) + m.count, (2, 3))
     (literal,) = result.literals
@@ -249,20 +249,20 @@ def test_outputs_are_a_tree() -> None:
         (lambda m, x: x[:, :3] * torch.tensor([[1.0, 2.0, math.inf]] * 3).sum(0), "UNSUPPORTED_OP"),
     ],
 )
-def test_what_is_refused(function: Any, reason: str) -> None:
+def test_functions_that_cannot_be_lowered(function: Any, reason: str) -> None:
     with pytest.raises(NotLowered) as refusal:
         traced(function, (2, 3))
     assert refusal.value.args[0] == reason
 
 
-def test_sizes_that_are_computed_in_two_ways_have_one_form() -> None:
+def test_equal_sizes_have_one_form() -> None:
     size = sympy.Symbol("s", integer=True, positive=True)
     assert _canonical(FloorDiv(size - 1, 2) + 1) == _canonical(FloorDiv(size + 1, 2))
     assert _canonical(FloorDiv(size - 3, 2)) == _canonical(FloorDiv(size + 1, 2) - 2)
     assert _canonical(FloorDiv(size - 3, 2) + 5).subs(size, 8) == 7
 
 
-def test_what_the_layout_of_a_trace_is_asked_is_no_condition_on_its_sizes() -> None:
+def test_questions_about_layout_are_no_conditions_on_sizes() -> None:
     shapes = [(2, 3, 12, 20), (3, 3, 11, 23)]
 
     def pooled(m: nn.Module, x: torch.Tensor) -> torch.Tensor:

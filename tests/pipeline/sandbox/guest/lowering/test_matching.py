@@ -1,4 +1,4 @@
-"""Matching without sympy: what Inductor makes of an index is what it makes of it with sympy's own matching."""
+"""Fast matching gives the same indices as sympy's own matching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which expression of a module's source an operator comes from."""
+"""Operators and values have the expressions of the source that they come from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Whole(nn.Module):
 
 
 def sources(module: nn.Module) -> dict[str, str]:
-    """Operator of the graph -> the expression that it comes from, "" if it has none."""
+    """Operator of the graph -> its source expression; "" if it has none."""
     graph = trace(module, state_of(module), WORKLOAD, None).graph
     return {
         node.name: node.meta["from_node"][0].name if "from_node" in node.meta else ""
@@ -52,7 +52,7 @@ def sources(module: nn.Module) -> dict[str, str]:
     }
 
 
-def test_operators_know_their_expressions() -> None:
+def test_operators_have_their_expressions() -> None:
     found = sources(Whole().eval())
     assert list(dict.fromkeys(found.values())) == [
         "F.silu(x)",
@@ -67,16 +67,16 @@ def test_operators_know_their_expressions() -> None:
     ]
 
 
-def test_what_is_not_called_by_the_source_has_no_expression() -> None:
+def test_an_operator_without_a_call_in_the_source_has_no_expression() -> None:
     assert set(sources(nn.Sequential(nn.ReLU())).values()) <= {"", "self[0](...)", "module(input)"}
 
 
-def test_a_source_that_is_nowhere_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_without_a_file_has_no_expressions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scaled, "__module__", "nowhere")
     assert set(sources(Scaled()).values()) == {""}
 
 
-def test_found_values_are_told_beside_their_kernel() -> None:
+def test_sources_of_values_stand_before_their_kernel() -> None:
     code = "a = 1\nk_0 = async_compile.triton('k_0', '''\n''')\nk_1 = async_compile.triton('k_1', '''\n''')\n"
     lines = with_values(code, {"k_0": {"x.exp(), aten.exp": ["tmp0", "tmp1"]}, "k_1": {}}).splitlines()
     assert lines[:4] == [

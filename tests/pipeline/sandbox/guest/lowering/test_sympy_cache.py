@@ -1,4 +1,4 @@
-"""Arithmetic of sizes: what sympy knows of an expression is what it knows without help."""
+"""Sympy derives the same properties of expressions with the caches as without."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def fresh() -> Iterator[None]:
 
 
 def _known(text: str) -> list[object]:
-    """All that is asked of an expression, which is made anew."""
+    """The properties and relations of a newly made expression."""
     clear_cache()
     names = {name: sympy.Symbol(name, positive=True, integer=True) for name in "st"}
     names |= {name: sympy.Symbol(name, nonnegative=True, integer=True) for name in "xy"}
     expr = sympy.sympify(text, {**names, "FloorDiv": FloorDiv, "ModularIndexing": ModularIndexing})
     s = names["s"]
-    told: list[object] = [getattr(expr, f"is_{fact}") for fact in FACTS]
-    told += [expr.args, expr.free_symbols, expr.is_number, (expr - expr + 1).is_number]
-    return [*told, expr >= 0, expr < s, expr <= 1, sympy.Eq(expr, s), sympy.Eq(expr, expr), sympy.Ne(expr, 2)]
+    properties: list[object] = [getattr(expr, f"is_{fact}") for fact in FACTS]
+    properties += [expr.args, expr.free_symbols, expr.is_number, (expr - expr + 1).is_number]
+    return [*properties, expr >= 0, expr < s, expr <= 1, sympy.Eq(expr, s), sympy.Eq(expr, expr), sympy.Ne(expr, 2)]
 
 
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("text", EXPRESSIONS)
-def test_what_is_known_of_an_expression_is_the_same(text: str) -> None:
+def test_properties_of_an_expression_are_the_same(text: str) -> None:
     expected = _known(text)
     with quick_arithmetic():
         assert _known(text) == expected
@@ -56,7 +56,7 @@ def test_what_is_known_of_an_expression_is_the_same(text: str) -> None:
 
 
 @pytest.mark.usefixtures("fresh")
-def test_a_set_of_symbols_is_its_callers_own() -> None:
+def test_a_caller_may_change_its_set_of_symbols() -> None:
     s, t = sympy.symbols("s t", integer=True)
     with quick_arithmetic():
         (s + t).free_symbols.clear()
@@ -64,13 +64,13 @@ def test_a_set_of_symbols_is_its_callers_own() -> None:
 
 
 @pytest.mark.usefixtures("fresh")
-def test_relations_of_numbers_that_are_equal_are_told_apart() -> None:
+def test_relations_of_equal_numbers_of_different_types_differ() -> None:
     s = sympy.Symbol("s", integer=True)
     with quick_arithmetic():
         assert [str(sympy.Le(s, one)) for one in (1, 1.0)] == ["s <= 1", "s <= 1.0"]
 
 
-def test_facts_that_contradict_what_is_known_are_refused_each_time() -> None:
+def test_contradicting_facts_are_refused_each_time() -> None:
     with quick_arithmetic():
         for _ in range(2):
             facts = StdFactKB({"positive": True})
@@ -80,7 +80,7 @@ def test_facts_that_contradict_what_is_known_are_refused_each_time() -> None:
                 facts.deduce_all_facts({"negative": True})
 
 
-def test_facts_follow_from_what_is_known() -> None:
+def test_facts_follow_from_known_facts() -> None:
     with quick_arithmetic():
         for integer in (True, None, True):
             facts = StdFactKB({"integer": integer} if integer else {})

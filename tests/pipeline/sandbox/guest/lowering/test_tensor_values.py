@@ -1,4 +1,4 @@
-"""What a module does with values: what it asserts of them is taken to hold, and their numbers are tensors."""
+"""Modules that read values: their assertions hold, and numbers that they read stay tensors."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ WORKLOAD = {"tensors": [{"name": "x", "shape": [4, 6], "dtype": "float32"}], "ar
 
 
 def traced(module: nn.Module) -> list[str]:
-    """The operators that its result needs."""
+    """The operators that the result needs."""
     graph = trace(module, state_of(module), WORKLOAD, [[True, True]]).graph
     graph.graph.eliminate_dead_code()
     return [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
 
 
-def test_what_only_raises_or_warns_is_passed() -> None:
+def test_conditions_that_only_raise_or_warn_hold() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "large")
         assert traced(Asserting()) == ["aten.mul.Tensor"]
 
 
 @pytest.mark.parametrize("module", [Wrong(), Branching(), Choosing()])
-def test_what_is_no_assertion_of_values_is_as_it_was(module: nn.Module) -> None:
+def test_other_conditions_are_unchanged(module: nn.Module) -> None:
     with pytest.raises(NotLowered):
         traced(module)
 
@@ -53,7 +53,7 @@ def test_what_is_no_assertion_of_values_is_as_it_was(module: nn.Module) -> None:
         ("torch._assert(a, 'no')", "a", True),
     ],
 )
-def test_each_part_is_as_the_whole_needs_it(statement: str, part: str, wanted: bool) -> None:
+def test_parts_of_a_condition_have_the_required_value(statement: str, part: str, wanted: bool) -> None:
     tree = ast.parse(statement)
     ((_, test, passes),) = _tests(tree)
     name = next(n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == part)
@@ -70,7 +70,7 @@ class Apply(nn.Module):
 
 
 def steps(function: Callable[[Tensor], Any]) -> list[tuple[str, list[Any]]]:
-    """The operators that the result needs, each with the numbers that it is given."""
+    """The operators that the result needs, each with its numbers."""
     module = Apply(function)
     graph = trace(module, state_of(module), WORKLOAD, [[False, True]]).graph
     graph.graph.eliminate_dead_code()
@@ -90,7 +90,7 @@ def steps(function: Callable[[Tensor], Any]) -> list[tuple[str, list[Any]]]:
         (lambda x: x if (torch.zeros(3) == 0).all() else x.exp(), lambda x: x),
     ],
 )
-def test_numbers_that_follow_from_nothing_given_are_known(
+def test_numbers_that_follow_from_no_input_are_known(
     function: Callable[[Tensor], Any], plain: Callable[[Tensor], Any]
 ) -> None:
     assert steps(function) == steps(plain)
@@ -105,17 +105,17 @@ def test_numbers_that_follow_from_nothing_given_are_known(
         lambda x: x + x.numpy().sum(),
     ],
 )
-def test_other_numbers_are_not(function: Callable[[Tensor], Tensor]) -> None:
+def test_other_numbers_are_unknown(function: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(NotLowered):
         traced(Apply(function))
 
 
-def test_conditions_that_choose_are_not_assertions() -> None:
+def test_conditions_with_two_branches_are_no_assertions() -> None:
     tree = ast.parse("if a: print(1)\nelse: b = 1\nif a: b = 2\nwhile a: raise ValueError()")
     assert list(_tests(tree)) == []
 
 
-def test_only_the_passing_way_is_known() -> None:
-    """Outside of a trace, the same module does raise."""
+def test_a_failing_condition_raises_without_a_trace() -> None:
+    """Outside of a trace, the same module raises."""
     with pytest.raises(AssertionError, match="range"):
         Asserting()(-torch.ones(4, 6))
