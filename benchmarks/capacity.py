@@ -1,12 +1,12 @@
-"""What a build of any size costs: measured on finished runs, simulated on a fleet.
+"""Cost of a build of any size: measured on finished runs, simulated on a fleet.
 
     python benchmarks/capacity.py measure out/layers out/tiny out/default   # -> docs/results/capacity.json
-    python benchmarks/capacity.py check                  # simulates the machine of those runs: how far off it is
+    python benchmarks/capacity.py check                  # simulates those runs, and prints the error
     python benchmarks/capacity.py plan                   # The Stack on a fleet -> docs/images/capacity.png
     python benchmarks/capacity.py plan --workers 100 --gpus 2 --torch-share 4
 
-A stage's cost is a line through the finished runs: core seconds to start its processes, and core seconds a record.
-`simulate` has the machines; the plan says which of its numbers are not ours.
+A stage's cost is linear: core seconds to start its processes, plus core seconds per record, fitted to the finished
+runs. `simulate` models the machines. The plan names the numbers that were not measured here.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DATASETS = (Dataset("the-stack-dedup", 12.96e6, 64.30e9, False), Dataset("the-st
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is not measured here."""
+    """Parameters that are not measured here."""
 
     torch_share: float  # % of the files that mention torch
     latency_s: float  # of a request to the archive
@@ -104,7 +104,7 @@ def read_measured() -> list[Measured]:
 
 
 def fit(rows: list[Measured]) -> dict[str, Cost]:
-    """By stage. The largest run has the shares and sizes; the line weighs relative errors, so that small runs count."""
+    """The cost model of each stage. Shares and sizes are the largest run's; the fit minimises relative errors."""
     costs = {}
     for stage in STAGES:
         mine = sorted((row for row in rows if row.stage == stage.name and row.core_s), key=lambda row: row.entered)
@@ -140,7 +140,7 @@ def of_run(rows: list[Measured], costs: dict[str, Cost]) -> list[Task]:
 def check(rows: list[Measured], dry: bool) -> None:
     """Print measured and simulated seconds of the runs that had their machine to themselves."""
     costs, worst = fit(rows), 0.0
-    told = []
+    lines = []
     for name in dict.fromkeys(row.run for row in rows):
         run = [row for row in rows if row.run == name and row.stage in costs]
         heavy = [row for row in run if row.stage in SPREADS]
@@ -151,14 +151,14 @@ def check(rows: list[Measured], dry: bool) -> None:
         simulated = simulate(of_run(run, costs), Fleet(workers=run[0].cores, gpus=0, gpu_cores=0))
         took, expected = sum(row.seconds for row in run), simulated.seconds
         error = 100 * (expected / took - 1)
-        told.append(f"{name}: {took:.0f} s measured, {expected:.0f} s simulated ({error:+.1f} %)")
+        lines.append(f"{name}: {took:.0f} s measured, {expected:.0f} s simulated ({error:+.1f} %)")
         worst = max(worst, abs(error))
-        print(told[-1])
+        print(lines[-1])
         for row in run:
             if row.seconds > 10:
                 print(f"  {row.stage:14} {row.seconds:7.0f} {simulated.spans[row.stage]:7.0f}")
     if not dry:
-        record("scale.simulation", worst, "python benchmarks/capacity.py check", "; ".join(told))
+        record("scale.simulation", worst, "python benchmarks/capacity.py check", "; ".join(lines))
 
 
 def plan(rows: list[Measured], fleet: Fleet, assumed: Assumed) -> None:
@@ -172,7 +172,7 @@ def plan(rows: list[Measured], fleet: Fleet, assumed: Assumed) -> None:
 
 
 def of_dataset(dataset: Dataset, costs: dict[str, Cost], assumed: Assumed, trace_rate: float) -> list[Task]:
-    """Files that do not mention torch cost their reading alone; the rest goes the way of the largest finished run."""
+    """The work of a whole dataset. Files that do not mention torch are only read; others pass as in the largest run."""
     fetch = assumed.latency_s if dataset.fetched else 0.0
     scan_s = 1 / (1e6 * last_figure("mine.speed.others")) * dataset.bytes / dataset.files
     tasks = [

@@ -1,23 +1,23 @@
-"""Builds a small corpus again and again while things go wrong, and compares the shards with an undisturbed build's.
+"""Build a small corpus repeatedly under random faults, and compare the shards with those of an undisturbed build.
 
     python benchmarks/chaos.py                       # 50 rounds; records scale.chaos when all have ended
     python benchmarks/chaos.py --rounds 3 --until probe --dry
 
-A round meets up to three faults, drawn by its number, and then runs undisturbed to its end:
+A round has up to three faults, drawn from its number, and then runs undisturbed to its end:
 
-    kill            the command is killed at some moment (SIGKILL)
-    kill at N       the same, when it has written its n-th file or folder
-    kill guest      one of the processes that it started is killed
-    stall           one of them stands still for seconds
-    full            files cannot grow past some size, as on a full disk
+    kill            the command is killed at a random time (SIGKILL)
+    kill at N       the command is killed when it writes its n-th file or folder
+    kill guest      one of its child processes is killed
+    stall           one of its child processes is stopped for seconds
+    full            files cannot grow beyond a size, as on a full disk
     read only       the run directory cannot be written
-    damage          files of the store and of finished stages lose their end, or have a flipped bit
+    damage          files of the store and of finished stages are truncated, or a bit is flipped
     requests        the store is an object store that fails one request in three
     models          the endpoint of a model fails one request in two
     gpu             one of two GPUs is lost under a job and comes back; the other is lost for good
-    clock           the clock is days off, and files have times of the future
+    clock           the clock is wrong by days, and files have times in the future
 
-Rounds are written down as they end: stopped and started again, it goes on, as long as the code gives the same shards.
+Results are recorded after each round: the command resumes, as long as the code produces the same shards.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LAYERS = Path(__file__).with_name("chaos_layers.py")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How a round ended. A line of the file of results."""
+    """The result of a round: a line of the results file."""
 
     number: int
     expected: str  # digest of the undisturbed build's shards
@@ -66,9 +66,9 @@ class Round:
 
 
 def disturb(attempt: Attempt, fault: str, seed: random.Random, seconds: float) -> tuple[str, int]:
-    """Run once. Returns the fault, "" if the run had ended before it came, and the exit status.
+    """Run once. Returns the fault ("" if the run ended before it) and the exit status.
 
-    `seconds` is what the undisturbed run took.
+    `seconds`: duration of the undisturbed run.
     """
     if fault == "damage":
         damage(attempt.root, seed)
@@ -131,7 +131,7 @@ def shards(root: Path) -> dict[str, str]:
 
 
 def drawn(number: int, seed: random.Random) -> list[str]:
-    """Each kind comes first in as many rounds."""
+    """The faults of a round. Over all rounds, each kind comes first equally often."""
     kinds = [FAULTS[number % len(FAULTS)], *seed.choices(FAULTS, k=seed.choice((0, 0, 1, 2)))]
     return [f"{kind} {seed.randint(1, FLUSHES)}" if kind == "kill at" else kind for kind in kinds]
 
@@ -153,7 +153,7 @@ def play(attempt: Attempt, number: int, faults: list[str], seconds: float, expec
 
 
 def redone(met: list[str], ends: list[int], began: list[str]) -> int:
-    """The most records that were begun before a kill and again after it, up to a fault that loses results."""
+    """The largest number of records that were started before a kill and again after it, until a fault loses results."""
     worst = 0
     for index, fault in enumerate(met):
         if fault.startswith("kill") and fault != "kill guest":
@@ -169,7 +169,7 @@ def key(found: dict[str, str]) -> str:
 
 
 def undisturbed(folder: Path, corpus: Path, until: str) -> tuple[dict[str, str], float]:
-    """Its shards, and the seconds that it took."""
+    """Shards and duration in seconds of an undisturbed build."""
     started, attempt = time.monotonic(), Attempt(folder / "undisturbed", corpus, until)
     _, status = disturb(attempt, "", random.Random(0), 600.0)
     found = shards(attempt.root)
@@ -195,8 +195,8 @@ def read_rounds(results: Path, expected: str) -> list[Round]:
 def report(rounds: list[Round], number: int, files: int) -> None:
     same, worst = sum(each.same for each in rounds), max(each.redone for each in rounds)
     met = Counter(fault.rstrip(" 0123456789") for each in rounds for fault in each.faults)
-    told = f"{same} of {number} builds, {files} shards each; " + ", ".join(f"{n} x {f}" for f, n in sorted(met.items()))
-    record("scale.chaos", 100 * same / number, COMMAND, told)
+    note = f"{same} of {number} builds, {files} shards each; " + ", ".join(f"{n} x {f}" for f, n in sorted(met.items()))
+    record("scale.chaos", 100 * same / number, COMMAND, note)
     record("scale.chaos.redone", worst / AT_ONCE, COMMAND, f"{worst} records of {AT_ONCE} that a worker may hold")
 
 

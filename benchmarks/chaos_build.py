@@ -1,4 +1,4 @@
-"""One build of `chaos.py`'s corpus, in a process of its own that meets a fault."""
+"""One build of the corpus of `chaos.py`, in a process with an injected fault."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _lent: list[Gpus] = []
 
 
 class Unreliable(LocalFileSystem):
-    """Fails one request in three."""
+    """An object store that fails one request in three."""
 
     protocol = "unreliable"
 
@@ -64,7 +64,7 @@ class Unreliable(LocalFileSystem):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One run of all stages up to `until`. Each record whose work begins becomes a line of `began`."""
+    """One run of all stages up to `until`. Each record whose work starts is a line of `began`."""
 
     root: Path
     corpus: Path
@@ -78,7 +78,7 @@ class Attempt:
         return self.began.read_text().splitlines() if self.began.exists() else []
 
     def run(self, fault: str, seed: int) -> None:
-        """Ends the process: status 0 unless the fault was too much for this run."""
+        """Run, and exit: with status 0 unless the fault stopped the run."""
         random.seed(seed)
         _prepare(fault, self.root)
         try:
@@ -102,8 +102,8 @@ class Attempt:
             work = getattr(stage.load(), "work", None)
             in_guests = work is not None and work.mode is stages.ExecutionMode.GUESTS
             stages.run_guarded = counted if in_guests else guarded
-            with _teachers(run, fault) if stage.load().calls_models else nullcontext(run) as asking:
-                run_stage(asking, stage, lambda *_: nullcontext())
+            with _teachers(run, fault) if stage.load().calls_models else nullcontext(run) as stage_run:
+                run_stage(stage_run, stage, lambda *_: nullcontext())
             if stage.output_type is Candidate:
                 stages.run_guarded = counted
                 _execute(run, fault, seed)
@@ -127,7 +127,7 @@ def _prepare(fault: str, root: Path) -> None:
 
 
 def _kill_at(flush: int) -> None:
-    """Dies with the n-th file or folder that is flushed: files before they have their name, their folders after it."""
+    """Die at the n-th flush: of a file before its rename, or of a folder after one."""
     fsync, left = os.fsync, iter(range(flush - 1, -1, -1))
 
     def fatal(descriptor: int) -> None:
@@ -139,7 +139,7 @@ def _kill_at(flush: int) -> None:
 
 
 def _skew(root: Path) -> None:
-    """This process is days off, and what was written before has times of the past and the future."""
+    """Shift the clock of this process by days, and give existing files times in the past and the future."""
     now, days = time.time, random.choice((-3, 3))
     for path in sorted(root.rglob("*")):
         at = now() + random.uniform(-2, 2) * DAY_S
@@ -149,7 +149,7 @@ def _skew(root: Path) -> None:
 
 @contextmanager
 def _teachers(run: Run, fault: str) -> Iterator[Run]:
-    """The run with a model to ask, which answers nothing useful; where that is the fault, one request in two fails."""
+    """The run with a teacher whose answers are useless. With the fault "models", one request in two fails."""
     failures = [Said(status=500), Said(status=429, headers={"Retry-After": "0"}), Said(cut_at=20), Said(body=b"<html>")]
 
     def answer(request: dict[str, Any], number: int) -> Said:
@@ -162,13 +162,13 @@ def _teachers(run: Run, fault: str) -> Iterator[Run]:
     with ScriptedEndpoint(answer) as endpoint:
         table = run.root.with_suffix(f".{os.getpid()}.toml")
         table.write_text(TABLE.format(url=endpoint.url))
-        taught = with_teachers(run, table, None)
+        with_model = with_teachers(run, table, None)
         table.unlink()
-        yield replace(taught, cache=run.root)
+        yield replace(with_model, cache=run.root)
 
 
 def _execute(run: Run, fault: str, seed: int) -> None:
-    """Executes a program for each candidate on doubles of two GPUs, which the fault "gpu" takes away in the middle."""
+    """Execute a program for each candidate on two simulated GPUs, which the fault "gpu" takes away in the middle."""
     tidy = named("tidy")
     shards, directory = run.directory(tidy).kept, StageDirectory(run.root / "stages" / "07-execute")
     made_by = Fingerprint.of("pipeline.schema.ids")
@@ -198,7 +198,7 @@ def _execute(run: Run, fault: str, seed: int) -> None:
 
 
 def _doubled(given: Candidate, _: Sandbox) -> Outcome[Module]:
-    """Keeps the candidate's module, whose code becomes what the GPU gave."""
+    """Keep the candidate's module, with the GPU's output as its code."""
     values = torch.arange(SIZE, dtype=torch.float32) + number_of(given.id) % 100
     binaries = {f"binary.hash of {name}": torch.zeros(1, dtype=torch.uint8) for name in KERNELS}
     runs = [{"program": 0, "trial": 0, "state": "0", "poison": "nan", "launching": True}]

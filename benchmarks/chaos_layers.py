@@ -1,4 +1,4 @@
-"""The corpus of `chaos.py`: modules of our own that drive every stage, and two that are dropped on the way."""
+"""The corpus of `chaos.py`: modules that pass every stage, and two that are dropped."""
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ class Scale(nn.Module):
 
 
 class CopyOfScale(nn.Module):
-    """The same under other names: dropped as a copy."""
+    """`Scale` under other names: dropped as a copy."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -30,7 +30,7 @@ class Distance(nn.Module):
 
 
 class Noise(nn.Module):
-    """Random also when it is not trained: dropped."""
+    """A module that is random in evaluation mode too: dropped."""
 
     def forward(self, x):
         return x + torch.randn_like(x)

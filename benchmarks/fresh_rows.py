@@ -1,5 +1,5 @@
-"""Runs rows as KernelBench's evaluator would, where only torch and triton are installed (and numpy, for the
-interpreter). Reads rows as JSON lines on standard input, `{"id", "python_code", "triton_code"}`; writes
+"""Run rows as KernelBench's evaluator would, with only torch and triton installed (and numpy, for the
+interpreter). Read rows as JSON lines on standard input, `{"id", "python_code", "triton_code"}`; write
 `{"id", "ok", "error"}` lines. Nothing of kernelquarry is imported: this file is all that a reader needs.
 
     TRITON_INTERPRET=1 python fresh_rows.py < rows.jsonl
@@ -33,7 +33,7 @@ def load(code: str, name: str, folder: str) -> dict:
 
 
 def tensors(value):
-    """The tensors of a result, in order."""
+    """Tensors of a result, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
@@ -48,7 +48,7 @@ def to_device(value):
 
 
 def run(row: dict) -> str:
-    """The row's error, or "" if its two sides agree."""
+    """The row's error; "" if module and kernel agree."""
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         reference, candidate = load(row["python_code"], "ref", folder), load(row["triton_code"], "new", folder)
         torch.manual_seed(42)

@@ -1,17 +1,17 @@
-"""Asks of a dataset's rows what KernelBench asks of a sample, and how fast they are beside `torch.compile`, on a GPU.
+"""Check a dataset's rows as KernelBench checks a sample, and time them against `torch.compile`, on a GPU.
 
     python benchmarks/kernelbench.py accepted out/tiny/dataset --results accepted.jsonl
     python benchmarks/kernelbench.py accepted out/tiny/dataset --results ieee.jsonl --ieee  # the reference without TF32
     python benchmarks/kernelbench.py speed out/tiny/dataset --results speed.jsonl --number 200
     python benchmarks/kernelbench.py record --results accepted.jsonl    # the figures of a file of results
 
-KernelBench (https://github.com/ScalingIntelligence/KernelBench) is in no package index, so `evaluate` is our own
-statement of what its `eval_kernel_against_ref` does with a Triton sample in float32, as of commit 0d12226: the seeds
-and their order, how inputs are cast and moved, five trials, shapes, `torch.allclose` with 1e-4 both ways, TF32
-as torch has it, no `eval()`. It has no form for a result that is not one tensor, and it makes all inputs floats; so a
-row counts if its reference is accepted as its own answer.
+KernelBench (https://github.com/ScalingIntelligence/KernelBench) is in no package index, so `evaluate` reimplements its
+`eval_kernel_against_ref` for a Triton sample in float32, as of commit 0d12226: the seeds and their order, casts and
+moves of inputs, five trials, shapes, `torch.allclose` with 1e-4 for both tolerances, torch's default for TF32, no
+`eval()`. KernelBench supports one output tensor and casts all inputs to float, so only rows count whose reference is
+accepted as its own answer.
 
-Results are lines of JSON, one a row; a run goes on where it was stopped. The rows' code runs in plain processes.
+Results are JSON lines, one per row; a stopped run resumes. The rows' code runs in plain processes.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ from kernelquarry.transforms.time import time as time_pair
 
 COMMAND = "python benchmarks/kernelbench.py"
 SEED, TRIALS, TOLERANCE = 42, 5, 1e-4
-_STUCK_S = 300.0  # without a result, after which a process is stopped
+_STUCK_S = 300.0  # without a result, after which processes are killed
 _MESSAGE = 300  # characters
 
 
 def evaluate(reference: str, candidate: str, device: torch.device, entry_point: str = CANDIDATE_ENTRY_POINT) -> str:
-    """Why KernelBench would not accept `candidate`, "" if it would. Raises: whatever the reference raises."""
+    """The reason why KernelBench rejects `candidate`, "" if it accepts it. Raises: exceptions of the reference."""
     namespace: dict[str, Any] = {}
     exec(compile(reference, "<string>", "exec"), namespace)
     _seed()
-    given = [_moved(value, device) for value in namespace["get_init_inputs"]()]
+    given = [_move(value, device) for value in namespace["get_init_inputs"]()]
     with torch.no_grad():
         _seed()
         model = namespace[ENTRY_POINT](*given)
         try:
-            made = getattr(_loaded(candidate), entry_point)
+            made = getattr(_import(candidate), entry_point)
             _seed()
             model_new = made(*given)
             model = model.to(device=device, dtype=torch.float32)
             model_new = model_new.to(device=device, dtype=torch.float32)
-        except Exception as error:  # noqa: BLE001  whatever a sample raises is its verdict
-            return _told("does not load", error)
+        except Exception as error:  # noqa: BLE001  an exception of the sample is its verdict
+            return _describe("does not load", error)
         return _compare(model, model_new, namespace["get_inputs"], device)
 
 
@@ -74,7 +74,7 @@ def _compare(model: nn.Module, model_new: nn.Module, get_inputs: Any, device: to
     seeds = [int(torch.randint(0, 2**32 - 1, (1,)).item()) for _ in range(TRIALS)]
     for trial, seed in enumerate(seeds):
         _seed(seed)
-        inputs = [_moved(value, device) for value in get_inputs()]
+        inputs = [_move(value, device) for value in get_inputs()]
         _seed(seed)
         output = model(*inputs)
         try:
@@ -84,7 +84,7 @@ def _compare(model: nn.Module, model_new: nn.Module, get_inputs: Any, device: to
             if not torch.allclose(output, output_new, atol=TOLERANCE, rtol=TOLERANCE):
                 return f"trial {trial}: off by {(output - output_new).abs().max().item():.3g}"
         except Exception as error:  # noqa: BLE001
-            return _told(f"trial {trial}", error)
+            return _describe(f"trial {trial}", error)
     return ""
 
 
@@ -93,16 +93,16 @@ def _seed(seed: int = SEED) -> None:
     torch.cuda.manual_seed(seed)
 
 
-def _moved(value: Any, device: torch.device) -> Any:
+def _move(value: Any, device: torch.device) -> Any:
     return value.to(dtype=torch.float32).to(device=device) if isinstance(value, Tensor) else value
 
 
-def _told(what: str, error: Exception) -> str:
+def _describe(what: str, error: Exception) -> str:
     return f"{what}: {type(error).__name__}: {error}"[:_MESSAGE]
 
 
-def _loaded(code: str) -> ModuleType:
-    """A module from a file, which stays until the process ends: Triton reads the source of kernels."""
+def _import(code: str) -> ModuleType:
+    """Import code from a temporary file, which is kept since Triton reads the source of kernels."""
     with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
         file.write(code)
     spec = importlib.util.spec_from_file_location("temp_module", file.name)
@@ -117,7 +117,7 @@ class Judged:
     """A line of the results of `accepted`."""
 
     id: str
-    reference: str  # why the reference is not accepted as its own answer; "" if it is
+    reference: str  # the reason why the reference is rejected as its own answer; "" if accepted
     candidate: str
 
 
@@ -125,12 +125,12 @@ def judge(row: Pair, device: torch.device) -> Judged:
     try:
         own = evaluate(row.python_code, row.python_code, device, ENTRY_POINT)
     except Exception as error:  # noqa: BLE001
-        own = _told("the reference", error)
+        own = _describe("the reference", error)
     return Judged(row.id, own, own or evaluate(row.python_code, row.triton_code, device))
 
 
 def work(rows: Sequence[Pair], results: Path, device: str, ieee: bool) -> None:
-    """One process's share of what is left, in order; a row that it begins has a line, which its result replaces."""
+    """Judge one process's share of the rows. A line is written before each row too, so that a crash leaves a trace."""
     torch.backends.cudnn.allow_tf32 = not ieee
     for row in rows:
         add_line(results, {"id": row.id, "begun": time.time()})
@@ -138,12 +138,12 @@ def work(rows: Sequence[Pair], results: Path, device: str, ieee: bool) -> None:
 
 
 def lines(results: Path) -> dict[str, dict[str, Any]]:
-    """By row; see `about` for those that say where they come from."""
+    """The last line of each row."""
     return {line["id"]: line for line in read_lines(results) if "id" in line}
 
 
 def begin(results: Path) -> None:
-    """Say where the lines that follow come from: figures may be written elsewhere."""
+    """Append a line with this machine and its versions, which figures name."""
     where = machine(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")
     add_line(results, {"machine": where, "versions": installed()})
 
@@ -153,7 +153,7 @@ def about(results: Path) -> dict[str, Any]:
 
 
 def todo(dataset: Path, number: int, results: Path) -> list[Pair]:
-    """Rows without a line: one that a process died of has one."""
+    """Rows without a line. A row that crashed its process has one, and is not repeated."""
     rows, done = list(read_rows(dataset)), lines(results)
     chosen = rows[:: max(1, len(rows) // number)][:number] if number else rows
     return [row for row in chosen if row.id not in done]
@@ -173,7 +173,7 @@ def measure_accepted(args: argparse.Namespace) -> None:
 
 
 def _watch(parts: list[Any], results: Path) -> None:
-    """Waits for all processes; those that are left are stopped when none has written for long."""
+    """Wait for all processes, and kill them if none writes for `_STUCK_S` seconds."""
     changed, size = time.monotonic(), 0
     while any(process.is_alive() for process in parts):
         time.sleep(1)
@@ -188,7 +188,7 @@ def _watch(parts: list[Any], results: Path) -> None:
 
 
 def report(results: Path) -> tuple[int, int, str]:
-    """How many rows were accepted, of how many that count, and a note."""
+    """(accepted rows, rows that count, note)."""
     found = list(lines(results).values())
     counted = [line for line in found if not line.get("reference")]
     accepted = [line for line in counted if line.get("candidate") == ""]
@@ -214,7 +214,7 @@ def timed(row: Pair, sandbox: Sandbox) -> dict[str, Any]:
 
 
 def measure_speed(args: argparse.Namespace) -> None:
-    """Times rows, whose guests take turns at the clock; see docs/stages/time.md."""
+    """Time rows. Guests of several rows share the GPU, one timing at a time (docs/stages/time.md)."""
     gpus = choose_gpus("all")
     if not gpus:
         raise SystemExit("there is no GPU to time on")
@@ -232,7 +232,7 @@ def speed(results: Path) -> tuple[float, str]:
     found = list(lines(results).values())
     sound = [line for line in found if line["over_compile"] and not line["suspect"]]
     if not sound:
-        raise SystemExit(f"{results} has no row that could be timed beside torch.compile")
+        raise SystemExit(f"{results} has no row that could be timed against torch.compile")
     value = median(line["over_compile"] for line in sound)
     note = f"{len(sound)} of {len(found)} rows; over eager {median(line['over_eager'] for line in sound):.2f}"
     print(f"{value:.3f}, {note}", flush=True)
@@ -240,7 +240,7 @@ def speed(results: Path) -> tuple[float, str]:
 
 
 def write(results: Path, ieee: bool) -> None:
-    """The figures of a file of results."""
+    """Record the figures of a results file."""
     of = about(results)
     if any("over_compile" in line for line in lines(results).values()):
         value, note = speed(results)

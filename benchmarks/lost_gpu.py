@@ -1,6 +1,6 @@
-"""The executor of a GPU that is none, and that is lost in the middle: `chaos.py` starts it.
+"""The executor of a simulated GPU that is lost during a run. `chaos.py` starts it.
 
-Given a seed it dies under one of its first jobs, and if its number is not 0 it never comes back.
+With a seed, it dies during one of its first jobs; executors with another number than 0 never restart.
 """
 
 from __future__ import annotations

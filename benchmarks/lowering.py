@@ -1,11 +1,11 @@
-"""Measures lowering and tidying, and writes the figures.
+"""Measure lowering and tidying, and record the figures.
 
-    python benchmarks/lowering.py run out/tiny        # what became of a run's modules, and how long the texts are
-    python benchmarks/lowering.py rate out/tiny       # modules a second on one core: 60 of the run's, lowered again
-    python benchmarks/lowering.py bindings            # tests/bindings.py, to the verdict, and with swapped arguments
+    python benchmarks/lowering.py run out/tiny        # outcomes of a run's modules, and lengths of the code
+    python benchmarks/lowering.py rate out/tiny       # modules per second on one core, for 60 of the run's
+    python benchmarks/lowering.py bindings            # verdicts of tests/bindings.py, also with swapped arguments
 
-Tokens are words, numbers and single marks of the whole text, comments included, as a language model would read them;
-each run of letters is one, as `in_ptr0` is three and a mark.
+Tokens are words, numbers and single punctuation marks of the whole text, comments included. Each run of letters is one
+token: `in_ptr0` is four.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def shards(folder: Path) -> list[Path]:
 
 
 def counted(run: Path, name: str) -> tuple[int, int]:
-    """How many records entered a stage, and how many it kept."""
+    """Number of records that entered a stage, and number that it kept."""
     manifest = StageManifest.read(stage(run, name) / "stage.json")
     if manifest is None:
         raise SystemExit(f"{run} has no finished stage {name}")
@@ -60,7 +60,7 @@ def counted(run: Path, name: str) -> tuple[int, int]:
 
 
 def measure_run(run: Path) -> None:
-    """What became of the modules that a run accepted, and of what was lowered."""
+    """Record outcomes of a run's modules in `lower` and `tidy`, and lengths of the code."""
     accepted, verified = counted(run, "lower")[0], counted(run, "verify")[1]
     command, of = f"{COMMAND} run {run.name}", f"of {run.name}"
     write("lower.pass", 100 * verified / accepted, command, f"{verified} of {accepted} {of}")
@@ -78,7 +78,7 @@ def measure_run(run: Path) -> None:
 
 
 class Meter:
-    """Busy seconds of the guests of a sandbox."""
+    """Counts the busy seconds of a sandbox's guests."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.seconds = 0.0
@@ -92,7 +92,7 @@ class Meter:
 
 
 def measure_rate(run: Path, number: int) -> None:
-    """Busy seconds, of guests and of this process, so that other work on the machine does not count."""
+    """Record modules per busy second of guests and this process, so that other work on the machine does not count."""
     probed = [p for path in shards(stage(run, "deduplicate")) for p in read_records(path, Probed)]
     chosen = probed[:: max(1, len(probed) // number)][:number]
     lowered: list[Lowered] = []
@@ -108,17 +108,17 @@ def measure_rate(run: Path, number: int) -> None:
         tidy(one)
     tidying = time.process_time() - started
     total = meter.seconds + host + tidying
-    told = (
+    note = (
         f"{len(chosen)} of {run.name}, {len(lowered)} lowered; seconds a module: {meter.seconds / len(chosen):.2f} in "
     )
-    told += (
+    note += (
         f"the guest, {host / len(chosen):.3f} in the host, {tidying / max(1, len(lowered)):.3f} for tidying; busy time"
     )
-    write("lower.rate", len(chosen) / total, f"{COMMAND} rate {run.name}", told)
+    write("lower.rate", len(chosen) / total, f"{COMMAND} rate {run.name}", note)
 
 
 def swapped(lowered: Lowered) -> Iterator[Lowered]:
-    """The record with two arguments of one shape and kind in each other's place."""
+    """The record with two arguments of the same shape and kind swapped."""
     shapes = {state.name: state.shape for state in lowered.probed.state}
     held = [b for b in lowered.bindings if b.source in (Source.PARAMETER, Source.BUFFER) and b.name in shapes]
     for one, other in itertools.combinations(held, 2):
@@ -135,7 +135,7 @@ def holds(lowered: Lowered, sandbox: Sandbox) -> bool:
 
 
 def measure_bindings() -> None:
-    """Each module of the set, as it is bound and with every two arguments of one shape swapped."""
+    """Record the verdicts of all modules, and of each with two arguments of the same shape swapped."""
     from bindings import BOUND
     from modules import probed
 

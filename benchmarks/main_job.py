@@ -1,9 +1,9 @@
-"""Measures the main job as a new user meets it, and writes its figures.
+"""Measure `make dataset`, `make test` and `make train` in a fresh clone, and record the figures.
 
     python benchmarks/main_job.py                       # clone, make dataset, again, from an empty store, make test
-    python benchmarks/main_job.py --only dataset second # some of the steps, in a clone that is kept
+    python benchmarks/main_job.py --only dataset second # chosen steps, in a clone that is kept
     python benchmarks/main_job.py --corpus default --only dataset
-    python benchmarks/main_job.py --only train          # make train, on the dataset that is in the clone
+    python benchmarks/main_job.py --only train          # make train, on the dataset in the clone
 
 Everything runs in a fresh clone of the last commit, under `--workdir` (kept, so that a step can be repeated).
 """
@@ -57,7 +57,7 @@ class Ran:
 
 
 def run(command: list[str], cwd: Path, **environment: str) -> Ran:
-    """Run to the end, sampling the memory of the process and all that it starts. Raises if it fails."""
+    """Run a command, and sample the memory of its session. Raises if it fails."""
     started = time.monotonic()
     process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **environment}, start_new_session=True)
     peak, done = [0], threading.Event()
@@ -116,7 +116,7 @@ def shards(dataset: Path) -> dict[str, str]:
 
 
 def conservation(run_directory: Path) -> float:
-    """Percentage of the lines of the funnel that add up."""
+    """Percentage of the funnel's lines that add up."""
     manifests = [StageManifest.read(path) for path in sorted((run_directory / "stages").glob("*/stage.json"))]
     counts = [count for manifest in manifests if manifest for count in manifest.counts]
     good = sum(c.entered == c.kept + c.total_dropped + c.total_errored for c in counts)
@@ -124,7 +124,7 @@ def conservation(run_directory: Path) -> float:
 
 
 def fresh_rows(clone: Path, dataset: Path, workdir: Path) -> tuple[int, int, list[str]]:
-    """Rows that agree, rows, and errors, in an environment with torch, triton and numpy only."""
+    """(rows that agree, rows, errors) in an environment with torch, triton and numpy only."""
     venv = workdir / "plain"
     if not (venv / "bin" / "python").exists():
         pins = [line for line in (clone / "requirements.lock").read_text().split() if "==" in line]
@@ -150,9 +150,9 @@ def fresh_rows(clone: Path, dataset: Path, workdir: Path) -> tuple[int, int, lis
 
 
 def train(clone: Path, dataset: Path) -> tuple[float, str]:
-    """Minutes, of which the environment is a part if the clone had none, and how the loss fell.
+    """(minutes, description of the loss) of `make train`; the minutes include its set-up if the clone had none.
 
-    Raises SystemExit: it did not fall, or the model cannot be loaded to write a kernel.
+    Raises SystemExit: the loss did not fall, or the model cannot be loaded to write a kernel.
     """
     out = clone / "out" / "train" / "measured"
     shutil.rmtree(out, ignore_errors=True)

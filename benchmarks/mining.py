@@ -1,12 +1,12 @@
-"""Measures how fast files are mined, by CPU time on one core, on the wheels of a corpus.
+"""Measure the rate of mining the wheels of a corpus, by CPU time on one core.
 
 python benchmarks/mining.py [--corpus default] [--cache out/cache] [--memory] [--record]
 
 With `--memory`: the peak memory of a process that mines every tree of the corpus, and of one that does so ten times.
 
-Without: files that mention torch are mined as a run does, tree by tree. Files that do not are put into a table in the
-form of The Stack, copied until it is large, and read as a run does, in a process of its own, whose peak memory is
-noted; then again from a table of eight times as many rows.
+Without: files that mention torch are mined tree by tree, as in a run. Files that do not are copied into a large table
+in the format of The Stack, which a process of its own reads as in a run; its peak memory is recorded. A second table
+has eight times as many rows.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _memory(corpus: str, cache: Path) -> dict[str, tuple[float, str]]:
 
 
 def _mine(corpus: str, cache: Path, times: int) -> float:
-    """Peak MB of reading and mining every tree so many times, each time as if it were another revision."""
+    """Peak MB of reading and mining every tree several times, each time as another revision."""
     for time_ in range(times):
         for files in _trees(corpus, cache):
             revision = f"{files[0].source.revision}.{time_}"
@@ -96,7 +96,7 @@ def _trees(corpus: str, cache: Path) -> Iterator[list[SourceFile]]:
 
 
 def _read_table(texts: list[str], times: int) -> tuple[int, float, float]:
-    """Bytes of text, CPU seconds and peak MB of reading a table that holds the texts `times` as often."""
+    """(bytes of text, CPU seconds, peak MB) of reading a table with `times` copies of the texts."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "table.parquet")
         size = _write_table(path, texts, TABLE_BYTES * times)
@@ -106,7 +106,7 @@ def _read_table(texts: list[str], times: int) -> tuple[int, float, float]:
 
 
 def _write_table(path: Path, texts: list[str], size: int) -> int:
-    """Row groups of the texts, over and over. Returns the bytes of text."""
+    """Write row groups with copies of the texts. Returns the bytes of text."""
     written, row, writer = 0, 0, None
     while written < size:
         group = [texts[(row + i) % len(texts)] for i in range(ROWS_PER_GROUP)]

@@ -1,4 +1,4 @@
-"""Pages, and data of the package, that are made from other pages, the code and what was measured, by `make docs`."""
+"""Generate documentation pages and package data from code, pages and measurements, by `make docs`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ This page is made from `docs/results/` by `make docs`.
 
 
 def render_reasons() -> str:
-    """The page: a table for each stage, in the order of the stages."""
+    """The page of reasons: a table for each stage, in order."""
     parts = [_REASONS]
     for stage, reasons in groupby(Reason, key=lambda reason: reason.stage):
         rows = "".join(f"| `{reason.value}` | {reason.why} |\n" for reason in reasons)
@@ -47,7 +47,7 @@ def render_reasons() -> str:
 
 
 def render_results() -> str:
-    """The page: a line for each figure that was measured, and what is to be said about it."""
+    """The page of results: a row for each measured figure, and its notes."""
     latest = {figure.id: figure for figure in measured()}
     rows, missed, notes = [], [], []
     for id, goal in goals().items():
@@ -67,12 +67,12 @@ def _section(title: str, lines: list[str]) -> list[str]:
 
 
 def render_columns() -> str:
-    """What `docs/schema.md` says of every column, for the package to carry."""
+    """Package data: the descriptions of columns in `docs/schema.md`."""
     return _json(read_page((ROOT / "docs" / "schema.md").read_text()))
 
 
 def render_error_rates() -> str:
-    """The latest measurements of the verifier's mistakes, for the package to carry."""
+    """Package data: the latest measurements of the verifier's error rates."""
     latest = {figure.id: figure for figure in measured()}
     chosen = [goal for goal in goals().values() if goal.id.startswith(_ERROR_RATES) and goal.id in latest]
     return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])

@@ -1,11 +1,11 @@
-"""What probing made of the modules of a run, and how long it takes.
+"""Measure probing: outcomes for the modules of a run, and CPU time per module.
 
     python benchmarks/probing.py out/default              # the figures of the run, and the rate on 300 of its modules
-    python benchmarks/probing.py out/full --sample 0      # how many modules it has
+    python benchmarks/probing.py out/full --sample 0      # the number of modules
     python benchmarks/probing.py out/tiny --sample 50     # the same, printed only
 
-The run has to be finished up to `deduplicate`. Recorded are the default corpus, with the whole sample, and how many
-modules the full one has.
+The run must be finished up to `deduplicate`. Recorded are the figures of the default corpus with the whole sample, and
+the number of modules of the full corpus.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _LAYER_NAME = re.compile(
 
 
 def is_simple(code: str) -> bool:
-    """Whether a module should be easy to probe: what it needs are numbers, and tensors to call it with.
+    """True if a module should be easy to probe: its constructor needs numbers, and its `forward` tensors.
 
-    That is: each argument of its constructor without a default is annotated as a number (`int`, `float`, `bool`), or is
-    not annotated and has the name of one; and `forward` has at least one argument without a default.
+    Each argument of the constructor without a default is annotated as a number (`int`, `float`, `bool`), or is not
+    annotated and has a name typical of numbers. `forward` has at least one argument without a default.
     """
     tree = ast.parse(code)
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
@@ -61,7 +61,7 @@ def is_simple(code: str) -> bool:
 
 
 def _method(classes: dict[str, ast.ClassDef], name: str, wanted: str) -> ast.FunctionDef | None:
-    """As the class or a base of it in the file defines it."""
+    """The method as the class, or a base of it in the same file, defines it."""
     node = classes.get(name)
     if node is None:
         return None
@@ -87,7 +87,7 @@ def _is_number(argument: ast.arg) -> bool:
 
 
 def has_three_workloads(probed: Probed) -> bool:
-    """Three calls of different shapes, one with a size that is odd; in none do two sizes that vary coincide."""
+    """True if there are three calls of different shapes, one with an odd size, and varying sizes differ in each."""
     shapes = {str([tensor.shape for tensor in workload.tensors]) for workload in probed.workloads}
     free = free_sizes(probed.workloads)
     distinct = all(len(set(sizes)) == len(free) for sizes in zip(*free, strict=True))
@@ -100,7 +100,7 @@ def shards(run: Path, stage: str, kind: type[T]) -> Iterator[T]:
 
 
 class _Timed(Sandbox):
-    """Adds up the CPU time of its guests."""
+    """A sandbox that sums the CPU time of its guests."""
 
     cpu_s = 0.0
 
@@ -111,7 +111,7 @@ class _Timed(Sandbox):
 
 
 def seconds_each(modules: Sequence[Module]) -> float:
-    """CPU seconds to probe a module, of guests and host together; starting the guests' parent is not among them."""
+    """CPU seconds per module of guests and host, without the start of the guests' parent."""
     with _Timed(SandboxSettings(workers=1)) as sandbox:
         sandbox.start(("probe",))
         started = time.process_time()

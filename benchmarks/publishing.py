@@ -1,15 +1,14 @@
-"""Publishes a dataset as large as the default one to a double of the Hub while faults come at random, and has all that
-reads datasets read it.
+"""Publish a dataset to a test double of the Hub under random faults, and read it with all supported readers.
 
-    python benchmarks/publishing.py                                # on rows that are made up
-    python benchmarks/publishing.py --dataset out/default/dataset  # on rows that were built
+    python benchmarks/publishing.py                                # with generated rows
+    python benchmarks/publishing.py --dataset out/default/dataset  # with rows of a build
 
-Faults: in each round a new repository is published to twice, the second time by two publishers at once, while a share
-of all requests ends in an error, a connection that is cut before the request is done, or one that is cut after it.
-Now and then a publisher is killed. Each round must leave one commit, one tag, and the folder to the bit.
+Faults: each round publishes to a new repository twice, the second time by two publishers in parallel. A share of all
+requests fails with an error, or with a connection cut before or after the request is done, and publishers are killed at
+random. Each round must leave one commit, one tag, and the folder to the bit.
 
-Validators: the Croissant validator in an environment of its own (what it requires comes as source, which `make setup`
-does not allow), the card linter, and `load_dataset` of every config, whole and streamed, from folder and double.
+Validators: the Croissant validator in an environment of its own (its dependencies are source distributions, which `make
+setup` does not allow), the card linter, and `load_dataset` of every config, whole and streamed, from folder and Hub.
 """
 
 from __future__ import annotations
@@ -56,11 +55,11 @@ KILLED = 0.2  # share of a publisher's pauses in which it is killed
 
 
 class Killed(BaseException):
-    """What a kill looks like from inside: nothing is caught, nothing is cleaned up."""
+    """A simulated kill: no handler catches it, and nothing is cleaned up."""
 
 
 class FaultyHub(HubDouble):
-    """A double whose requests fail at random, from a seed."""
+    """A double of the Hub whose requests fail at random, from a seed."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -77,7 +76,7 @@ class FaultyHub(HubDouble):
 
 @contextmanager
 def online(hub: HubDouble) -> Iterator[None]:
-    """The client talks to the double, by LFS, and does not wait between its own attempts."""
+    """Direct the Hub client to the double, with LFS, and without waits between its retries."""
     constants.HF_HUB_OFFLINE, constants.HF_HUB_DISABLE_XET, before = False, True, _http.time
     _http.time = SimpleNamespace(**{**vars(time), "sleep": lambda _: None})  # type: ignore[assignment]
     os.environ["HF_TOKEN"] = TOKEN
@@ -87,7 +86,7 @@ def online(hub: HubDouble) -> Iterator[None]:
 
 
 def publish_until_done(folder: Path, target: Target, hub: FaultyHub, kills: list[int]) -> None:
-    """As somebody does who runs the command again until it succeeds."""
+    """Repeat the command until it succeeds."""
 
     def pause(_: float) -> None:
         with hub.lock:
@@ -105,7 +104,7 @@ def publish_until_done(folder: Path, target: Target, hub: FaultyHub, kills: list
 
 
 def round_of(number: int, folder: Path, hub: FaultyHub, kills: list[int]) -> int:
-    """Publish three times. Returns what is wrong: files lost, doubled or changed, commits and tags too many."""
+    """Publish three times. Returns the errors: lost, duplicated or changed files, superfluous commits and tags."""
     target = Target(f"tester/round-{number}")
     publish_until_done(folder, target, hub, kills)
     first = hub.repos["datasets", target.repo].refs["main"]
@@ -122,7 +121,7 @@ def round_of(number: int, folder: Path, hub: FaultyHub, kills: list[int]) -> int
 
 
 def validate(folder: Path, environment: Path) -> dict[str, bool]:
-    """Each reader, and whether it reads all."""
+    """Each reader, with True if it reads all rows."""
     passed = {"card": not list(lint_card(folder, (folder / "README.md").read_text()))}
     validator = croissant_validator(environment)
     done = subprocess.run(
@@ -152,7 +151,7 @@ print(len({row["id"] for split in loaded.values() for row in split}))
 
 
 def count_rows(where: str, config: str, streaming: bool, url: str) -> int:
-    """Distinct rows, in a process of its own with an empty cache."""
+    """Number of distinct rows, read in a process with an empty cache."""
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HF_ENDPOINT": url, "HF_HOME": home, "HF_HUB_DISABLE_XET": "1"}
         command = [sys.executable, "-c", _LOAD, where, config, str(streaming)]
@@ -161,7 +160,7 @@ def count_rows(where: str, config: str, streaming: bool, url: str) -> int:
 
 
 def croissant_validator(environment: Path) -> Path:
-    """Installed on first use."""
+    """The Croissant validator's command, installed on first use."""
     program = environment / "bin" / "mlcroissant"
     if not program.exists():
         venv.create(environment, with_pip=True)
@@ -170,7 +169,7 @@ def croissant_validator(environment: Path) -> Path:
 
 
 def write_folder(folder: Path, dataset: Path | None) -> int:
-    """A dataset of the rows of another, of any schema version, or of rows that are made up. Returns their number."""
+    """Write a dataset with rows of another, of any schema version, or with generated rows. Returns their number."""
     if dataset is None:
         pairs = make_pairs(PAIRS, ("train",) * 18 + ("validation", "test"))
         rejected = Rejected((make_rejection(cluster=pairs[0].cluster, split=pairs[0].split),))

@@ -1,4 +1,4 @@
-"""Times guests that do nothing, in the sandbox and as bare forks of a process as warm, one after another in turn.
+"""Time empty guests in the sandbox against bare forks of an equally warm process, in alternation.
 
 python benchmarks/sandbox.py
 """

@@ -1,15 +1,15 @@
-"""What spreading a build costs and brings on this machine.
+"""Measure cost and benefit of distributing a build on this machine.
 
     python benchmarks/scale.py memory                      # a worker's memory with 100 times the input; 2 minutes
     python benchmarks/scale.py speedup                     # mine, probe and lower by 1 and by 2 worker processes
     python benchmarks/scale.py overhead out/tiny           # a build's probe, lower and verify again; 15 minutes
-    python benchmarks/scale.py capacity out/tiny out/default   # what a file costs each stage, for docs/scale.md
+    python benchmarks/scale.py capacity out/tiny out/default   # cost of a file in each stage, for docs/scale.md
 
-`overhead` does the work of a finished run's probe, lower and verify again, for all of its records or, with `--records`,
-some of each. What the stage functions take is what their threads on the host and their guests took, less a guest that
-does nothing for each; all other core time of a stage is overhead: Beam, the store, warm processes, forks and messages.
-Warm processes start once in a stage, so that some records bear more of them than all do. Cores that wait for the last
-records of a stage do nothing, which is no core time: how much of the wall time stage functions fill is told beside it.
+`overhead` repeats probe, lower and verify of a finished run for all records or, with `--records`, for some of each.
+The time of the stage functions is that of their host threads and guests, less the time of an empty guest for each.
+All other core time is overhead: Beam, the store, warm processes, forks and messages. Warm processes start once per
+stage, so a sample of records shows more of them than all records do. Idle cores at the end of a stage are no core
+time; the share of the wall time that stage functions fill is printed too.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def keep(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 
 def peak(number: int) -> float:
-    """MiB of the largest of two worker processes that treat so many modules of 2 KB, from their start to their end."""
+    """Peak MiB of the larger of two worker processes that handle so many modules of 2 KB."""
     with tempfile.TemporaryDirectory() as name:
         paths = [Path(name, f"{first}.parquet") for first in range(0, number, SHARD)]
         for path, first in zip(paths, range(0, number, SHARD), strict=True):
@@ -87,7 +87,7 @@ def peak(number: int) -> float:
 
 
 class Scales:
-    """Weighs Beam's worker processes again and again until the block ends."""
+    """A context manager that samples the memory of Beam's worker processes."""
 
     def __init__(self) -> None:
         self.largest_mb = 0.0
@@ -111,7 +111,7 @@ class Scales:
 
 
 def _high_water_mb(pid: int) -> float:
-    """Of what the process is now: getrusage tells that of the one that it was forked from, too."""
+    """Peak MB of this process's current program; `getrusage` would include the process that it was forked from."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
@@ -148,7 +148,7 @@ def speedup() -> None:
 
 
 class Clock:
-    """Core seconds of stage functions: of their threads here, and of their guests."""
+    """Core seconds of stage functions: of their host threads and of their guests."""
 
     def __init__(self) -> None:
         self._lock, self.here_s, self.guests_s = threading.Lock(), 0.0, 0.0
@@ -173,7 +173,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Core seconds of a stage."""
+    """Core seconds of a stage, by part."""
 
     records: int
     core_s: float  # all of them
@@ -184,7 +184,7 @@ class Spent:
 
     @property
     def rest_s(self) -> float:
-        """Beam, the store, reading and writing shards."""
+        """Core seconds of Beam, the store, and reading and writing shards."""
         return self.core_s - self.bare_s - self.starts_s - self.guests_s
 
 
@@ -204,7 +204,7 @@ def overhead(root: Path, number: int | None) -> None:
 
 
 def _again(run: Run, stage: Stage, number: int | None) -> Spent:
-    """A stage on `number` of its inputs, None for all of them, with an empty store."""
+    """Repeat a stage on `number` of its inputs (None: all) with an empty store."""
     transform = stage.load()
     assert stage.input_type is not None and issubclass(transform, ApplyToEach)
     kind, clock = stage.input_type, Clock()
@@ -239,7 +239,7 @@ def _again(run: Run, stage: Stage, number: int | None) -> Spent:
 
 
 def _nothing(settings: SandboxSettings, jobs: int = 100) -> tuple[float, float]:
-    """Core seconds of a guest that does nothing: its own, and those of all processes."""
+    """Core seconds of an empty guest: its own, and those of all processes."""
     before, own = core_seconds(), []
     with Sandbox(settings) as sandbox:
         own = [sandbox.run(Job(SCRIPT, NOTHING)).cpu_s for _ in range(jobs)]
@@ -248,7 +248,7 @@ def _nothing(settings: SandboxSettings, jobs: int = 100) -> tuple[float, float]:
 
 
 def _starting(settings: SandboxSettings, kinds: tuple[str, ...]) -> float:
-    """Core seconds until the warm processes of these kinds are warm."""
+    """Core seconds to start the warm processes of these kinds."""
     before = core_seconds()
     with Sandbox(settings) as sandbox:
         sandbox.start(kinds)
@@ -256,7 +256,7 @@ def _starting(settings: SandboxSettings, kinds: tuple[str, ...]) -> float:
 
 
 def capacity(roots: list[Path]) -> None:
-    """What each stage of the runs took and gave."""
+    """Print the cost and the results of each stage of the runs."""
     print("| stage | " + " | ".join(f"{root.name}: in | core s | MB out" for root in roots) + " |")
     runs = [open_run(root, None, Path("out/cache"), sandbox_settings()) for root in roots]
     for stage in STAGES:

@@ -1,4 +1,4 @@
-"""How the queue in front of the GPUs scales: executors are stand-ins that are busy for as long as a GPU would be.
+"""Measure how the queue in front of the GPUs scales, with simulated executors that are busy as long as a GPU would be.
 
     python benchmarks/scaling.py
 
@@ -29,7 +29,7 @@ GPUS = (1, 2, 4)
 
 
 def executor() -> None:
-    """The other end: what `executor/process.serve` is, with a nap for a GPU."""
+    """A simulated executor: `executor/process.serve` with a sleep in place of the GPU."""
     control = socket.socket(fileno=int(sys.argv[2]))
     control.send(json.dumps({"ready": {"name": "a stand-in", "target": "sm_90", "driver": ""}}).encode())
     while True:
@@ -47,7 +47,7 @@ def executor() -> None:
 
 
 def rate(number: int) -> float:
-    """Jobs a second on so many GPUs."""
+    """Jobs per second on so many GPUs."""
     tensors = {"x": torch.zeros(BYTES, dtype=torch.uint8)}
     with (
         Gpus(range(number), (sys.executable, __file__, "--executor")) as gpus,

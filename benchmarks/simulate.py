@@ -1,4 +1,4 @@
-"""A discrete-event simulation of a build: stages one after another, their bundles on workers, and GPUs with cores."""
+"""A discrete-event simulation of a build: sequential stages whose bundles run on workers, and on GPUs with cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAMPLES = 600
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A stage's work."""
+    """The work of a stage."""
 
     name: str
     records: float
@@ -62,7 +62,7 @@ class _Machines:
         self.rng = np.random.default_rng(0)
 
     def bundle(self, task: Task, size: int, places: simpy.Resource, started: list[int]) -> Generator[Any, Any, None]:
-        """On a worker, or on a core beside a GPU and then on that."""
+        """Run a bundle on a worker, or on a core next to a GPU and then on the GPU."""
         with places.request() as place:
             yield place
             work_s = size * task.record_s
@@ -83,7 +83,7 @@ class _Machines:
 
 
 def simulate(tasks: list[Task], fleet: Fleet) -> Simulated:
-    """Tasks in their order, each when the one before has ended, as the pipeline's stages are."""
+    """Simulate tasks one after another, as the pipeline's stages run."""
     env, found = simpy.Environment(), Simulated()
     machines = _Machines(env, fleet)
     interval = max(0.01, _expected(tasks, fleet) / _SAMPLES)
@@ -126,12 +126,12 @@ def _sample(
 
 
 def _working(task: Task) -> float:
-    """Share of its time that a place works, and does not wait."""
+    """Share of the time in which a place works."""
     return task.record_s / (task.record_s + task.waits_s) if task.waits_s else 1.0
 
 
 def _bundles(task: Task, fleet: Fleet) -> list[int]:
-    """Sizes. Of a minute's work, but no fewer bundles than keep all workers busy to the end."""
+    """Sizes of bundles: a minute's work each, but enough bundles to keep all workers busy to the end."""
     records = max(1, round(task.records))
     minute = round(60 / task.record_s) if task.record_s else records
     size = task.bundle or max(1, min(minute, records // (4 * fleet.workers)))

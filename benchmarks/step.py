@@ -1,11 +1,11 @@
-"""Where the time of a step of supervised training goes: a few steps of a recipe, as it trains, under torch's profiler.
+"""Profile a few steps of supervised training with torch's profiler.
 
     python benchmarks/step.py --dataset out/default/dataset
     python benchmarks/step.py --dataset out/default/dataset --set sft.compile=false --out plain.txt
 
-The first steps compile and are not counted; those behind them are timed, and some more are looked at. It says how many
-tokens a second were seen, what share of the GPU's arithmetic that is, how long the GPU had nothing to do, what kinds of
-kernels took its time, and which operators and kernels the most. Nothing is trained to an end or kept.
+The first steps compile and are not counted, the next ones are timed, and the last ones are profiled. It prints tokens
+per second, the share of the GPU's peak arithmetic, the GPU's idle share, the time by kind of kernel, and the most
+expensive operators and kernels. No model is saved.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from kernelquarry.recipes.train.trainer import TrainingJob
 
 H100_FLOPS = 989e12  # dense, bfloat16; an H200 has as much
 WARM, TIMED, LOOKED_AT = 6, 8, 3  # steps
-KINDS = {  # of kernels, by what is in their names; the first that fits
+KINDS = {  # kind of a kernel -> pattern of its name; the first match counts
     "attention": r"flash|fmha|attn",
     "products of matrices": r"gemm|nvjet|cutlass|xmma|cublas|splitk",
-    "head": r"^_(forward|backward)_kernel",  # TRL's, beside the head's products
+    "head": r"^_(forward|backward)_kernel",  # TRL's loss, without its matrix products
     "compiled layers": r"^triton_",
     "optimiser": r"multi_tensor|adam",
     "copies": r"memcpy|memset|copy",
@@ -43,14 +43,14 @@ KINDS = {  # of kernels, by what is in their names; the first that fits
 
 
 class Watch(TrainerCallback):
-    """Times steps, profiles some more, and ends the training."""
+    """Times steps, profiles further ones, and ends the training."""
 
     def __init__(self, warm: int, timed: int, looked_at: int) -> None:
         self._begin, self._end, self._last = warm, warm + timed, warm + timed + looked_at
         self.steps = timed
-        self.seconds = 0.0  # of the steps that were timed
-        self.tokens = 0  # in them
-        self.rows: list[torch.Tensor] = []  # where those of each batch begin, and the end
+        self.seconds = 0.0  # of the timed steps
+        self.tokens = 0  # in the timed steps
+        self.rows: list[torch.Tensor] = []  # offsets of the rows of each batch, and their end
         self.profile: Any = None
         self.looked_at_s = 0.0
         self.weights = self.width = self.layers = 0  # of the model
@@ -83,7 +83,7 @@ class Watch(TrainerCallback):
 
 
 def _now() -> float:
-    """When all that was launched is done."""
+    """The time after all launched GPU work is done."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.monotonic()
@@ -99,8 +99,8 @@ def kind_of(kernel: str) -> str:
     return next(kind for kind, pattern in KINDS.items() if re.search(pattern, kernel, re.IGNORECASE))
 
 
-def told(watch: Watch, peak: float) -> str:
-    """What was found, as text; the share of the arithmetic, and kinds of kernels, where there is a GPU."""
+def render(watch: Watch, peak: float) -> str:
+    """The report as text. Without a GPU it has no share of arithmetic and no kinds of kernels."""
     rate = watch.tokens / watch.seconds
     each, ms = watch.tokens / watch.steps, 1e3 * watch.seconds / watch.steps
     lines = [f"{each:,.0f} tokens a step in {ms:.0f} ms: {rate:,.0f} a second"]
@@ -110,7 +110,7 @@ def told(watch: Watch, peak: float) -> str:
     if not kernels:
         return "\n".join([*lines, "", table(sort_by="self_cpu_time_total", row_limit=30, max_name_column_width=70)])
     squares = sum(float(starts.diff().double().square().sum()) for starts in watch.rows)
-    products = 7  # of squares: two in the forward and five in the backward, of half of all pairs of tokens
+    products = 7  # two in the forward and five in the backward, for half of all pairs of tokens
     attention = products * squares * watch.width * watch.layers / watch.seconds
     times = Counter[str]()
     for event in kernels:
@@ -119,7 +119,7 @@ def told(watch: Watch, peak: float) -> str:
     lines += [
         f"{100 * 6 * watch.weights * rate / peak:.1f} % of the arithmetic by 6 for each weight; attention, "
         f"which that leaves out, is {100 * attention / peak:.1f} % more",
-        f"{100 * (1 - busy / whole):5.1f} %  nothing to do, while it was looked at",
+        f"{100 * (1 - busy / whole):5.1f} %  idle while profiled",
     ]
     lines += [f"{100 * time / whole:5.1f} %  {kind}" for kind, time in times.most_common()]
     lines += ["", table(sort_by="self_device_time_total", row_limit=30, max_name_column_width=90)]
@@ -130,18 +130,20 @@ def told(watch: Watch, peak: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="out/tiny/dataset")
-    parser.add_argument("--config", default="", help="recipe; what fits this machine by default")
-    parser.add_argument("--set", action="append", default=[], help="change of the recipe: section.key=value")
-    parser.add_argument("--steps", type=int, nargs=3, default=(WARM, TIMED, LOOKED_AT), help="warm, timed, looked at")
-    parser.add_argument("--peak", type=float, default=H100_FLOPS, help="of the GPU, operations a second")
-    parser.add_argument("--out", type=Path, help="file for what is printed")
+    parser.add_argument("--config", default="", help="recipe; default: by GPU")
+    parser.add_argument("--set", action="append", default=[], help="override of the recipe: section.key=value")
+    parser.add_argument(
+        "--steps", type=int, nargs=3, default=(WARM, TIMED, LOOKED_AT), help="warm-up, timed and profiled steps"
+    )
+    parser.add_argument("--peak", type=float, default=H100_FLOPS, help="operations per second of the GPU")
+    parser.add_argument("--out", type=Path, help="file for the report")
     given = parser.parse_args()
     whole = 'sft.report_to="none"', "sft.log_steps=1000", "sft.save_steps=1000", f"sft.steps={sum(given.steps) + 1}"
     recipe = load_recipe(given.config or default_recipe(), (*whole, *given.set))
     watch = Watch(*given.steps)
     with tempfile.TemporaryDirectory() as folder:
         train(TrainingJob(recipe, given.dataset, Path(folder), callbacks=(watch,)))
-    text = told(watch, given.peak)
+    text = render(watch, given.peak)
     print(text)
     if given.out is not None:
         given.out.write_text(f"{text}\n")

@@ -1,4 +1,4 @@
-"""Modules made up of steps that each have several spellings, so that what is the same function is known beforehand."""
+"""Synthetic modules made of steps with several spellings, so that equal functions are known in advance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NUMBERS = (0.25, 0.5, 0.75, 1.25, 1.5, 2.5, 3.0)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A module to be written: its steps with the number of each, and how they are spelt."""
+    """The plan of a module: its steps, and the spelling of each."""
 
     steps: tuple[str, ...]
     numbers: tuple[float, ...]
@@ -59,7 +59,7 @@ class Plan:
 
 
 def draw(random_: random.Random, least: int = 4, most: int = 8) -> Plan:
-    """A plan in the first spelling of each step; no step follows itself."""
+    """A random plan in the first spellings. No step follows itself."""
     steps: list[str] = []
     for _ in range(random_.randint(least, most)):
         steps.append(random_.choice([step for step in STEPS if not steps or step != steps[-1]]))
@@ -76,12 +76,12 @@ def reshaped(plan: Plan, random_: random.Random) -> Plan:
 
 
 def refactored(plan: Plan, random_: random.Random) -> Plan:
-    """Every step that has another spelling gets one."""
+    """The plan with another spelling of every step that has one."""
     return replace(renamed(plan, random_), spellings=tuple(random_.randint(1, 2) for _ in plan.steps))
 
 
 def composed(plan: Plan, random_: random.Random) -> Plan:
-    """With a step before it, after it, or both."""
+    """The plan with a further step before it, after it, or both."""
     extra = draw(random_, 2, 2)
     before, after = random_.choice(((1, 0), (0, 1), (1, 1)))
     return Plan(

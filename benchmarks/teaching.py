@@ -1,4 +1,4 @@
-"""Says what models made of a run's modules: `distill.acceptance`, of a run that asked them.
+"""Print the share of answers that were verified in a run with teachers: the figure `distill.acceptance`.
 
 kernelquarry serve MODEL &
 kernelquarry dataset examples/modules --out out/taught --distill teachers.toml
@@ -19,40 +19,40 @@ from kernelquarry.pipeline.schema.records import Verified
 
 
 def read(run: Path) -> TeacherStats:
-    """Raises: SystemExit: the run asked nobody."""
+    """Statistics of a run's answers. Raises: SystemExit: the run has no answers."""
     kept = [v for shard in sorted(run.glob("stages/*-distill/kept-*.parquet")) for v in read_records(shard, Verified)]
     losses = [loss for shard in run.glob("stages/*-distill/lost.parquet") for loss in read_records(shard, DropRecord)]
-    found = summarise_answers(kept, losses)
-    if found is None:
-        raise SystemExit(f"{run}: no model was asked: run it with --distill")
-    return found
+    stats = summarise_answers(kept, losses)
+    if stats is None:
+        raise SystemExit(f"{run}: no answers of models: run it with --distill")
+    return stats
 
 
-def told(found: TeacherStats) -> str:
-    """How many answers were verified, why the others were not, and their tokens."""
-    asked, accepted = sum(group.answers for group in found.groups), sum(group.verified for group in found.groups)
-    reasons = ", ".join(f"{number} {reason}" for reason, number in found.failures)
-    return f"{accepted} of {asked} answers ({reasons or 'none rejected'}), {found.tokens:,} tokens"
+def describe(stats: TeacherStats) -> str:
+    """One line: verified answers, reasons of failures, tokens."""
+    answers, accepted = sum(group.answers for group in stats.groups), sum(group.verified for group in stats.groups)
+    reasons = ", ".join(f"{number} {reason}" for reason, number in stats.failures)
+    return f"{accepted} of {answers} answers ({reasons or 'none rejected'}), {stats.tokens:,} tokens"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
-    parser.add_argument("--where", default="", help="machine that it ran on; this one without a GPU by default")
+    parser.add_argument("--where", default="", help="machine of the run; default: this one without a GPU")
     parser.add_argument("--note", default="")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    found = read(arguments.run)
-    for group in found.groups:
+    stats = read(arguments.run)
+    for group in stats.groups:
         print(f"{group.model} {group.route} turn {group.turn}: {group.verified} of {group.answers}")
-    for reason, number in found.failures:
+    for reason, number in stats.failures:
         print(f"  {number} {reason}")
-    asked, accepted = sum(group.answers for group in found.groups), sum(group.verified for group in found.groups)
-    note = "; ".join(filter(None, (told(found), arguments.note)))
+    answers, accepted = sum(group.answers for group in stats.groups), sum(group.verified for group in stats.groups)
+    note = "; ".join(filter(None, (describe(stats), arguments.note)))
     print(note)
     if arguments.record:
         command = f"python benchmarks/teaching.py out/{arguments.run.name} --record"
-        record("distill.acceptance", 100 * accepted / asked, command, note, arguments.where)
+        record("distill.acceptance", 100 * accepted / answers, command, note, arguments.where)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Records the figures of a training and its evaluations, from the folder that `kernelquarry train` left.
+"""Record the figures of a training and its evaluations from the folder of `kernelquarry train`.
 
     python benchmarks/training.py out/train/smollm2-135m --where "16 cores, x86_64, NVIDIA H100 80GB HBM3"
 
-It prints what it finds, and records it with `--record`. What a folder does not tell is left out. Two models that
-answered the same problems are compared problem by problem: a difference has a narrower interval than its two sides.
+It prints the figures, and records them with `--record`. Figures that the folder lacks are left out. Models that
+answered the same problems are compared problem by problem, since a paired difference has a narrower interval.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kernelquarry.recipes.train.curves import series
 
 STAGES = ("base", "sft", "grpo")
 H100_FLOPS = 989e12  # dense, bfloat16
-_JUDGED = 2000  # answers that the goal of an evaluation's minutes is for
+_JUDGED = 2000  # answers, for which the goal of an evaluation's minutes holds
 
 
 def figures(folder: Path, peak: float, weights: int = 0) -> dict[str, float]:
-    """The figures that the folder tells, by id."""
+    """Figures of the folder, by id."""
     found: dict[str, float] = {}
     results = {stage: _results(folder / "evaluation" / stage) for stage in STAGES}
     for stage, each in results.items():
@@ -44,7 +44,7 @@ def figures(folder: Path, peak: float, weights: int = 0) -> dict[str, float]:
 
 
 def gains(folder: Path) -> dict[str, Estimate]:
-    """By "stage - stage before": pass@1 of what both were asked, the one less the other, paired by problem."""
+    """Gain of pass@1 of each stage over the one before, paired by problem, for problems that both answered."""
     right = {stage: _right(folder / "evaluation" / stage / "scores.jsonl") for stage in STAGES}
     found = {}
     for before, after in pairwise(STAGES):
@@ -55,7 +55,7 @@ def gains(folder: Path) -> dict[str, Estimate]:
 
 
 def _right(scores: Path) -> dict[str, list[bool]]:
-    """By problem: which of its answers are right."""
+    """Flags of right answers, by problem."""
     found = defaultdict[str, list[bool]](list)
     for line in read_lines(scores):
         found[line["problem"]].append(not line["why"])
@@ -72,9 +72,9 @@ def _history(stage: Path) -> list[dict[str, float]]:
 
 
 def _of_sft(stage: Path, peak: float, weights: int) -> dict[str, float]:
-    """Tokens that were seen, times six for each weight, against what the GPU could do in that time.
+    """Model FLOPs utilisation: six operations per weight and token, over the GPU's peak in that time.
 
-    Of the last call alone, if it was stopped between, and from its first entry on, so that compiling is left out.
+    Only the last call counts if the training was resumed, and only from its first log entry on, without compilation.
     """
     tokens = [entry for entry in _history(stage) if "num_tokens" in entry and "seconds" in entry]
     begun = max((at for at, (old, new) in enumerate(pairwise(tokens), 1) if new["seconds"] < old["seconds"]), default=0)
@@ -98,9 +98,9 @@ def _of_grpo(stage: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--where", default="", help="machine that it ran on; this one without a GPU by default")
-    parser.add_argument("--peak", type=float, default=H100_FLOPS, help="of the GPU, operations a second")
-    parser.add_argument("--weights", type=int, default=0, help="of the model, where the folder has none")
+    parser.add_argument("--where", default="", help="machine of the training; default: this one without a GPU")
+    parser.add_argument("--peak", type=float, default=H100_FLOPS, help="operations per second of the GPU")
+    parser.add_argument("--weights", type=int, default=0, help="number of weights, if the folder has no model")
     parser.add_argument("--note", default="")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()

@@ -56,12 +56,12 @@ def test_gpu_kernels_are_grouped_by_kind() -> None:
     watch.seconds, watch.tokens, watch.looked_at_s, watch.profile = 0.5, 1000, 1.0, Profile()
     watch.weights, watch.width, watch.layers = 10_000, 8, 2
     watch.rows = [torch.tensor([0, 300, 500], dtype=torch.int32), torch.tensor([0, 500], dtype=torch.int32)]
-    lines = step.told(watch, 1e9).splitlines()
+    lines = step.render(watch, 1e9).splitlines()
     assert lines[0] == "500 tokens a step in 250 ms: 2,000 a second"
     assert lines[1].startswith("12.0 % of the arithmetic")
     assert lines[1].endswith(f"{100 * 7 * (300**2 + 200**2 + 500**2) * 16 / 0.5 / 1e9:.1f} % more")
     assert lines[2:5] == [
-        " 40.0 %  nothing to do, while it was looked at",
+        " 40.0 %  idle while profiled",
         " 50.0 %  products of matrices",
         " 10.0 %  attention",
     ]
