@@ -1,1 +1,1 @@
-"""The command line. Imports every other room; no other room imports it."""
+"""The command line. It may import every other room; no other room imports it."""

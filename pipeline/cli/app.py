@@ -1,13 +1,15 @@
 """The command line. Thin: each command is a call or two into the modules that do the work.
 
-Beam and torch take seconds to import, so a command imports what it needs when it runs.
+Beam and torch take seconds to import, so each command imports what it needs when it runs.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,59 +18,71 @@ from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
 from kernelquarry.pipeline.schema.files import parse_path
 
+from . import fleet, releasing, training
 from .console import err, out, set_up_logging
 from .failures import Commands
-from .fleet import CACHE, GPUS, CacheOption, GpusOption, PartOption, RunArgument, RunnerOption, StoreOption
-from .fleet import add_commands as add_fleet_commands
-from .open_run import WORKERS, on_runner, open_run, sandbox_settings, with_teachers
-from .releasing import DATASET, OptOutOption, add_release_commands
-from .training import add_commands
+from .open_run import on_runner, open_run, sandbox_settings, with_teachers
+from .options import (
+    CACHE,
+    DATASET,
+    GPUS,
+    WORKERS,
+    BatchOption,
+    CacheOption,
+    GpusOption,
+    OptOutOption,
+    PartOption,
+    RequireOption,
+    RowArgument,
+    RowDatasetOption,
+    RunArgument,
+    RunnerOption,
+    StoreOption,
+    TeachersOption,
+    VerboseOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
 
 app = typer.Typer(
     cls=Commands,
-    help="Datasets of PyTorch modules paired with Triton kernels that are verified to compute the same function.",
+    help="Build datasets of PyTorch modules paired with Triton kernels that are verified to compute the same function.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-CorpusArgument = Annotated[
-    str, typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup and more: see docs/sources.md.")
-]
-RowArgument = Annotated[str, typer.Argument(help="Id of a row, or the start of one.")]
-DatasetOption = Annotated[Path, typer.Option(help="Dataset folder that holds the row.")]
-StartOption = Annotated[str | None, typer.Option("--corpus", help="Start a new run directory, of this corpus.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")
-]
-SettingsOption = Annotated[Path | None, typer.Option(help="TOML file of thresholds and caps, see docs/settings.md.")]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Guests at once.")]
-RequireOption = Annotated[list[str] | None, typer.Option(help="Sandbox layer that must be active; may be repeated.")]
-BackwardOption = Annotated[bool, typer.Option("--backward", help="Also make the rows with gradients; takes longer.")]
-VariantsOption = Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned kernels.")]
-DistillOption = Annotated[
-    Path | None, typer.Option("--distill", help="Table of teachers: ask these models too, see docs/distillation.md.")
-]
-BatchOption = Annotated[
-    Path | None,
-    typer.Option("--batch", help="Ask no model: write the questions here, for batch endpoints."),
-]
-VerboseOption = Annotated[int, typer.Option("--verbose", "-v", count=True, help="-v: a line a decision; -vv: all.")]
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(importlib.metadata.version("kernelquarry"))
+        raise typer.Exit
 
 
-@app.command()
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of `kernelquarry` itself."""
+
+
 def dataset(
-    corpus: CorpusArgument = "tiny",
-    directory: OutOption = None,
+    corpus: Annotated[
+        str, typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup, ...: see docs/sources.md.")
+    ] = "tiny",
+    directory: Annotated[
+        Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")
+    ] = None,
     cache: CacheOption = CACHE,
     opt_out: OptOutOption = None,
-    settings: SettingsOption = None,
-    backward: BackwardOption = False,
-    variants: VariantsOption = False,
-    distill: DistillOption = None,
+    settings: Annotated[Path | None, typer.Option(help="TOML file of settings, see docs/settings.md.")] = None,
+    backward: Annotated[bool, typer.Option("--backward", help="Also make rows with gradients.")] = False,
+    variants: Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned rows.")] = False,
+    teachers: TeachersOption = None,
     batch: BatchOption = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
@@ -77,10 +91,10 @@ def dataset(
     store: StoreOption = "",
     verbose: VerboseOption = 0,
 ) -> None:
-    """Build and check a dataset: run every stage that is not done yet, then write the dataset and its report."""
+    """Build a dataset: run every stage that is not up to date, then write the dataset and its report."""
     set_up_logging(verbose)
     run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out, settings)
-    run = on_runner(with_teachers(run, distill, batch), runner, store, gpus)
+    run = on_runner(with_teachers(run, teachers, batch), runner, store, gpus)
     from kernelquarry.pipeline.graph import BACKWARD, VARIANTS
     from kernelquarry.pipeline.run.build import build
 
@@ -91,12 +105,12 @@ def dataset(
     typer.echo(built.summary())
 
 
-def add_stage_command(name: str) -> None:
-    """One command a stage, so that a stage can run apart, on another machine, or again."""
+def stage_command(name: str) -> Callable[..., None]:
+    """The command that runs one stage alone, for example on another machine."""
 
     def command(
         run_directory: RunArgument,
-        corpus: StartOption = None,
+        corpus: Annotated[str | None, typer.Option(help="Start a new run directory with this corpus.")] = None,
         cache: CacheOption = CACHE,
         opt_out: OptOutOption = None,
         workers: WorkersOption = WORKERS,
@@ -111,23 +125,12 @@ def add_stage_command(name: str) -> None:
         run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
         bring_up_to_date(name, on_runner(run, runner, store, gpus), part)
 
-    app.command(name, help=_stage_help(name))(command)
+    return command
 
 
-def _stage_help(name: str) -> str:
-    does = named(name).does
-    return f"{does[0].upper()}{does[1:]}."
-
-
-for _stage in ALL:
-    if _stage.name != "distill":
-        add_stage_command(_stage.name)
-
-
-@app.command(help=_stage_help("distill"))
 def distill(
     run_directory: RunArgument,
-    teachers: DistillOption = None,
+    teachers: TeachersOption = None,
     batch: BatchOption = None,
     cache: CacheOption = CACHE,
     workers: WorkersOption = WORKERS,
@@ -143,48 +146,46 @@ def distill(
     bring_up_to_date("distill", on_runner(with_teachers(run, teachers, batch), runner, store, gpus), part)
 
 
-@app.command()
 def import_batch(
-    answers: Annotated[Path, typer.Argument(help="Output of a batch: JSON in lines.")],
+    answers: Annotated[Path, typer.Argument(help="JSONL file with the output of a batch.")],
     teachers: Annotated[Path, typer.Option("--distill", help="Table of teachers.")],
     cache: CacheOption = CACHE,
 ) -> None:
-    """Put the answers of a finished batch where the next run finds them."""
+    """Add the answers of a finished batch to the cache, for the next run."""
     from kernelquarry.pipeline.run.run import ANSWERS
-    from kernelquarry.transforms.distill import import_batch as take
+    from kernelquarry.transforms.distill import import_batch as import_answers
     from kernelquarry.transforms.distill import load_distill_config
 
-    found = take(answers, load_distill_config(teachers), cache / ANSWERS)
-    typer.echo(f"{found.answers} answers, {found.refused} refused, {found.failed} to be asked again")
+    imported = import_answers(answers, load_distill_config(teachers), cache / ANSWERS)
+    typer.echo(f"{imported.answers} answers, {imported.refused} refused, {imported.failed} to be requested again")
 
 
-@app.command()
 def funnel(run_directory: RunArgument) -> None:
-    """What came in, what was dropped where, and why."""
+    """Show how many records each stage kept and dropped, and why."""
     run = open_run(run_directory, None, CACHE, sandbox_settings())
     from kernelquarry.pipeline.runtime.funnel import render_text
 
     out.print(render_text(run.counts()))
 
 
-@app.command()
-def show(row: RowArgument, dataset: DatasetOption = DATASET) -> None:
-    """A row side by side: a pair with its evidence, or a rejected candidate with what it fails on."""
+def show(row: RowArgument, dataset: RowDatasetOption = DATASET) -> None:
+    """Show a row: a pair with its evidence, or a rejected candidate with a call on which it fails."""
     from kernelquarry.pipeline.dataset.rows import find_row
     from kernelquarry.pipeline.report.show import render_row
 
     out.print(render_row(find_row(dataset, row)))
 
 
-@app.command()
 def replay(
     row: RowArgument,
-    dataset: DatasetOption = DATASET,
+    dataset: RowDatasetOption = DATASET,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
 ) -> None:
-    """Verify a row again, from the row alone, and compare with its evidence; of a rejected one, repeat the call that it
-    fails on. Exit status 1 if what the row says does not hold."""
+    """Verify a row again and compare the result with its evidence; for a rejected row, repeat the failing call.
+
+    Exit status 1 if the result differs.
+    """
     from kernelquarry.pipeline.dataset.rows import find_row
     from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.pipeline.schema.outcome import printable
@@ -199,28 +200,25 @@ def replay(
         raise typer.Exit(1)
 
 
-@app.command()
 def reverify(
     dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
-    results: Annotated[
-        Path | None, typer.Option(help="Lines of JSON, one a row; the command goes on from them.")
-    ] = None,
+    results: Annotated[Path | None, typer.Option(help="JSONL file for the results; a restart skips its rows.")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = GPUS,
     require: RequireOption = None,
     verbose: VerboseOption = 0,
 ) -> None:
-    """Verify every row of a dataset again on this machine, and say what changed. Exit status 1 if one does not hold."""
+    """Verify every row of a dataset again on this machine. Exit status 1 if a row fails."""
     set_up_logging(verbose)
     from kernelquarry.pipeline.dataset.rows import read_rows
 
     from .progress_bar import Progress
     from .reverify import render
-    from .reverify import reverify as verify_again
+    from .reverify import reverify as reverify_rows
 
     pairs = list(read_rows(dataset))
     with Progress(err) as progress:
-        rows = verify_again(pairs, sandbox_settings(workers, gpus, require), results, progress)
+        rows = reverify_rows(pairs, sandbox_settings(workers, gpus, require), results, progress)
     out.print(render(rows, len(pairs)))
     held = sum(row.held for row in rows)
     typer.echo(f"\n{held} of {len(pairs)} rows verified again")
@@ -228,14 +226,13 @@ def reverify(
         raise typer.Exit(1)
 
 
-@app.command()
 def ablate(
     place: Annotated[Path, typer.Argument(help="Run directory, or dataset folder.")] = DATASET,
-    cluster: Annotated[int, typer.Option(min=1, help="Most rows of one cluster.")] = CAPS.cluster,
-    operators: Annotated[int, typer.Option(min=1, help="Most rows with the same operators.")] = CAPS.operators,
-    repository: Annotated[int, typer.Option(min=1, help="Most rows of one package or repository.")] = CAPS.repository,
+    cluster: Annotated[int, typer.Option(min=1, help="Maximum rows of one cluster.")] = CAPS.cluster,
+    operators: Annotated[int, typer.Option(min=1, help="Maximum rows with the same operators.")] = CAPS.operators,
+    repository: Annotated[int, typer.Option(min=1, help="Maximum rows of one package.")] = CAPS.repository,
 ) -> None:
-    """What each filter removes from a run's verified rows, or would from a dataset, and what it alone removes."""
+    """Show how many rows each filter removes from a run or a dataset, and how many it alone removes."""
     from kernelquarry.pipeline.dataset.rows import read_rows
     from kernelquarry.pipeline.report.ablate import render_ablation
 
@@ -248,19 +245,18 @@ def ablate(
     out.print(render_ablation(rows, Caps(cluster, operators, repository)))
 
 
-@app.command(name="index-benchmarks")
 def index_benchmarks(
     place: Annotated[str, typer.Argument(help="Folder, JSON, JSONL or parquet file, or owner/name on the Hub.")],
-    name: Annotated[str, typer.Option(help="What the benchmark is called in hits and reports.")],
+    name: Annotated[str, typer.Option(help="Name of the benchmark in reports.")],
     to: Annotated[
-        Path | None, typer.Option(help="Index to write.  [default: CACHE/benchmarks/NAME.index.jsonl]")
+        Path | None, typer.Option(help="Index file to write.", show_default="CACHE/benchmarks/NAME.index.jsonl")
     ] = None,
     cache: CacheOption = CACHE,
     workers: WorkersOption = WORKERS,
     require: RequireOption = None,
     verbose: VerboseOption = 0,
 ) -> None:
-    """Fingerprint a benchmark's problems, without their text. Runs compare rows with every index in the cache."""
+    """Index a benchmark for decontamination, as fingerprints without text. Runs use every index in the cache."""
     set_up_logging(verbose)
     from rich.progress import track
 
@@ -273,26 +269,20 @@ def index_benchmarks(
         name,
         path,
         sandbox_settings(workers, "none", require),
-        lambda found: track(found, "problems", console=err),
+        lambda problems: track(problems, "problems", console=err),
     )
     typer.echo(f"{path}: {about.problems} problems, {about.ran} of which run")
 
 
-@app.command()
 def doctor() -> None:
-    """What this machine offers: versions, and which layers of the sandbox are active."""
+    """Show versions, resources and the active layers of the sandbox."""
     from .doctor import render_doctor
 
     out.print(render_doctor())
 
 
-add_release_commands(app)
-add_commands(app)
-add_fleet_commands(app)
-
-
 def bring_up_to_date(name: str, run: Run, part: str = "") -> None:
-    """Run one stage, or a part of it, and say what became of what entered it."""
+    """Run one stage, or a part of it, and print its counts."""
     from kernelquarry.pipeline.run.build import run_stage
     from kernelquarry.pipeline.schema.parts import Part
 
@@ -305,6 +295,23 @@ def bring_up_to_date(name: str, run: Run, part: str = "") -> None:
         typer.echo(count.summary())
     if not ran:
         typer.echo(f"{name}: nothing to do")
+
+
+def register(panel: str, *commands: Callable[..., Any]) -> None:
+    """Add commands to a panel of `--help`."""
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+
+
+register("Build", dataset, index_benchmarks, import_batch, fleet.merge)
+for _stage in ALL:
+    _command = distill if _stage.name == "distill" else stage_command(_stage.name)
+    _help = f"{_stage.does[0].upper()}{_stage.does[1:]}."
+    app.command(_stage.name, help=_help, rich_help_panel="Build: single stages")(_command)
+register("Inspect", funnel, show, replay, reverify, ablate, fleet.explain_cache)
+register("Publish", releasing.publish, releasing.withdraw)
+register("Train", *training.COMMANDS)
+register("Machine", doctor)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The two streams of the command line, and the log lines between them."""
+"""Output, error and log streams of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STYLES = {logging.DEBUG: "dim", logging.INFO: "", logging.WARNING: "yellow", lo
 
 
 def titled_table(title: str, rows: Iterable[tuple[str, ...]], numbers: bool = False) -> Table:
-    """Rows without a head under a title; `numbers` are what the first column holds."""
+    """A table with a title and without a header. `numbers`: align the first column to the right."""
     table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=None, show_header=False)
     if numbers:
         table.add_column(justify="right")
@@ -25,23 +25,23 @@ def titled_table(title: str, rows: Iterable[tuple[str, ...]], numbers: bool = Fa
 
 
 class LineHandler(logging.Handler):
-    """One line a message, however narrow the terminal, above the bars that `err` may be drawing."""
+    """Writes each message as one line, however narrow the terminal, above any progress bars of `err`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         err.print(Text(self.format(record), _STYLES.get(record.levelno, "red")), soft_wrap=True)
 
 
 def set_up_logging(verbose: int = 0) -> None:
-    """Show our own messages from the level that `-v` asks for, and other packages' warnings."""
+    """Log our messages at the level that `-v` selects, and warnings of other packages."""
     root, ours = logging.getLogger(), logging.getLogger("kernelquarry")
     root.handlers = [LineHandler()]
     root.setLevel(logging.WARNING)
     ours.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
-    # Beam warns of cloud clients that no command uses, when it is imported, ...
-    root.addFilter(_is_of_use)
-    # ... and logs, with a traceback for each step, what it raises anyway.
+    root.addFilter(_is_relevant)
+    # Beam logs a traceback per step for exceptions that it raises anyway.
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL if verbose < 2 else logging.WARNING)
 
 
-def _is_of_use(record: logging.LogRecord) -> bool:
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """False for Beam's import-time warning about cloud clients that no command uses."""
     return "apitools not found" not in str(record.msg)

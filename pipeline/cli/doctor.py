@@ -1,4 +1,4 @@
-"""What this machine offers a run: versions, cores, disk, and the layers of the sandbox, each shown to work."""
+"""Reports the versions and resources of this machine, and tests the layers of the sandbox."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PACKAGES = ("torch", "triton", "apache-beam", "datasets", "pyarrow", "tree-sitt
 
 
 def render_doctor() -> Group:
-    """Starts a sandbox, says which layers are active, and what a guest that tried to get past them met."""
+    """Start a sandbox, list its active layers, and show how they stopped a guest's attempts to escape."""
     with Sandbox() as sandbox:
         layers, attempts = describe_layers(sandbox), attempt_escapes(sandbox)
     return Group(
         titled_table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
         titled_table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
-        titled_table("what a guest tried, and what it met", list(attempts.items())),
+        titled_table("escape attempts of a guest, and their results", list(attempts.items())),
     )
 
 

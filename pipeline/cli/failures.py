@@ -1,4 +1,4 @@
-"""The boundary of the command line: what is wrong outside of the program becomes one line that says what to do."""
+"""Turns failures that the user can fix into one line with the remedy."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kernelquarry.pipeline.schema.errors import UserError
 
 from .console import err
 
-_SPACE = "free some space, then run the same command: it goes on from here"
-_PLACE = "give directories that can be written with --out and --cache"
+_SPACE = "free some space, then run the same command again: it resumes here"
+_PATH = "give directories that can be written with --out and --cache"
 _REMEDIES = {
     errno.ENOSPC: _SPACE,
     errno.EDQUOT: _SPACE,
-    errno.EFBIG: "raise the limit on the size of files, then run the same command: it goes on from here",
-    errno.EACCES: _PLACE,
-    errno.EPERM: _PLACE,
-    errno.EROFS: _PLACE,
-    errno.EEXIST: _PLACE,
-    errno.ENOTDIR: _PLACE,
+    errno.EFBIG: "raise the limit on file sizes, then run the same command again: it resumes here",
+    errno.EACCES: _PATH,
+    errno.EPERM: _PATH,
+    errno.EROFS: _PATH,
+    errno.EEXIST: _PATH,
+    errno.ENOTDIR: _PATH,
 }
 
 
 class Commands(TyperGroup):
-    """Commands that end with exit status 1 and one line on what is wrong outside of the program, 130 on Ctrl-C."""
+    """Commands that end with one line and exit status 1 on failures of the user or system, or 130 on Ctrl-C."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]  # typer's own Context has no public name
         try:
@@ -39,14 +39,14 @@ class Commands(TyperGroup):
                 raise KeyboardInterrupt
             return result
         except KeyboardInterrupt:
-            _fail("interrupted: nothing that was done is lost, the same command goes on from here", 130)
+            _fail("interrupted: finished work is kept, run the same command again to resume", 130)
         except UserError as error:
             _fail(str(error))
         except OSError as error:
             if error.errno not in _REMEDIES:
                 raise
-            place = f" ({error.filename})" if error.filename else ""
-            _fail(f"{error.strerror}{place}: {_REMEDIES[error.errno]}")
+            path = f" ({error.filename})" if error.filename else ""
+            _fail(f"{error.strerror}{path}: {_REMEDIES[error.errno]}")
 
 
 def _fail(message: str, status: int = 1) -> NoReturn:

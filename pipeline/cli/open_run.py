@@ -1,22 +1,22 @@
-"""Opens run directories for the command line: what its options come to.
+"""Opens run directories with the options of the command line.
 
 Beam and torch take seconds to import, so each function imports what it needs when it is called.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import parse_path
+
+from .options import WORKERS
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
     from kernelquarry.pipeline.sandbox import SandboxSettings
-
-WORKERS = (os.cpu_count() or 1) + 1  # while one guest is started, or its answer is read, the others keep all cores busy
 
 
 def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[str] | None = None) -> SandboxSettings:
@@ -26,10 +26,7 @@ def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[s
 
 
 def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
-    """The run, its stages on the runner that a file of Beam's options names, its results kept in `store`.
-
-    Raises: UserError.
-    """
+    """The run, with the runner of a file of Beam options and with `store` for its results. Raises: UserError."""
     from kernelquarry.pipeline.run.beam_runner import accelerator, read_options
     from kernelquarry.pipeline.sandbox.settings import name_gpus
 
@@ -49,13 +46,13 @@ def open_run(
     opt_out: Path | None = None,
     settings: Path | None = None,
 ) -> Run:
-    """The run directory `root`, by default named after its corpus; `corpus` None is what it was started with, as are
-    the list of those who are left out and the settings."""
+    """Open the run directory `root`, by default `out/CORPUS`. None stands for the run's saved corpus, opt-out list or
+    settings. Raises: UserError."""
     from kernelquarry.pipeline.run.run import Run, claim, save_opt_out
     from kernelquarry.pipeline.run.run_settings import read_settings, remember
     from kernelquarry.transforms.read import full_name, open_corpus
 
-    if corpus is not None:  # before a directory is made for it
+    if corpus is not None:  # checked before its directory is made
         name = open_corpus(corpus, cache).name
         root = root or Path("out") / name
         corpus = full_name(corpus)
@@ -69,12 +66,11 @@ def open_run(
 
 
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
-    """The run, asking models if there is a table of them. Raises: UserError."""
-    from kernelquarry.pipeline.schema.errors import UserError
+    """The run, with the table of teachers and the folder for batch requests. Raises: UserError."""
     from kernelquarry.transforms.distill import load_distill_config
 
     if teachers is None:
         if batch is not None:
-            raise UserError("--batch needs --distill, which names whom the questions are for")
+            raise UserError("--batch needs --distill with the table of teachers that the requests are for")
         return run
     return replace(run, distill=load_distill_config(teachers), batch=batch)

@@ -1,4 +1,4 @@
-"""The progress view of a local run: one line a stage, with rate, time left, and how records end."""
+"""Shows the progress of a run: one line per stage, with its rate, the time left, and counts of the outcomes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rich.text import Text
 from kernelquarry.pipeline.runtime.events import gauges, watching
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
 
-_SECONDS_BETWEEN_LINES = 30.0
+_LINE_INTERVAL_S = 30.0
 
 
 class Progress:
-    """A context manager. On a terminal it draws bars; elsewhere it prints a line now and then."""
+    """A context manager that draws bars on a terminal, and else prints a line every 30 s."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -45,30 +45,30 @@ class Progress:
 
     @contextmanager
     def watch(self, name: str, total: int | None) -> Iterator[None]:
-        """Show the outcomes of a line of the funnel, or of other work on records, until the block ends."""
+        """Show the outcomes of one line of the funnel, or of other work on records, until the block ends."""
         task = self._bars.add_task(name, total=total, ends="")
         ends: Counter[str] = Counter()
         lock = Lock()
         started = printed = time.monotonic()
 
-        def seen(line: str, outcome: Outcome[Any]) -> None:
+        def on_outcome(line: str, outcome: Outcome[Any]) -> None:
             nonlocal printed
             if line != name:
-                return  # of another unit
+                return
             with lock:
                 ends[_end(outcome)] += 1
                 self._bars.update(task, advance=1, ends="  ".join(filter(None, (_text(ends), gauges()))))
                 now = time.monotonic()
-                if not self._console.is_terminal and now - printed > _SECONDS_BETWEEN_LINES:
+                if not self._console.is_terminal and now - printed > _LINE_INTERVAL_S:
                     printed = now
-                    self._say("  ".join(filter(None, (_line(name, ends, total, now - started), gauges()))))
+                    self._print("  ".join(filter(None, (_line(name, ends, total, now - started), gauges()))))
 
-        with watching(seen):
+        with watching(on_outcome):
             yield
         if not self._console.is_terminal:
-            self._say(_line(name, ends, total, time.monotonic() - started))
+            self._print(_line(name, ends, total, time.monotonic() - started))
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

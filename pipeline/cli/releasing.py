@@ -1,4 +1,4 @@
-"""Commands on finished datasets that others read: publishing one, and taking rows out of it."""
+"""Commands that publish a dataset and withdraw rows from it."""
 
 from __future__ import annotations
 
@@ -7,38 +7,29 @@ from typing import Annotated
 
 import typer
 
-DATASET = Path("out/tiny/dataset")
-OptOutOption = Annotated[Path | None, typer.Option(help="List of those whose code is left out, see docs/opt-out.md.")]
-
-
-def add_release_commands(app: typer.Typer) -> None:
-    """Adds `publish` and `withdraw`."""
-    for command in (publish, withdraw):
-        app.command()(command)
+from .options import DATASET, OptOutOption
 
 
 def publish(
-    repo: Annotated[str, typer.Argument(help="Repository on the Hub, owner/name. It is made if it is not there.")],
+    repo: Annotated[str, typer.Argument(help="Repository on the Hub, owner/name; created if missing.")],
     dataset: Annotated[Path, typer.Option(help="Dataset folder.")] = DATASET,
     private: Annotated[bool, typer.Option("--private", help="Make the repository private.")] = False,
-    revision: Annotated[str, typer.Option(help="Branch to publish to. It is made if it is not there.")] = "main",
-    tag: Annotated[str, typer.Option(help="Name of the release.  [default: release and digest]")] = "",
+    revision: Annotated[str, typer.Option(help="Branch to publish to; created if missing.")] = "main",
+    tag: Annotated[str, typer.Option(help="Tag of the release.", show_default="version and digest")] = "",
     sign: Annotated[Path | None, typer.Option(help="SSH key to sign the manifest with.")] = None,
     opt_out: OptOutOption = None,
     uncompared: Annotated[
-        bool, typer.Option("--uncompared", help="Publish rows that were compared with no benchmark.")
+        bool, typer.Option("--uncompared", help="Publish even if rows were compared with no benchmark.")
     ] = False,
-    pull_request: Annotated[
-        bool, typer.Option("--pr", help="Open a pull request, and leave the branch alone.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    pull_request: Annotated[bool, typer.Option("--pr", help="Open a pull request instead of a commit.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the changes without making them.")] = False,
 ) -> None:
-    """Publish a dataset on the Hugging Face Hub: one commit and a tag, or a pull request, if every gate agrees."""
+    """Publish a dataset on the Hugging Face Hub, as a tagged commit or a pull request, if it passes every gate."""
     from huggingface_hub import HfApi
 
     from kernelquarry.pipeline.publish import gates
     from kernelquarry.pipeline.publish.hub import Target, plan
-    from kernelquarry.pipeline.publish.hub import publish as send
+    from kernelquarry.pipeline.publish.hub import publish as publish_folder
     from kernelquarry.pipeline.publish.pull_request import propose
 
     target = Target(repo, revision, private, tag)
@@ -52,23 +43,23 @@ def publish(
         typer.echo(f"every gate passes; {plan(dataset, target, HfApi()).summary()}; nothing was done")
         return
     if pull_request:
-        asked = propose(dataset, target, HfApi())
-        where = f"pull request {asked.number} of {repo}" if asked.number else repo
-        typer.echo(f"{where} at {asked.commit}; {asked.changed} files {'differ' if asked.number else 'to change'}")
+        proposed = propose(dataset, target, HfApi())
+        where = f"pull request {proposed.number} of {repo}" if proposed.number else repo
+        typer.echo(f"{where} at {proposed.commit}; {proposed.changed} files differ from the main branch")
         return
-    done = send(dataset, target, HfApi())
-    did = f"{done.changed} files changed" if done.changed else "nothing to do"
-    typer.echo(f"{repo} at {done.commit}, tagged {done.tag}; {did}")
+    done = publish_folder(dataset, target, HfApi())
+    changes = f"{done.changed} files changed" if done.changed else "nothing to do"
+    typer.echo(f"{repo} at {done.commit}, tagged {done.tag}; {changes}")
 
 
 def withdraw(
     dataset: Annotated[str, typer.Argument(help="Dataset folder, or repository on the Hub.")],
     opt_out: OptOutOption = None,
     revision: Annotated[str, typer.Option(help="Branch of the repository.")] = "main",
-    tag: Annotated[str, typer.Option(help="Name of the new release.  [default: release and digest]")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which rows would go, and do nothing.")] = False,
+    tag: Annotated[str, typer.Option(help="Tag of the new release.", show_default="version and digest")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the number of rows without removing them.")] = False,
 ) -> None:
-    """Take out the rows of whoever opted out: a folder is written anew, a repository gets a new revision."""
+    """Remove the rows of authors who opted out, from a folder or as a new revision of a repository."""
     from kernelquarry.pipeline.publish.withdraw import withdraw_from_folder, withdraw_from_hub
 
     if Path(dataset).is_dir():

@@ -1,10 +1,10 @@
-"""A whole dataset verified again on this machine: what still holds, and what has changed since."""
+"""Verifies every row of a dataset again on this machine, and reports the differences."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.runtime.events import advance
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
 from kernelquarry.pipeline.schema.records import Pair, Verdict
 from kernelquarry.transforms.verify.replay_row import Replayed, replay_pair
@@ -27,62 +28,61 @@ NAME = "reverify"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What became of one row, a line of the results."""
+class ReverifiedRow:
+    """The result for one row; a line of the results file."""
 
     id: str
-    held: bool
-    identical: bool  # also its errors, to the last bit
-    differences: tuple[str, ...]  # what the row claims and was not found
-    stored: str  # what it was verified on
-    now: str
-    stored_ratio: float  # worst error, as a share of what was allowed
+    held: bool  # verified again, as the row claims
+    identical: bool  # with the same errors, to the last bit
+    differences: tuple[str, ...]  # claims of the row that were not confirmed
+    stored: str  # machine and software of the row's verdict
+    now: str  # the same of this verification
+    stored_ratio: float  # worst error, as a share of the tolerance
     now_ratio: float
 
     @classmethod
-    def of(cls, replayed: Replayed) -> Row:
+    def of(cls, replayed: Replayed) -> ReverifiedRow:
         now = replayed.now
         return cls(
             id=replayed.id,
             held=replayed.agrees,
             identical=replayed.identical,
             differences=tuple(map(printable, replayed.differences)),
-            stored=printable(_place(replayed.stored)),
-            now=_place(now) if now else "",
+            stored=printable(_describe_environment(replayed.stored)),
+            now=_describe_environment(now) if now else "",
             stored_ratio=replayed.stored.worst_ratio,
             now_ratio=now.worst_ratio if now else 0.0,
         )
 
 
-def _place(verdict: Verdict) -> str:
-    found = verdict.environment
-    driver = f", driver {found.driver}" if found.driver else ""
-    return f"{found.device}{driver}, torch {found.torch}, triton {found.triton} ({verdict.engine})"
+def _describe_environment(verdict: Verdict) -> str:
+    machine = verdict.environment
+    driver = f", driver {machine.driver}" if machine.driver else ""
+    return f"{machine.device}{driver}, torch {machine.torch}, triton {machine.triton} ({verdict.engine})"
 
 
-def reverify(pairs: Iterable[Pair], settings: SandboxSettings, results: Path | None, progress: Progress) -> list[Row]:
-    """Every pair verified again, `settings.workers` at once, in the order given.
+def reverify(
+    pairs: Sequence[Pair], settings: SandboxSettings, results: Path | None, progress: Progress
+) -> list[ReverifiedRow]:
+    """Verify every pair again, `settings.workers` at once. The results have the order of the pairs.
 
-    `results`, if given, gets a line a row as it comes, and rows that have one in it are not verified again.
+    `results`: a JSONL file that gets one line per row; its rows are not verified again.
 
-    Raises:
-        UserError: `results` holds something else.
+    Raises: UserError: `results` is not such a file.
     """
     rows = {row.id: row for row in _read(results)} if results and results.exists() else {}
-    pairs = list(pairs)
     left = [pair for pair in pairs if pair.id not in rows]
     with progress.watch(NAME, len(left)):
         for row in _verified(left, settings):
             rows[row.id] = row
             if results:
-                with results.open("a") as stream:
-                    stream.write(json.dumps(asdict(row)) + "\n")
+                add_line(results, asdict(row))
     return [rows[pair.id] for pair in pairs if pair.id in rows]
 
 
-def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[Row]:
+def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[ReverifiedRow]:
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
-        for outcome in threads.map(lambda pair: run_guarded(_again, pair, sandbox), pairs):
+        for outcome in threads.map(lambda pair: run_guarded(_replay, pair, sandbox), pairs):
             if isinstance(outcome, Kept) and not outcome.record.held:
                 row = outcome.record
                 advance(NAME, row.id, Errored(row.id, "NotVerified", "; ".join(row.differences)))
@@ -92,26 +92,26 @@ def _verified(pairs: list[Pair], settings: SandboxSettings) -> Iterator[Row]:
                 yield outcome.record
 
 
-def _again(pair: Pair, sandbox: Sandbox) -> Outcome[Row]:
-    return Kept(Row.of(replay_pair(pair, sandbox)))
+def _replay(pair: Pair, sandbox: Sandbox) -> Outcome[ReverifiedRow]:
+    return Kept(ReverifiedRow.of(replay_pair(pair, sandbox)))
 
 
-def _read(results: Path) -> list[Row]:
+def _read(results: Path) -> list[ReverifiedRow]:
     try:
         lines = [json.loads(line) for line in results.read_text().splitlines()]
-        return [Row(**line | {"differences": tuple(line["differences"])}) for line in lines]
+        return [ReverifiedRow(**line | {"differences": tuple(line["differences"])}) for line in lines]
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(f"{results} holds no results of reverify ({error}): give another --results") from None
 
 
-def render(rows: list[Row], total: int) -> Group:
-    """Counts, what differs, and how errors moved from one machine to the other."""
+def render(rows: list[ReverifiedRow], total: int) -> Group:
+    """Tables of the counts, of the differences, and of the worst errors by machine."""
     held = sum(row.held for row in rows)
     counts = (
         ("verified again", held),
         ("with the same errors to the last bit", sum(row.identical for row in rows)),
         ("not verified", len(rows) - held),
-        ("not looked at: our own error, see above", total - len(rows)),
+        ("errored: failure of the pipeline, see above", total - len(rows)),
     )
     differences = Counter(d.partition(":")[0] for row in rows for d in row.differences)
     places = Counter((row.stored, row.now) for row in rows if row.now)
@@ -121,8 +121,8 @@ def render(rows: list[Row], total: int) -> Group:
     for (stored, now), number in places.most_common():
         of_place = [row for row in rows if (row.stored, row.now) == (stored, now)]
         worst = (max(row.stored_ratio for row in of_place), max(row.now_ratio for row in of_place))
-        moved.add_row(f"{number:,}", stored, now, *(f"{ratio:.2f} of what is allowed" for ratio in worst))
-    return Group(_numbered("rows", counts), _numbered("what differs", differences.most_common()), moved)
+        moved.add_row(f"{number:,}", stored, now, *(f"{ratio:.2f} of the tolerance" for ratio in worst))
+    return Group(_numbered("rows", counts), _numbered("differences", differences.most_common()), moved)
 
 
 def _numbered(title: str, counts: Iterable[tuple[str, int]]) -> Table:

@@ -12,6 +12,8 @@ import typer
 from kernelquarry.pipeline.schema.errors import UserError
 
 from .console import set_up_logging
+from .open_run import sandbox_settings
+from .options import GpusOption, VerboseOption, WorkersOption
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.sandbox import SandboxSettings
@@ -19,21 +21,16 @@ if TYPE_CHECKING:
     from kernelquarry.recipes.evaluate.results import Results
     from kernelquarry.recipes.train.trainer import TrainResult
 
-ConfigOption = Annotated[str, typer.Option("--config", help="Name of a recipe, or a TOML file.  [default: by GPU]")]
+ConfigOption = Annotated[str, typer.Option("--config", help="Name of a recipe, or a TOML file.", show_default="by GPU")]
 DatasetOption = Annotated[str, typer.Option(help="Dataset folders or ids on the Hub, separated by commas.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Output folder.  [default: out/train/CONFIG]")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Output folder.", show_default="out/train/CONFIG")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Override of the recipe: section.key=value; may be repeated.")
 ]
 ModelOption = Annotated[str, typer.Option("--model", help="Initial model in place of the recipe's.")]
 MinutesOption = Annotated[float, typer.Option(help="Time limit, after which a checkpoint is written; 0: none.")]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Verifiers in parallel.")]
-GpusOption = Annotated[str, typer.Option(help="GPUs that run answers: all, none, or numbers such as 0,1.")]
 EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, up to and including /v1.")]
 ChatOption = Annotated[str, typer.Option(help="File of recipes/generate/chat that replaces the model's chat template.")]
-VerboseOption = Annotated[
-    int, typer.Option("--verbose", "-v", count=True, help="-v: progress messages; -vv: debug messages.")
-]
 
 DATASET = "out/tiny/dataset"
 WORKERS = max(2, (os.cpu_count() or 1) - 2)  # training and generation need some cores
@@ -79,7 +76,7 @@ def grpo(
     folder = out or Path("out/train") / name
     start = model or (str(folder / "sft" / "model") if is_finished(folder / "sft") else "")
     job = TrainingJob(recipe, dataset, folder, start, minutes)
-    _print_result("grpo", train_grpo(job, _settings(workers, gpus)))
+    _print_result("grpo", train_grpo(job, sandbox_settings(workers, gpus)))
 
 
 def train(
@@ -101,20 +98,10 @@ def train(
     sft(config, dataset, out, changes, "", 0.0, verbose)
     grpo(config, dataset, out, changes, "", 0.0, workers, gpus, verbose)
     models = {"base": recipe.model.name, **{stage: str(folder / stage / "model") for stage in ("sft", "grpo")}}
-    results = []
+    results, settings = [], sandbox_settings(workers, gpus)
     for stage, model in models.items():
-        results += run_evaluation(
-            model,
-            "test",
-            dataset,
-            (),
-            recipe.evaluation,
-            folder / "evaluation" / stage,
-            _settings(workers, gpus),
-            stage,
-            chat=recipe.model.chat,
-            held_out=recipe.held_out,
-        )
+        evaluation = (model, "test", dataset, (), recipe.evaluation, folder / "evaluation" / stage, settings, stage)
+        results += run_evaluation(*evaluation, chat=recipe.model.chat, held_out=recipe.held_out)
     page = leaderboard(results)
     (folder / "leaderboard.md").write_text(page)
     typer.echo(f"{folder / 'leaderboard.md'}\n\n{page}")
@@ -141,7 +128,7 @@ def evaluate(
     held_out: Annotated[
         float, typer.Option(min=0.0, max=0.9, help="Share of the clusters to evaluate, as in the recipe.")
     ] = 0.0,
-    out: Annotated[Path | None, typer.Option(help="Output folder.  [default: out/evaluation/MODEL/SUITE]")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="out/evaluation/MODEL/SUITE")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
@@ -163,7 +150,7 @@ def evaluate(
         timed=time,
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
-    levels, settings = tuple(level or ()), _settings(workers, gpus)
+    levels, settings = tuple(level or ()), sandbox_settings(workers, gpus)
     results = run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat, held_out)
     typer.echo(render(results))
 
@@ -180,7 +167,7 @@ def write(
     temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
     top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
     new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
-    out: Annotated[Path | None, typer.Option(help="File for the kernel.  [default: print it]")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the kernel.", show_default="print it")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
 ) -> None:
@@ -192,7 +179,7 @@ def write(
     if module is not None and not module.is_file():
         raise UserError(f"{module}: no such file: give a file that defines Model, get_inputs() and get_init_inputs()")
     section = EvaluationSection(temperature=temperature, top_p=top_p, new_tokens=new_tokens, batch=min(n, 64))
-    with KernelWriter(model, endpoint, section, _settings(workers, gpus)) as writer:
+    with KernelWriter(model, endpoint, section, sandbox_settings(workers, gpus)) as writer:
         if module is None:
             Repl(writer, lambda text: typer.echo(text, nl=False)).run(sys.stdin)
             return
@@ -209,12 +196,12 @@ def write(
 
 def serve(
     model: Annotated[str, typer.Argument(help="Folder, id on the Hub, or package:NAME.")] = MODEL,
-    name: Annotated[str, typer.Option(help="Name of the model in requests.  [default: MODEL]")] = "",
+    name: Annotated[str, typer.Option(help="Name of the model in requests.", show_default="MODEL")] = "",
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0: any free port.")] = 8000,
     chat: ChatOption = "",
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Answers in parallel.  [default: 128 on a GPU, else 8]")
+        int | None, typer.Option(min=1, help="Answers in parallel.", show_default="128 on a GPU, else 8")
     ] = None,
     context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
     verbose: VerboseOption = 0,
@@ -288,9 +275,7 @@ def run_evaluation(
     return results
 
 
-def add_commands(app: typer.Typer) -> None:
-    for command in (sft, grpo, train, evaluate, leaderboard, write, serve):
-        app.command()(command)
+COMMANDS = (sft, grpo, train, evaluate, leaderboard, write, serve)
 
 
 def default_recipe() -> str:
@@ -317,14 +302,6 @@ def check_installed(*needed: str) -> None:
         raise UserError(f"{', '.join(missing)} missing: `make train` installs them, or pip install kernelquarry[train]")
 
 
-def _settings(workers: int, gpus: str) -> SandboxSettings:
-    from kernelquarry.pipeline.sandbox.settings import SandboxSettings, choose_gpus
-
-    return SandboxSettings(workers=workers, gpus=choose_gpus(gpus))
-
-
 def _print_result(name: str, result: TrainResult) -> None:
-    if result.done:
-        typer.echo(f"{name}: {result.model}")
-    else:
-        typer.echo(f"{name}: stopped at step {result.steps}; the same command goes on from there")
+    stopped = f"stopped at step {result.steps}; the same command goes on from there"
+    typer.echo(f"{name}: {result.model if result.done else stopped}")

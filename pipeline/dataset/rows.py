@@ -18,7 +18,7 @@ R = TypeVar("R")
 def read_rows(dataset: Path) -> Iterator[Pair]:
     """Every row of the config `pairs`. Raises: UserError, SchemaError."""
     if not shards(dataset, "pairs"):
-        raise UserError(f"{dataset} holds no dataset: make one with `kernelquarry dataset`, or name one with --dataset")
+        raise UserError(f"{dataset} holds no dataset: make one with `kernelquarry dataset`, or name another folder")
     yield from read_config(dataset, "pairs", Pair)
 
 

@@ -1,1 +1,1 @@
-"""Publishing a dataset folder: gates, the upload to the Hub, pull requests and withdrawals. Imported by `cli` alone."""
+"""Publication of a dataset folder: gates, upload to the Hub, pull requests and withdrawals. Imported only by `cli`."""

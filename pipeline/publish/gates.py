@@ -1,5 +1,6 @@
-"""What must hold of a dataset folder before it is published. Each gate looks at the files themselves: that the pipeline
-made them is no reason to believe them, since they may have been changed, mixed or built by another release.
+"""Gates: the checks that a dataset folder must pass before it is published.
+
+Each gate reads the files themselves, since a folder may have been changed, mixed or built by another release.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +34,26 @@ from .sign import SIGNATURE, is_signed
 
 log = logging.getLogger(__name__)
 
-_SHOWN = 5  # problems of one gate that are told; the rest are counted
+_SHOWN = 5  # problems of one gate that are listed; the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A dataset folder, read."""
+    """The content of a dataset folder."""
 
     folder: Path
     manifest: dict[str, Any]
     rows: dict[str, tuple[Published, ...]]  # by config
     opt_out: OptOut
-    uncompared: bool = False  # it may be published though it was compared with no benchmark
+    uncompared: bool = False  # publish even if rows were compared with no benchmark
+
+    @property
+    def all_rows(self) -> Iterator[Published]:
+        return chain.from_iterable(self.rows.values())
 
 
 def read_contents(folder: Path, opt_out: Path | None = None, uncompared: bool = False) -> Contents:
-    """`opt_out` is a list beside the shipped one.
+    """Read a dataset folder. `opt_out`: a list of opt-outs in addition to the shipped one.
 
     Raises: UserError: there is no dataset, or its manifest or a shard is damaged.
     """
@@ -60,16 +66,14 @@ def read_contents(folder: Path, opt_out: Path | None = None, uncompared: bool = 
             f"{folder / MANIFEST} is damaged: write the dataset again with `kernelquarry dataset`"
         ) from None
     if not isinstance(manifest, dict) or not {"files", "rows", "origin"} <= manifest.keys():
-        raise UserError(f"{folder / MANIFEST} is of another release: write the dataset again with this one")
-    rows: dict[str, tuple[Published, ...]] = {
-        each.name: tuple(read_config(folder, each.name, each.record)) for each in CONFIGS
-    }
-    filled = {name: found for name, found in rows.items() if found}
-    return Contents(folder, manifest, filled, read_opt_out(opt_out), uncompared)
+        raise UserError(f"{folder / MANIFEST} is from another release: write the dataset again with this release")
+    rows = {config.name: tuple(read_config(folder, config.name, config.record)) for config in CONFIGS}
+    rows = {name: config_rows for name, config_rows in rows.items() if config_rows}
+    return Contents(folder, manifest, rows, read_opt_out(opt_out), uncompared)
 
 
 def check(contents: Contents) -> list[str]:
-    """Why the dataset may not be published, a line each; none: it may."""
+    """One line for each reason why the dataset may not be published."""
     problems: list[str] = []
     for name, gate in GATES:
         found = list(gate(contents))
@@ -80,33 +84,33 @@ def check(contents: Contents) -> list[str]:
 
 
 def demand(contents: Contents) -> None:
-    """Raises: UserError: a gate refuses; the problems are logged."""
+    """Log the problems. Raises: UserError: a gate has found one."""
     problems = check(contents)
     for problem in problems:
         log.error(problem)
     if problems:
-        raise UserError(f"{contents.folder} may not be published: the lines above say why")
+        raise UserError(f"{contents.folder} may not be published: see the problems above")
 
 
 def _files(contents: Contents) -> Iterator[str]:
-    """The files are those that the manifest names, to the bit."""
-    folder, named = contents.folder, contents.manifest["files"]
-    there = published_files(folder).keys()
-    yield from (f"{name} is missing" for name in sorted(named.keys() - there))
-    yield from (f"{name} is not in the manifest" for name in sorted(there - named.keys() - {MANIFEST, SIGNATURE}))
-    for name in sorted(named.keys() & there):
-        if digest(folder / name) != named[name]:
-            yield f"{name} is not what the manifest says: it was changed after it was written"
-    if SIGNATURE in there and not is_signed(folder / MANIFEST):
-        yield f"{SIGNATURE} is not of this manifest: sign it again with --sign, or delete it"
+    """The folder holds exactly the files of the manifest, with the same digests."""
+    folder, digests = contents.folder, contents.manifest["files"]
+    present = published_files(folder).keys()
+    yield from (f"{name} is missing" for name in sorted(digests.keys() - present))
+    yield from (f"{name} is not in the manifest" for name in sorted(present - digests.keys() - {MANIFEST, SIGNATURE}))
+    for name in sorted(digests.keys() & present):
+        if digest(folder / name) != digests[name]:
+            yield f"{name} differs from the manifest: it was changed after it was written"
+    if SIGNATURE in present and not is_signed(folder / MANIFEST):
+        yield f"{SIGNATURE} does not match the manifest: sign it again with --sign, or delete it"
 
 
 def _counts(contents: Contents) -> Iterator[str]:
-    """As many rows as the manifest says, and none twice."""
-    found = {name: dict(Counter(row.split for row in rows)) for name, rows in contents.rows.items()}
-    if found != contents.manifest["rows"]:
-        yield f"the manifest counts {contents.manifest['rows']}, the shards hold {found}"
-    if "pairs" not in found:
+    """The shards hold as many rows as the manifest says, and no row twice."""
+    counts = {name: dict(Counter(row.split for row in rows)) for name, rows in contents.rows.items()}
+    if counts != contents.manifest["rows"]:
+        yield f"the manifest counts {contents.manifest['rows']}, the shards hold {counts}"
+    if "pairs" not in counts:
         yield "there is no pair"
     for name, rows in contents.rows.items():
         for id, times in Counter(row.id for row in rows).items():
@@ -115,14 +119,14 @@ def _counts(contents: Contents) -> Iterator[str]:
 
 
 def _ids(contents: Contents) -> Iterator[str]:
-    """Ids follow from what the rows hold."""
-    for row in _every(contents):
+    """Ids match the content of the rows."""
+    for row in contents.all_rows:
         if (expected := _content_id(row)) not in ("", row.id):
-            yield f"{row.id} holds what has the id {expected}"
+            yield f"{row.id}: its content has the id {expected}"
 
 
 def _content_id(row: Published) -> str:
-    """ "" for records that have another rule."""
+    """The id that follows from the content; "" for records whose id has another rule."""
     if isinstance(row, Rejection):
         return rejection_id(row.python_code, row.triton_code)
     if type(row) is Pair:
@@ -133,40 +137,40 @@ def _content_id(row: Published) -> str:
 
 
 def _verified(contents: Contents) -> Iterator[str]:
-    """Every pair has a verdict that holds, and what is made of pairs is made of these."""
-    for row in _every(contents):
+    """Every pair has a valid verdict, and derived rows name one of these pairs."""
+    for row in contents.all_rows:
         if isinstance(row, Pair) and (problem := _verdict_problem(row)):
             yield f"{row.id}: {problem}"
     pairs = {row.id for row in contents.rows.get("pairs", ())}
-    for row in _every(contents):
+    for row in contents.all_rows:
         if isinstance(row, Chat) and row.pair and row.pair not in pairs:
-            yield f"{row.id} is made of {row.pair}, which is not in pairs"
+            yield f"{row.id} is derived from {row.pair}, which is not in pairs"
 
 
 def _verdict_problem(pair: Pair) -> str:
     verdict = pair.verdict
     if not {Tier.INTERPRETED, Tier.EXECUTED} & set(verdict.tiers):
-        return "nothing ran its kernel"
+        return "its kernel was never run"
     if not verdict.trials or any(not trial.error <= trial.tolerance for trial in verdict.trials):
-        return "a trial is not within its tolerance, or there is none"
+        return "a trial exceeds its tolerance, or there is no trial"
     if not verdict.launched_kernels or not verdict.impostors:
-        return "no launch was seen, or no impostor tried"
+        return "no launch was recorded, or no impostor was tried"
     if pair.purity is Purity.PURE and verdict.written != 1:
-        return f"it is called pure, and kernels wrote {verdict.written:.0%} of its outputs"
+        return f"it is labelled pure, but kernels wrote only {verdict.written:.0%} of its outputs"
     return ""
 
 
 def _licences(contents: Contents) -> Iterator[str]:
-    """Sources may be given on, and what models wrote may be trained on."""
-    for row in _every(contents):
+    """Sources may be redistributed, and models' answers may be trained on."""
+    for row in contents.all_rows:
         if not is_permissive(row.licence.spdx):
-            yield f"{row.id} is under {row.licence.spdx}"
-        for made in _distilled(row):
+            yield f"{row.id} has the licence {row.licence.spdx}, which is not permissive"
+        for made in _distillations(row):
             if made.terms is TermsClass.FORBIDS:
-                yield f"{row.id} is by {made.model}, whose terms forbid it ({made.terms_source})"
+                yield f"{row.id} was written by {made.model}, whose terms forbid training ({made.terms_source})"
 
 
-def _distilled(row: Published) -> Iterator[Distillation]:
+def _distillations(row: Published) -> Iterator[Distillation]:
     if isinstance(row, Row):
         yield from row.distillation
     if isinstance(row, Pair):
@@ -174,55 +178,52 @@ def _distilled(row: Published) -> Iterator[Distillation]:
 
 
 def _contamination(contents: Contents) -> Iterator[str]:
-    """Rows were compared with benchmarks, and what overlaps one is in no config."""
+    """Rows were compared with benchmarks, and no row overlaps one."""
     if REPORT not in contents.manifest["files"]:
-        yield f"{REPORT} is not there: nothing tells what rows were compared with"
+        yield f"{REPORT} is missing: it lists the benchmarks that rows were compared with"
     if not (contents.uncompared or contents.manifest["build"].get("benchmarks")):
         yield (
             "rows were compared with no benchmark: make an index with `kernelquarry index-benchmarks` and build again, "
             "or publish with --uncompared"
         )
-    taken_out = {row.code_sha256 for row in contents.rows.get("contaminated", ()) if isinstance(row, Contamination)}
-    for row in _every(contents):
-        if isinstance(row, Row | Exercise) and sha256(row.python_code) in taken_out:
-            yield f"{row.id} overlaps a benchmark, and was taken out"
+    removed = {row.code_sha256 for row in contents.rows.get("contaminated", ()) if isinstance(row, Contamination)}
+    for row in contents.all_rows:
+        if isinstance(row, Row | Exercise) and sha256(row.python_code) in removed:
+            yield f"{row.id} overlaps a benchmark: decontaminate dropped its module"
 
 
 def _splits(contents: Contents) -> Iterator[str]:
-    """A cluster is in one split, in all configs alike."""
-    places: dict[str, set[str]] = defaultdict(set)
-    for row in _every(contents):
-        places[row.cluster].add(row.split)
-    for cluster, splits in sorted(places.items()):
+    """A cluster is in one split, across all configs."""
+    splits_of: dict[str, set[str]] = defaultdict(set)
+    for row in contents.all_rows:
+        splits_of[row.cluster].add(row.split)
+    for cluster, splits in sorted(splits_of.items()):
         if not cluster:
             yield "a row has no cluster"
         elif len(splits) > 1:
             yield f"{cluster} is in {' and '.join(sorted(splits))}"
 
 
-def _wishes(contents: Contents) -> Iterator[str]:
-    """No row of whoever opted out."""
-    for row in _every(contents):
+def _opt_outs(contents: Contents) -> Iterator[str]:
+    """No row comes from an author who opted out."""
+    for row in contents.all_rows:
         if (objection := opted_out(row, contents.opt_out)) is not None:
-            yield f"{row.id}: {objection.evidence}: take it out with `kernelquarry withdraw`"
+            yield f"{row.id}: {objection.evidence}: remove it with `kernelquarry withdraw`"
 
 
 def opted_out(row: Published, opt_out: OptOut) -> Objection | None:
-    """Whether the row is of somebody who does not want it."""
-    return opt_out(row.source, _words(row))
-
-
-def _words(row: Published) -> str:
+    """The objection to a row whose source or text is on the opt-out list."""
+    text = ""
     if isinstance(row, Row):
-        return f"{row.python_code}\n{row.triton_code}"
-    if isinstance(row, Example | Exercise | Conversation):
-        return "\n".join(message.content for message in row.messages)
-    return ""
+        text = f"{row.python_code}\n{row.triton_code}"
+    elif isinstance(row, Example | Exercise | Conversation):
+        text = "\n".join(message.content for message in row.messages)
+    return opt_out(row.source, text)
 
 
 def _secrets(contents: Contents) -> Iterator[str]:
     check = Secrets()
-    for row in _every(contents):
+    for row in contents.all_rows:
         if isinstance(row, Row) and (objection := check(row)) is not None:
             yield f"{row.id}: {objection.evidence}"
 
@@ -234,21 +235,16 @@ def _card(contents: Contents) -> Iterator[str]:
 
 
 def _metadata(contents: Contents) -> Iterator[str]:
-    """Croissant names the same shards, with the same digests, and all configs."""
+    """The Croissant metadata names the same shards, with the same digests, and the same configs."""
     path = contents.folder / CROISSANT
     if not path.exists():
         return
     document = json.loads(path.read_bytes())
     named = {file["contentUrl"]: file["sha256"] for file in document["distribution"] if "contentUrl" in file}
-    if named != {name: found for name, found in contents.manifest["files"].items() if name.startswith("data/")}:
-        yield "its files are not those of the manifest"
-    if [found["name"] for found in document["recordSet"]] != list(contents.rows):
-        yield "its record sets are not the configs"
-
-
-def _every(contents: Contents) -> Iterator[Published]:
-    for rows in contents.rows.values():
-        yield from rows
+    if named != {name: sha for name, sha in contents.manifest["files"].items() if name.startswith("data/")}:
+        yield "its files differ from those of the manifest"
+    if [record_set["name"] for record_set in document["recordSet"]] != list(contents.rows):
+        yield "its record sets differ from the configs"
 
 
 Gate = Callable[[Contents], Iterator[str]]
@@ -260,7 +256,7 @@ GATES: tuple[tuple[str, Gate], ...] = (
     ("licences", _licences),
     ("contamination", _contamination),
     ("splits", _splits),
-    ("opt-out", _wishes),
+    ("opt-out", _opt_outs),
     ("secrets", _secrets),
     ("card", _card),
     ("croissant", _metadata),

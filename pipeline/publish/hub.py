@@ -1,8 +1,8 @@
-"""Publishing: a dataset folder becomes one commit of a repository on the Hub, with a tag.
+"""Publishes a dataset folder as one commit of a repository on the Hub, with a tag.
 
-Whatever happens, the repository holds the last release or this one, whole. Each attempt looks at what is there and does
-what is missing, so an attempt after a failure, or after a success whose answer was lost, is the same as the first.
-Files that were uploaded before a failure are known to the Hub by their digests and not sent again.
+The repository always holds the last release or this one, complete. Each attempt compares the repository with the folder
+and does what is missing, so a retry is safe after a failure and after a success whose reply was lost. The Hub knows
+uploaded files by their digests, so retries do not upload them again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .sign import SIGNATURE
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 6
-_LONGEST_WAIT = 60.0  # seconds between two attempts
+_LONGEST_PAUSE_S = 60.0
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 T = TypeVar("T")
 _TOKEN = re.compile(r"\bhf_\w+")
@@ -40,44 +40,45 @@ _TOKEN = re.compile(r"\bhf_\w+")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to publish."""
+    """A branch of a repository, and how to publish to it."""
 
     repo: str  # "owner/name"
-    branch: str = "main"  # or, to look at something, a commit; made if it is not there
-    private: bool = False  # of a repository that is made for it
+    branch: str = "main"  # or a commit, for reading; created if missing
+    private: bool = False  # visibility of a repository that is created
     tag: str = ""  # "": named after the release and the manifest's digest
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", self.repo):
-            raise UserError(f"{self.repo!r} names no repository: give owner/name")
+            raise UserError(f"{self.repo!r} is not the name of a repository: give owner/name")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a commit would do to the branch as it is."""
+    """The changes that a commit would make to the branch."""
 
-    parent: str  # commit, "" if there is no such repository or branch yet
+    parent: str  # commit that was compared, "" if the repository or branch is missing
     add: tuple[str, ...]
     delete: tuple[str, ...]  # shards of an earlier release
     same: tuple[str, ...]
 
     @property
-    def empty(self) -> bool:
-        return not (self.add or self.delete)
+    def changed(self) -> int:
+        """The number of files to send or delete."""
+        return len(self.add) + len(self.delete)
 
     def summary(self) -> str:
-        return f"{len(self.add)} files to send, {len(self.same)} there already, {len(self.delete)} to delete"
+        return f"{len(self.add)} files to send, {len(self.same)} unchanged, {len(self.delete)} to delete"
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
     commit: str
     tag: str
-    changed: int  # files that the commit added, replaced or deleted; 0: there was nothing to do
+    changed: int  # files that the commit added, replaced or deleted
 
 
 def plan(folder: Path, target: Target, api: HfApi) -> Plan:
-    """Compare the folder with what the branch holds. Changes nothing. Raises: UserError."""
+    """Compare the folder with the branch, without changing anything. Raises: UserError."""
     try:
         return compare(folder, target, api)
     except (HfHubHTTPError, httpx2.TransportError, HFValidationError) as error:
@@ -87,34 +88,34 @@ def plan(folder: Path, target: Target, api: HfApi) -> Plan:
 def publish(
     folder: Path, target: Target, api: HfApi, wait: Callable[[float], None] = time.sleep, attempts: int = ATTEMPTS
 ) -> Published:
-    """Make the branch hold the folder, in one commit, and tag it. The gates are asked before, by the caller.
+    """Make the branch equal to the folder in one commit, and tag it. The caller has checked the gates.
 
-    Raises: UserError: the Hub refuses, somebody else published meanwhile, or it did not answer `attempts` times.
+    Raises: UserError: the Hub refuses, another commit was pushed meanwhile, or all attempts failed.
     """
-    first: Plan | None = None  # only our own commit may follow what it found
+    first: Plan | None = None  # plan of the first attempt: the branch may move from its parent to our commit only
 
     def attempt() -> Published:
         nonlocal first
-        _make_place(target, api)
+        _create_branch(target, api)
         planned = compare(folder, target, api)
         first = first or planned
-        if not planned.empty and planned.parent != first.parent:
+        if planned.changed and planned.parent != first.parent:
             raise UserError(
-                f"{target.repo} was changed by somebody else meanwhile: look at it, then publish again if this "
-                "release is to replace theirs"
+                f"{target.repo} was changed meanwhile by another commit: look at that commit, then publish again if "
+                "this release is to replace it"
             )
         tag = target.tag or default_tag(folder)
         _check_tag(tag, planned, target, api)
-        commit = planned.parent if planned.empty else send(folder, planned, target, api).oid
-        _tag(tag, commit, target, api)
-        return Published(commit, tag, len(first.add) + len(first.delete))
+        commit = send(folder, planned, target, api).oid if planned.changed else planned.parent
+        api.create_tag(target.repo, repo_type="dataset", tag=tag, revision=commit, exist_ok=True)
+        return Published(commit, tag, first.changed)
 
     return persist(attempt, target, wait, attempts)
 
 
 def persist(attempt: Callable[[], T], target: Target, wait: Callable[[float], None], attempts: int) -> T:
-    """What `attempt` returns, tried again where the Hub does not answer. Raises: UserError."""
-    hub_logging.set_verbosity_error()  # its warnings name addresses that are signed for us
+    """Call `attempt`, with retries while the Hub does not answer. Raises: UserError."""
+    hub_logging.set_verbosity_error()  # its warnings contain pre-signed URLs
     for number in range(1, attempts + 1):
         try:
             return attempt()
@@ -123,19 +124,19 @@ def persist(attempt: Callable[[], T], target: Target, wait: Callable[[float], No
                 raise refusal(target, error) from None
             if number == attempts:
                 break
-            seconds = _pause(error, number)
-            log.warning("%s: %s; attempt %d in %.0f s", target.repo, _say(error), number + 1, seconds)
-            wait(seconds)
-    raise UserError(f"{target.repo}: the Hub did not answer: run the same command again, it goes on from here")
+            pause_s = _pause_s(error, number)
+            log.warning("%s: %s; attempt %d in %.0f s", target.repo, _summary(error), number + 1, pause_s)
+            wait(pause_s)
+    raise UserError(f"{target.repo}: the Hub did not answer: run the same command again, it resumes here")
 
 
 def default_tag(folder: Path) -> str:
-    """`v0.1.0-0123abcd`: the release that built it, and the start of the manifest's digest."""
+    """A name such as `v0.1.0-0123abcd`: the release of kernelquarry, and the start of the manifest's digest."""
     release = json.loads((folder / MANIFEST).read_bytes())["origin"]["release"]
     return f"v{release}-{digest(folder / MANIFEST)[:8]}"
 
 
-def _make_place(target: Target, api: HfApi) -> None:
+def _create_branch(target: Target, api: HfApi) -> None:
     api.create_repo(target.repo, repo_type="dataset", private=target.private, exist_ok=True)
     if target.private and not api.dataset_info(target.repo).private:
         raise UserError(f"{target.repo} is public: make it private on the Hub first, or publish without --private")
@@ -144,7 +145,7 @@ def _make_place(target: Target, api: HfApi) -> None:
 
 
 def compare(folder: Path, target: Target, api: HfApi) -> Plan:
-    """As `plan`, with the client's own errors."""
+    """Compare the folder with the branch. Raises: the errors of the Hub's client."""
     local = sorted(published_files(folder))
     try:
         head = api.dataset_info(target.repo, revision=target.branch).sha or ""
@@ -163,14 +164,14 @@ def compare(folder: Path, target: Target, api: HfApi) -> Plan:
 
 
 def _is_same(path: Path, remote: RepoFile) -> bool:
-    """By the digest that the Hub keeps: SHA-256 of large files, Git's of the others."""
+    """True if the digests agree: the Hub keeps SHA-256 of large files and Git's hash of others."""
     if remote.lfs is not None:
         return digest(path) == remote.lfs.sha256
     return path.stat().st_size == remote.size and git_hash(path.read_bytes()) == remote.blob_id
 
 
-def send(folder: Path, planned: Plan, target: Target, api: HfApi, as_request: bool = False) -> CommitInfo:
-    """One commit on what was looked at: of the branch, unless it has moved, or `as_request` a new pull request."""
+def send(folder: Path, planned: Plan, target: Target, api: HfApi, as_pull_request: bool = False) -> CommitInfo:
+    """Commit the plan to the branch, if it has not moved, or to a new pull request."""
     operations: list[CommitOperationAdd | CommitOperationDelete] = [
         *(CommitOperationAdd(name, folder / name) for name in planned.add),
         *(CommitOperationDelete(name) for name in planned.delete),
@@ -182,60 +183,56 @@ def send(folder: Path, planned: Plan, target: Target, api: HfApi, as_request: bo
         commit_description=f"sha256 of {MANIFEST}: {digest(folder / MANIFEST)}",
         repo_type="dataset",
         revision=target.branch,
-        create_pr=as_request,
+        create_pr=as_pull_request,
         parent_commit=planned.parent,
     )
     left = compare(folder, Target(target.repo, done.oid), api)
-    if not left.empty:
-        raise UserError(f"{target.repo}: the commit {done.oid} does not hold what was sent: {left.summary()}")
+    if left.changed:
+        raise UserError(f"{target.repo}: the commit {done.oid} differs from the folder: {left.summary()}")
     return done
 
 
 def title(folder: Path, target: Target) -> str:
-    """Of the commit, and of the pull request where it is one."""
+    """The title of the commit or pull request."""
     return f"Release {target.tag or default_tag(folder)}"
 
 
 def _check_tag(tag: str, planned: Plan, target: Target, api: HfApi) -> None:
-    """A tag that was given to another release stays with it. One that names the manifest's digest is of these files."""
+    """Raises: UserError: the user named a tag of another revision. Default tags hold the digest and always fit."""
     tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(target.repo, repo_type="dataset").tags}
-    if target.tag and tag in tags and not (planned.empty and tags[tag] == planned.parent):
+    if target.tag and tag in tags and (planned.changed or tags[tag] != planned.parent):
         raise UserError(f"{target.repo} has the tag {tag} for another revision: give a new one with --tag")
-
-
-def _tag(tag: str, commit: str, target: Target, api: HfApi) -> None:
-    api.create_tag(target.repo, repo_type="dataset", tag=tag, revision=commit, exist_ok=True)
 
 
 def _is_transient(error: BaseException) -> bool:
     if isinstance(error, HfHubHTTPError):
-        # 412: the branch moved under the commit; the next attempt sees by whom.
+        # 412: the branch moved since the comparison; the next attempt compares again.
         return error.response.status_code in _TRANSIENT | {412}
-    if isinstance(error, RuntimeError):  # an upload's: what it was is behind it, if it is known at all
+    if isinstance(error, RuntimeError):  # of an upload, with the original error as its cause, if known
         return error.__cause__ is None or (isinstance(error.__cause__, Exception) and _is_transient(error.__cause__))
     return isinstance(error, httpx2.TransportError)
 
 
-def _pause(error: BaseException, attempt: int) -> float:
-    """Seconds: what the Hub asks for, or twice as long each time."""
-    asked = error.response.headers.get("Retry-After", "") if isinstance(error, HfHubHTTPError) else ""
-    return min(_LONGEST_WAIT, float(asked) if asked.isdigit() else 2.0**attempt)
+def _pause_s(error: BaseException, attempt: int) -> float:
+    """Seconds until the next attempt: the Hub's `Retry-After`, or exponential backoff."""
+    requested = error.response.headers.get("Retry-After", "") if isinstance(error, HfHubHTTPError) else ""
+    return min(_LONGEST_PAUSE_S, float(requested) if requested.isdigit() else 2.0**attempt)
 
 
 def refusal(target: Target, error: Exception) -> UserError:
-    """What the user is told when the Hub cannot be used."""
+    """The error message for a request that the Hub refused or did not answer."""
     status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
     if status in (401, 403):
-        remedy = "give a token that may write there, with `hf auth login` or in HF_TOKEN"
+        remedy = "log in with `hf auth login`, or set HF_TOKEN to a token with write access"
     elif status == 0 and not isinstance(error, HFValidationError):
-        remedy = "see whether the Hub can be reached from here"
+        remedy = "check the network connection to the Hub"
     else:
-        remedy = "see what it says"
-    return UserError(f"{target.repo}: {_say(error)}: {remedy}")
+        remedy = "see the message"
+    return UserError(f"{target.repo}: {_summary(error)}: {remedy}")
 
 
-def _say(error: BaseException) -> str:
-    """One line of what went wrong, without any token."""
+def _summary(error: BaseException) -> str:
+    """One line on an error, without tokens."""
     if isinstance(error, HfHubHTTPError):
         text = f"the Hub answered {error.response.status_code} {error.server_message or ''}".strip()
     else:

@@ -1,7 +1,7 @@
-"""Publishing by a pull request: for who may not write to a repository, or wants a release to be looked at first.
+"""Publishes a dataset as a pull request, for publishers without write access and for releases that need a review.
 
-A release has one open pull request, which is known by its title. As in `publish`, each attempt looks at what is there
-and does what is missing, so neither a lost answer nor a second publisher makes another one.
+A release has one open pull request, found by its title. As in `hub.publish`, each attempt does only what is missing, so
+neither a lost reply nor a second publisher opens another pull request.
 """
 
 from __future__ import annotations
@@ -21,47 +21,46 @@ from .hub import ATTEMPTS, Target, compare, persist, send, title
 @dataclass(frozen=True, slots=True)
 class Proposed:
     commit: str
-    number: int  # of the pull request; 0: the main branch holds the release already
-    changed: int  # files that it adds, replaces or deletes
+    number: int  # of the pull request; 0: the main branch already holds the release
+    changed: int  # files that the pull request adds, replaces or deletes
 
 
 def propose(
     folder: Path, target: Target, api: HfApi, wait: Callable[[float], None] = time.sleep, attempts: int = ATTEMPTS
 ) -> Proposed:
-    """See to it that one open pull request makes the main branch hold the folder. The gates are asked before.
+    """Open or update the pull request that makes the main branch equal to the folder. The caller has checked the gates.
 
-    Raises: UserError: as `publish`; there is no such repository, or the target is another branch.
+    Raises: UserError: as `publish`; the repository is missing, or the target is another branch.
     """
     if target.branch != "main":
-        raise UserError(f"a pull request is for the main branch, not for {target.branch}: leave --revision out")
+        raise UserError(f"pull requests go to the main branch, not to {target.branch}: leave --revision out")
     return persist(lambda: _propose(folder, target, api), target, wait, attempts)
 
 
 def _propose(folder: Path, target: Target, api: HfApi) -> Proposed:
     planned = compare(folder, target, api)
-    changed = len(planned.add) + len(planned.delete)
     if not planned.parent:
-        raise UserError(f"{target.repo} is not there, or hidden: publish without a pull request makes it")
-    if planned.empty:
+        raise UserError(f"{target.repo} does not exist or is hidden: publish without --pr to create it")
+    if not planned.changed:
         return Proposed(planned.parent, 0, 0)
     if not (numbers := _open_requests(folder, target, api)):
-        made = send(folder, planned, target, api, as_request=True)
+        made = send(folder, planned, target, api, as_pull_request=True)
         numbers = _open_requests(folder, target, api)
         assert made.pr_num is not None
-        if made.pr_num != min(numbers, default=made.pr_num):  # somebody else's was a moment earlier
+        if made.pr_num != min(numbers, default=made.pr_num):  # another publisher was faster
             api.change_discussion_status(target.repo, made.pr_num, "closed", repo_type="dataset")
     number = min(numbers, default=0)
     if not number:
-        raise UserError(f"{target.repo}: the pull request was closed or merged meanwhile: look at it there")
-    place = replace(target, branch=f"refs/pr/{number}")
-    there = compare(folder, place, api)
-    commit = there.parent if there.empty else send(folder, there, place, api).oid
-    return Proposed(commit, number, changed)
+        raise UserError(f"{target.repo}: the pull request was closed or merged meanwhile: look at it on the Hub")
+    request = replace(target, branch=f"refs/pr/{number}")
+    update = compare(folder, request, api)
+    commit = send(folder, update, request, api).oid if update.changed else update.parent
+    return Proposed(commit, number, planned.changed)
 
 
 def _open_requests(folder: Path, target: Target, api: HfApi) -> list[int]:
-    """Numbers of those that are for this release."""
-    found = api.get_repo_discussions(
+    """The numbers of the open pull requests of this release."""
+    requests = api.get_repo_discussions(
         target.repo, repo_type="dataset", discussion_type="pull_request", discussion_status="open"
     )
-    return [request.num for request in found if request.title == title(folder, target)]
+    return [request.num for request in requests if request.title == title(folder, target)]

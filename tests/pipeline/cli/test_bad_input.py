@@ -171,10 +171,10 @@ def test_killed_interrupted_and_full_at_many_points(built: Built, tmp_path: Path
         if fault == "SIGKILL":
             assert (ended.status, "Traceback" in ended.err) == (-signal.SIGKILL, False)
         elif fault == "SIGINT":
-            assert said(ended, 130) == "interrupted: nothing that was done is lost, the same command goes on from here"
+            assert said(ended, 130) == "interrupted: finished work is kept, run the same command again to resume"
         else:
             assert said(ended).startswith("No space left on device")
-            assert "free some space, then run the same command: it goes on from here" in ended.err
+            assert "free some space, then run the same command again: it resumes here" in ended.err
         assert kept.items() <= stored().items(), "finished work was done again"
         kept = stored()
         assert sum("probe" in path.parts for path in kept) == probed

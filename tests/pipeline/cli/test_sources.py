@@ -70,7 +70,7 @@ def test_compositions(tmp_path: Path, invoke: Invoke) -> None:
     root = tmp_path / "out"
     for stage in ("read", "mine"):
         assert invoke(stage, root, "--corpus", "compose:24:5").status == 0
-    assert json.loads((root / "run.json").read_text()) == {"corpus": "compose:24:5"}
+    assert json.loads((root / "run.json").read_text())["corpus"] == "compose:24:5"
     modules = kept(root, "mine", Module)
     assert len(modules) == 24
     assert all(module.source.package == "compose" and module.licence.spdx == "Apache-2.0" for module in modules)

@@ -84,15 +84,15 @@ def off(pair: Pair) -> Pair:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (verdict(tiers=("compiled",)), "verification: {}: nothing ran its kernel"),
-        (verdict(trials=()), "verification: {}: a trial is not within its tolerance, or there is none"),
-        (off, "verification: {}: a trial is not within its tolerance, or there is none"),
-        (verdict(written=0.5), "verification: {}: it is called pure, and kernels wrote 50% of its outputs"),
-        (verdict(impostors=()), "verification: {}: no launch was seen, or no impostor tried"),
-        (licence("GPL-3.0-only"), "licences: {} is under GPL-3.0-only"),
-        (forbidden, "licences: {} is by closed/model, whose terms forbid it (read on Monday)"),
-        (licence("NOASSERTION"), "licences: {} is under NOASSERTION"),
-        (lambda pair: replace(pair, triton_code="import os"), "ids: {} holds what has the id"),
+        (verdict(tiers=("compiled",)), "verification: {}: its kernel was never run"),
+        (verdict(trials=()), "verification: {}: a trial exceeds its tolerance, or there is no trial"),
+        (off, "verification: {}: a trial exceeds its tolerance, or there is no trial"),
+        (verdict(written=0.5), "verification: {}: it is labelled pure, but kernels wrote only 50% of its outputs"),
+        (verdict(impostors=()), "verification: {}: no launch was recorded, or no impostor was tried"),
+        (licence("GPL-3.0-only"), "licences: {} has the licence GPL-3.0-only"),
+        (forbidden, "licences: {} was written by closed/model, whose terms forbid training (read on Monday)"),
+        (licence("NOASSERTION"), "licences: {} has the licence NOASSERTION"),
+        (lambda pair: replace(pair, triton_code="import os"), "ids: {}: its content has the id"),
         (lambda pair: replace(pair, cluster=""), "splits: a row has no cluster"),
         (lambda pair: replace(pair, inductor_code="key = 'AKIA" + "A" * 16 + "'"), "secrets: {}: aws-access-key in"),
     ],
@@ -102,7 +102,7 @@ def test_a_row_that_must_not_be_published(tmp_path: Path, change: Callable[[Pair
     write(tmp_path, pairs)
     (found,) = problems(tmp_path)
     assert found.startswith(problem.format(pairs[0].id))
-    with pytest.raises(UserError, match="may not be published: the lines above say why"):
+    with pytest.raises(UserError, match="may not be published: see the problems above"):
         demand(read_contents(tmp_path))
 
 
@@ -119,7 +119,7 @@ def test_a_row_that_was_taken_out_and_is_there(tmp_path: Path) -> None:
     write(tmp_path, [first, second], rl=derive_rows([first, second])["rl"], contaminated=[taken_out])
     (exercise,) = derive_rows([first])["rl"]
     assert problems(tmp_path) == [
-        f"contamination: {id} overlaps a benchmark, and was taken out" for id in (first.id, exercise.id)
+        f"contamination: {id} overlaps a benchmark: decontaminate dropped its module" for id in (first.id, exercise.id)
     ]
 
 
@@ -139,7 +139,9 @@ def test_a_chat_of_a_pair_that_is_not_there(tmp_path: Path) -> None:
     first, second = make_pairs(2)
     write(tmp_path, [first], rl=derive_rows([first, second])["rl"])
     (found,) = problems(tmp_path)
-    assert found.startswith("verification: rl_") and found.endswith(f"is made of {second.id}, which is not in pairs")
+    assert found.startswith("verification: rl_") and found.endswith(
+        f"is derived from {second.id}, which is not in pairs"
+    )
 
 
 def test_who_opted_out(tmp_path: Path) -> None:
@@ -164,7 +166,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_that_was_changed(folder: Path) -> None:
     card = folder / "README.md"
     card.write_text(card.read_text() + "\nAlso verified on the moon.\n")
-    assert problems(folder) == ["files: README.md is not what the manifest says: it was changed after it was written"]
+    assert problems(folder) == ["files: README.md differs from the manifest: it was changed after it was written"]
 
 
 def test_a_file_too_few_and_one_too_many(folder: Path) -> None:
@@ -208,7 +210,7 @@ def test_metadata_of_another_dataset(folder: Path, tmp_path: Path) -> None:
     write_dataset(tmp_path / "other", make_pairs(3), Rejected(), [], BUILD)
     other = (tmp_path / "other" / "croissant.json").read_bytes()
     (folder / "croissant.json").write_bytes(other)
-    assert "croissant: its files are not those of the manifest" in problems(folder)
+    assert "croissant: its files differ from those of the manifest" in problems(folder)
 
 
 def test_a_signature_of_something_else(folder: Path, tmp_path: Path) -> None:
@@ -217,11 +219,11 @@ def test_a_signature_of_something_else(folder: Path, tmp_path: Path) -> None:
     path = folder / "manifest.json"
     path.write_text(path.read_text().replace("  ", " "))
     assert [found for found in problems(folder) if "sig" in found] == [
-        "files: manifest.json.sig is not of this manifest: sign it again with --sign, or delete it"
+        "files: manifest.json.sig does not match the manifest: sign it again with --sign, or delete it"
     ]
 
 
-@pytest.mark.parametrize(("text", "problem"), [("{", "is damaged"), ("{}", "is of another release")])
+@pytest.mark.parametrize(("text", "problem"), [("{", "is damaged"), ("{}", "is from another release")])
 def test_a_manifest_that_is_none(folder: Path, text: str, problem: str) -> None:
     (folder / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=problem):

@@ -133,7 +133,7 @@ def test_a_fault_of_any_request_changes_nothing(
 
 def test_a_hub_that_is_down_is_said_and_the_next_run_goes_on(hub: HubDouble, folder: Path) -> None:
     hub.fail(503, "/commit/", times=2)
-    with pytest.raises(UserError, match="the Hub did not answer: run the same command again, it goes on from here"):
+    with pytest.raises(UserError, match="the Hub did not answer: run the same command again, it resumes here"):
         publish(folder, TARGET, api(hub), lambda _: None, attempts=2)
     sent = uploads(hub)
     assert hub.files(REPO) == {} and sent > 5
@@ -194,7 +194,7 @@ def test_of_publishers_of_two_releases_one_wins_and_the_other_is_told(
         return create(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(HfApi, "create_commit", meanwhile)
-    with pytest.raises(UserError, match="was changed by somebody else meanwhile"):
+    with pytest.raises(UserError, match="was changed meanwhile by another commit"):
         publish(folder, TARGET, api(hub), lambda _: None)
     assert hub.files(REPO) == bytes_of(larger) and commits(hub) == 2
 
@@ -238,7 +238,7 @@ def test_a_plan_changes_nothing(hub: HubDouble, folder: Path) -> None:
 
 @pytest.mark.parametrize("repo", ["kernels", "a/b/c", "", "a b/c"])
 def test_a_repository_has_an_owner_and_a_name(repo: str) -> None:
-    with pytest.raises(UserError, match="names no repository: give owner/name"):
+    with pytest.raises(UserError, match="is not the name of a repository: give owner/name"):
         Target(repo)
 
 
@@ -291,7 +291,7 @@ def test_the_command_refuses_what_a_gate_refuses(hub: HubDouble, folder: Path, t
     ended = command(hub, "publish", REPO, "--dataset", folder, cwd=tmp_path)
     assert ended.status == 1 and hub.repos == {}
     assert "files: data/pairs/more.parquet is not in the manifest" in ended.err
-    assert ended.err.splitlines()[-1] == f"kernelquarry: {folder} may not be published: the lines above say why"
+    assert ended.err.splitlines()[-1] == f"kernelquarry: {folder} may not be published: see the problems above"
 
 
 @pytest.mark.usefixtures("clean_environment")
@@ -301,7 +301,7 @@ def test_a_token_is_never_printed(hub: HubDouble, folder: Path, tmp_path: Path) 
     hub.refusal = f"the token {token} may not write here"
     ended = command(hub, "publish", REPO, "--dataset", folder, cwd=tmp_path, token=token)
     assert ended.status == 1 and token not in ended.out + ended.err
-    assert "the token hf_*** may not write here: give a token that may write there" in ended.err
+    assert "the token hf_*** may not write here: log in with `hf auth login`" in ended.err
 
 
 def test_tokens_of_any_kind_are_redacted(monkeypatch: pytest.MonkeyPatch) -> None:

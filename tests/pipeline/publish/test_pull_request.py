@@ -88,10 +88,10 @@ def test_publishers_at_once_leave_one_open(hub: HubDouble, folder: Path) -> None
 
 
 def test_there_must_be_a_repository_and_the_main_branch(hub: HubDouble, folder: Path) -> None:
-    with pytest.raises(UserError, match="is not there, or hidden"):
+    with pytest.raises(UserError, match="does not exist or is hidden"):
         propose(folder, Target("tester/missing"), api(hub))
     assert ("datasets", "tester/missing") not in hub.repos
-    with pytest.raises(UserError, match="for the main branch, not for next"):
+    with pytest.raises(UserError, match="go to the main branch, not to next"):
         propose(folder, Target(REPO, branch="next"), api(hub))
 
 

@@ -61,7 +61,7 @@ def test_the_rows_go_from_every_config(folder: Path, wish: Path) -> None:
         if pair.split == split and pair.id not in gone
     ]  # fmt: skip
     contents = read_contents(folder, wish, uncompared=True)
-    assert check(contents) == [] and choose(contents).nothing
+    assert check(contents) == [] and not choose(contents).ids
     assert not any(name.startswith("data/rejected") for name in bytes_of(folder))
     after = manifest(folder)
     assert after["rejected"] == {
@@ -80,7 +80,7 @@ def test_the_rows_go_from_every_config(folder: Path, wish: Path) -> None:
 def test_nobody_asked_nothing_changes(folder: Path, tmp_path: Path) -> None:
     before = bytes_of(folder)
     (tmp_path / "list.txt").write_text("repository nobody/nothing\n")
-    assert withdraw_from_folder(folder, tmp_path / "list.txt").summary() == "no row is of anyone who opted out"
+    assert withdraw_from_folder(folder, tmp_path / "list.txt").summary() == "nothing to withdraw: no author opted out"
     assert bytes_of(folder) == before
 
 
@@ -94,20 +94,20 @@ def test_a_dry_run_tells_and_changes_nothing(folder: Path, wish: Path, invoke: C
 def test_the_command_writes_the_folder_anew(folder: Path, wish: Path, invoke: Callable[..., Ended]) -> None:
     assert invoke("withdraw", folder, "--opt-out", wish).status == 0
     assert manifest(folder)["rows"]["pairs"] == {"test": 6, "train": 6}
-    assert invoke("withdraw", folder, "--opt-out", wish).out == "no row is of anyone who opted out\n"
+    assert invoke("withdraw", folder, "--opt-out", wish).out == "nothing to withdraw: no author opted out\n"
 
 
 def test_a_repository_gets_a_new_revision(hub: HubDouble, folder: Path, wish: Path) -> None:
     api, target = HfApi(hub.url, token=TOKEN), Target("tester/kernels")
     first = publish(folder, target, api)
     dry, nothing = withdraw_from_hub(target, wish, api, dry_run=True)
-    assert not dry.nothing and nothing is None and hub.repos["datasets", target.repo].refs["main"] == first.commit
+    assert dry.ids and nothing is None and hub.repos["datasets", target.repo].refs["main"] == first.commit
     withdrawn, done = withdraw_from_hub(target, wish, api)
     assert done is not None and len(withdrawn.ids["pairs"]) == 2 and done.tag != first.tag
     withdraw_from_folder(folder, wish)
     assert hub.files(target.repo) == hub.files(target.repo, done.tag) == bytes_of(folder)
     again, nothing = withdraw_from_hub(target, wish, api)
-    assert again.nothing and nothing is None
+    assert not again.ids and nothing is None
 
 
 def test_a_repository_that_is_not_there_is_said(hub: HubDouble) -> None:

@@ -52,7 +52,12 @@ def test_figures_and_reasons_are_shown() -> None:
     page = Page(render_report("tiny", make_pairs(20), FUNNEL, LOSSES))
     assert page.open == []
     assert page.count("details", **{"class": "pair"}) == 20
-    for text in ("20 verified pairs from tiny", "no inputs were found on which forward runs", "our failure", "80.0 %"):
+    for text in (
+        "20 verified pairs from tiny",
+        "no inputs were found on which forward runs",
+        "failure of the pipeline",
+        "80.0 %",
+    ):
         assert text in " ".join(page.text.split())
     assert "scale_shift_relu" in page.text and "evidence 0" in page.text
 

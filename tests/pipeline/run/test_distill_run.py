@@ -126,7 +126,7 @@ def test_batches_go_out_and_come_back(folder: Path, endpoint: ScriptedEndpoint, 
         ]
         (folder / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
         done = invoke("import-batch", "answers.jsonl", *DISTILLED)
-        assert done.out == "2 answers, 0 refused, 0 to be asked again\n"
+        assert done.out == "2 answers, 0 refused, 0 to be requested again\n"
     assert build(*DISTILLED).out.startswith("4 verified pairs")
     assert endpoint.requests == []
     cache = Cache(folder / "out/cache/answers.sqlite")
