@@ -1,15 +1,17 @@
-"""What a model is asked, and how its answer is read: one set of templates for the dataset, distillation, training and
-evaluation, so that a model is scored on the prompt that it was trained on.
+"""Prompts for models, and the parser of their answers.
 
-    system.md.j2    who the model is
-    write.md.j2     a module, to be written anew: `python_code`
-    sized.md.j2     the same, for the inputs that `sizes` says
-    answer.md.j2    the answer: `triton_code`, and what was thought before it
-    repair.md.j2    what was wrong with an answer: `reason`, `evidence`
-    teacher.md.j2   who the model is when it is asked for new kernels: facts, and two examples from `examples/`
-    refine.md.j2    a module and its lowered kernel, to be written better: `python_code`, `triton_code`
-    explain.md.j2   a verified pair, to be put in words: `python_code`, `triton_code`
-    plan.md.j2      what a row's columns tell before its kernel is written: `pair`
+Dataset, distillation, training and evaluation share these templates, so a model is scored on the prompt that it was
+trained on:
+
+    system.md.j2    system message for students
+    teacher.md.j2   system message for teachers, with facts and two examples from `examples/`
+    write.md.j2     request for a kernel: `python_code`
+    sized.md.j2     the same, for the inputs in `sizes`
+    refine.md.j2    request for a better kernel than the lowered one: `python_code`, `triton_code`
+    explain.md.j2   request to explain a verified pair: `python_code`, `triton_code`
+    repair.md.j2    request to repair a rejected answer: `reason`, `evidence`
+    answer.md.j2    an answer: `triton_code`, after its `thinking`
+    plan.md.j2      thinking rendered from the columns of a row: `pair`
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _FOLDER = Path(__file__).parent
 
 
 class Message(TypedDict):
-    """One turn of a chat, as chat templates and endpoints take it."""
+    """One message of a chat, in the format of chat templates and endpoints."""
 
     role: str  # "system", "user" or "assistant"
     content: str
@@ -58,13 +60,13 @@ def _environment() -> Environment:
 
 
 def render_prompt(name: str, **values: Any) -> str:
-    """The template `<name>.md.j2` with `values`; a value that is missing is an error."""
+    """The template `<name>.md.j2` with `values`. A missing value is an error."""
     return _environment().get_template(f"{name}.md.j2").render(**values)
 
 
 @cache
 def prompt_id(name: str) -> str:
-    """`write@0123456789abcdef`: the name of a template and the digest of its text, for a row to say what made it."""
+    """`write@0123456789abcdef`: the name of a template and the digest of its text, for the provenance of a row."""
     text = (_FOLDER / f"{name}.md.j2").read_bytes()
     if b"examples/" in text:
         text += b"".join(path.read_bytes() for path in sorted((_FOLDER / "examples").glob("*.j2")))
@@ -72,7 +74,7 @@ def prompt_id(name: str) -> str:
 
 
 def kernel_request(python_code: str, sizes: str = "") -> list[Message]:
-    """The chat in which a model is asked for the kernel of a module: for inputs of any size, or those of `sizes`."""
+    """The chat that requests a kernel for a module, for inputs of any size or those in `sizes`."""
     name, values = ("sized", {"sizes": sizes}) if sizes else ("write", {})
     return [
         {"role": "system", "content": render_prompt("system")},
@@ -81,15 +83,15 @@ def kernel_request(python_code: str, sizes: str = "") -> list[Message]:
 
 
 def answer(triton_code: str, thinking: str = "") -> Message:
-    """A model's turn that gives `triton_code`."""
+    """The message of a model that answers with `triton_code`."""
     return {"role": "assistant", "content": render_prompt("answer", triton_code=triton_code, thinking=thinking)}
 
 
 def repair_request(reason: str, evidence: str) -> Message:
-    """The turn after an answer that was rejected, for the code and evidence of its reason."""
+    """The message that requests the repair of an answer, with the reason and evidence of its rejection."""
     return {"role": "user", "content": render_prompt("repair", reason=reason, evidence=evidence)}
 
 
 def read_answer(text: str) -> str:
-    """The source in a model's answer, what was thought before it left out; "" if there is none that is whole."""
+    """The source code in a model's answer, without its thinking; "" if there is no complete file."""
     return parse_answer(text).code

@@ -1,4 +1,4 @@
-"""An answer's class under another name: taken for the one that was asked for, where it is plain which is meant."""
+"""Finds the entry class of an answer that uses another name than `ModelNew`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 
 from kernelquarry.pipeline.schema.records import CANDIDATE_ENTRY_POINT
 
-_NAMES = 6  # classes that are tried
+_MOST_NAMES = 6
 _CLASS = re.compile(r"(?:\b|\\n)class[ \t]+(\w+)[ \t]*\([^()\n]*Module\b")
 
 
 def renamings(text: str) -> Iterator[tuple[str, str]]:
-    """Names of the modules' classes in an answer, the last first, each with the answer in which it is the entry."""
+    """Module class names in an answer, last first, each with the answer in which this class is renamed to the entry."""
     names = dict.fromkeys(reversed(_CLASS.findall(text)))
-    for name in list(names)[:_NAMES]:
+    for name in list(names)[:_MOST_NAMES]:
         yield name, re.sub(rf"\b{name}\b", CANDIDATE_ENTRY_POINT, text)
 
 
-def is_the_one(tree: ast.Module) -> bool:
-    """Whether the entry is the one class of the file that launches kernels and that no other such class has in it."""
+def is_only_entry(tree: ast.Module) -> bool:
+    """True if the entry is the only module class that launches kernels and that no other such class uses."""
     definitions = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     uses = {name: _names_in(node) - {name} for name, node in definitions.items()}
     launching = {name for name, node in definitions.items() if any(map(_is_jit, node.decorator_list))}

@@ -1,4 +1,4 @@
-"""Blocks of code in Markdown as models write it: not closed, in lists, with code on the line of the fence."""
+"""Finds code blocks in Markdown as models write it: unclosed, in lists, or with code on the line of the fence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-MOST_BLOCKS = 40  # that are looked at: behind them an answer is no answer
+MOST_BLOCKS = 40  # further blocks are ignored
 START = re.compile(r"""(?:import|from)\s+\w|@triton|@torch|class\s+\w+\s*[(:]|def\s+\w+\s*\(|\"\"\"|'''|#!""")
 
 _FENCE = re.compile(r"^(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`~\n]*)$")
-_TAG = re.compile(  # alone on its line
+_TAG = re.compile(  # a tag alone on its line
     r"^[ \t]*(?:</?[a-z][\w.-]*(?:[ \t][^<>\n]*|=[\w.-]+)?>|\[/?PYTHON\]|<!\[CDATA\[|\]\]>)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -25,7 +25,7 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks in their order. A tag that is alone on its line is a fence, too."""
+    """The code blocks, in order. A tag alone on its line counts as a fence."""
     blocks: list[Block] = []
     mark, indent, language, code = "", "", "", list[str]()
     for line in _TAG.sub("```", text).split("\n"):
@@ -49,7 +49,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def without_blocks(text: str, blocks: list[Block]) -> str:
-    """The prose around them."""
+    """The prose around the blocks."""
     text = _TAG.sub("```", text)
     for block in blocks:
         text = text.replace(block.code, "", 1) if block.code else text
@@ -57,7 +57,7 @@ def without_blocks(text: str, blocks: list[Block]) -> str:
 
 
 def _dedent(lines: list[str], indent: str) -> str:
-    """Without the indentation of a list or quote that the fence stands in."""
+    """The lines without the indentation of the list or quote that contains the fence."""
     if ">" in indent:
         lines = [_QUOTE.sub("", line, count=1) for line in lines]
     return (

@@ -1,4 +1,4 @@
-"""Code that no fence marks: from a line that starts code, as far as it is Python."""
+"""Finds code outside fences: from a line that starts code to the last line that is valid Python."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kernelquarry.pipeline.schema.parse_python import parse
 
 from .fences import START
 
-_PARSED = 4_000_000  # characters, of all attempts together
-_SHORTENED = 8  # times that the end of a piece is looked for
+_MOST_PARSED = 4_000_000  # characters over all attempts
+_MOST_CUTS = 8  # attempts to find the end of a piece
 _ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+\S")
 
 
 def parsed(code: str) -> ast.Module | None:
-    """None if it is no Python."""
+    """The syntax tree; None if the code is not valid Python."""
     try:
         return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -24,11 +24,8 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def pieces_of_code(text: str) -> Iterator[str]:
-    """All that is Python, one piece after the other, whatever stands between them and however far it is indented.
-
-    A piece ends before the first line that does not go on with it; a statement that breaks off is no part of it.
-    """
-    lines, at, left = text.split("\n"), 0, _PARSED
+    """Every piece of Python in the text, at any indentation. A piece ends before the first line that is not Python."""
+    lines, at, left = text.split("\n"), 0, _MOST_PARSED
     while at < len(lines) and left > 0:
         indent = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
         if not START.match(lines[at], len(indent)):
@@ -43,7 +40,7 @@ def pieces_of_code(text: str) -> Iterator[str]:
 
 
 def _indented_by(indent: str, lines: list[str], start: int) -> list[str]:
-    """The lines from `start` on that have this indentation, without it."""
+    """The lines from `start` on that have this indentation, with the indentation removed."""
     if not indent:
         return lines[start:]
     found = []
@@ -55,8 +52,8 @@ def _indented_by(indent: str, lines: list[str], start: int) -> list[str]:
 
 
 def _longest(lines: list[str]) -> list[str]:
-    """The lines up to the last whole statement before the first that is no Python; none if there is no such."""
-    for _ in range(_SHORTENED):
+    """The longest prefix of complete statements."""
+    for _ in range(_MOST_CUTS):
         try:
             tree = parse("\n".join(lines))
         except SyntaxError as error:
@@ -69,7 +66,7 @@ def _longest(lines: list[str]) -> list[str]:
 
 
 def _before(lines: list[str], wrong: int) -> list[str]:
-    """Without the statement that the wrong line is in, if it is one."""
+    """The lines before the statement that contains the line `wrong`."""
     wrong = min(wrong, len(lines) - 1)
     if not _ITEM.match(lines[wrong]):
         while wrong > 0 and (not lines[wrong].strip() or lines[wrong][0] in " \t"):
@@ -78,15 +75,15 @@ def _before(lines: list[str], wrong: int) -> list[str]:
 
 
 def _end(tree: ast.Module) -> int:
-    """The last line that is code, and not prose that is Python by chance."""
+    """The last line of code, without trailing prose that happens to be valid Python."""
     body = list(tree.body)
     while body and (is_idle(body[-1]) or (isinstance(body[-1], ast.AnnAssign) and body[-1].value is None)):
         body.pop()
     if all(isinstance(node, ast.Expr) for node in body):
-        return 0  # a text in quotes, that may have the code in it
+        return 0  # only strings, which may contain the code
     return body[-1].end_lineno or 0
 
 
 def is_idle(node: ast.stmt) -> bool:
-    """Whether it does nothing: a word alone, the line of a shell."""
+    """True if the statement has no effect: a single word, or a shell command."""
     return isinstance(node, ast.Expr) and not isinstance(node.value, (ast.Call, ast.Constant))

@@ -1,4 +1,4 @@
-"""What a model thought before it answered, and the marks of chat templates that some endpoints leave in an answer."""
+"""Removes thoughts and chat-template tokens, which some endpoints leave in an answer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SPECIAL = re.compile(
 
 
 def first_turn(text: str) -> str:
-    """The model's own turn, without the marks around it: some go on and make up what they are asked next."""
+    """The model's first turn, without template tokens. Some models continue and invent the next request."""
     turns = _TURN_ENDS.split(_CHANNEL.sub("", text, count=1))
     return _SPECIAL.sub("", next((turn for turn in turns if turn.strip()), ""))
 
 
-def without_thoughts(text: str) -> tuple[str, str, bool]:
-    """What is left, the thoughts, and whether the last of them has no end."""
+def split_thoughts(text: str) -> tuple[str, str, bool]:
+    """(text without thoughts, thoughts, True if the last thought is unclosed)."""
     left, thoughts, start, inside = list[str](), list[str](), 0, False
     for tag in _TAGS.finditer(text):
         at_an_edge = tag["last"] is not None or not text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()].strip()

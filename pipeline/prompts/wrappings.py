@@ -1,4 +1,4 @@
-"""What models wrap code in besides fences: strings of JSON, tool calls, tags, patches, numbers before every line."""
+"""Unwraps code from anything but fences: JSON strings, tool calls, tags, patches, numbered lines."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ _TYPOGRAPHY: dict[int, str] = {
     **dict.fromkeys([0x2018, 0x2019], "'"),
     **dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2212], "-"),
     **{0x2264: "<=", 0x2265: ">=", 0x2260: "!="},
-    **{0xFEE0 + code: chr(code) for code in b"!\"#%&'()*+,-./:;<=>@[]^_`{|}~"},  # as wide as a Chinese letter
+    **{0xFEE0 + code: chr(code) for code in b"!\"#%&'()*+,-./:;<=>@[]^_`{|}~"},  # full-width forms
 }
 _FENCE_LINE = re.compile(r"(^[ \t>]*(?:`{3,}|~{3,})[^\n]*\n?)", re.MULTILINE)
 _HUNK = re.compile(r"^(?:@@ |\*\*\* (?:Begin Patch|Add File|Update File|\d))", re.MULTILINE)
 _HEADER = re.compile(r"^(?:diff |index |--- |\+\+\+ |@@|\*{3}|new file|\\ No newline)")
 
 
-def plain(text: str) -> str:
-    """Without the escapes of HTML that are valid Python by themselves, and with what patches leave in their place."""
+def clean(text: str) -> str:
+    """The text with HTML escapes of operators decoded and with patches applied."""
     if "&lt;" in text or "&gt;" in text or "&amp;" in text:
         text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return "".join(_patched(part) if _is_patch(part) else part for part in _FENCE_LINE.split(text))
 
 
 def unwrapped(text: str, entry: str) -> Iterator[str]:
-    """What `text` may be a wrapping of, each way that could apply; `entry` is what the code has in it."""
-    for way in (_lines, _entities, _tags, _typography, _markdown, _escapes):
-        if (found := way(text)) != text:
-            yield found
+    """The text under each wrapping that may apply. `entry`: text that the code contains."""
+    for unwrap in (_lines, _entities, _tags, _typography, _markdown, _escapes):
+        if (inner := unwrap(text)) != text:
+            yield inner
     for strings in (_values(text), _quoted(text, entry)):
         if strings:
             yield "\n".join(string if "```" in string else f"```\n{string}\n```" for string in strings)
 
 
 def _lines(text: str) -> str:
-    """Without the numbers or prompts that some put before every line of the code."""
+    """The text without line numbers, prompts or box characters, if most lines have them."""
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("```", "~~~"))]
     by_one = any(_NUMBERED_BY_ONE.match(line) and not _NUMBERED.match(line) for line in lines)
     for pattern in (_NUMBERED_BY_ONE if by_one else _NUMBERED, _PROMPT, _BOXED):
@@ -73,7 +73,7 @@ def _is_patch(text: str) -> bool:
 
 def _patched(text: str) -> str:
     lines = [line for line in text.split("\n") if not line.startswith("-") and not _HEADER.match(line)]
-    marks = ("+",) if any(map(START.match, lines)) else ("+", " ")  # some leave unmarked what does not change
+    marks = ("+",) if any(map(START.match, lines)) else ("+", " ")  # some models do not mark unchanged lines
     return textwrap.dedent("\n".join(line[1:] if line[:1] in marks else line for line in lines))
 
 
@@ -84,7 +84,7 @@ def _entities(text: str) -> str:
 
 
 def _tags(text: str) -> str:
-    """Tags, quotes and single backticks that stand in the first and the last line of the code."""
+    """The text without tags, quotes and backticks in the first and last line of the code."""
     return _BEHIND.sub("\n", _BEFORE.sub("\n", text))
 
 
@@ -103,11 +103,10 @@ def _escapes(text: str) -> str:
 
 
 def _values(text: str) -> list[str]:
-    """The texts of several lines in JSON; a list of single lines is one, too."""
+    """The multi-line strings of a JSON value; a list of lines counts as one string."""
     for mark, end in ("{}", "[]"):
         with suppress(ValueError, RecursionError):
-            found = json.loads(text[text.index(mark) : text.rindex(end) + 1], strict=False)
-            return list(_texts(found))
+            return list(_texts(json.loads(text[text.index(mark) : text.rindex(end) + 1], strict=False)))
     return []
 
 
@@ -122,7 +121,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _quoted(text: str, entry: str) -> list[str]:
-    """Strings of JSON and Python in which `entry` is, by the quotes around it: what is around them may be broken."""
+    """JSON and Python strings that contain `entry`, found by their quotes, since the text around may be malformed."""
     found: list[str] = []
     for mark, reader in _READERS:
         at = text.find(entry)
@@ -148,7 +147,7 @@ _READERS: tuple[tuple[str, Callable[[str], object]], ...] = (('"', _json), ("'",
 
 
 def _quote(text: str, mark: str, at: int, step: int) -> int:
-    """The nearest `mark` before or behind `at` that is not escaped, -1 if there is none."""
+    """The position of the nearest unescaped `mark` before or after `at`; -1 if there is none."""
     find = text.find if step > 0 else text.rfind
     while (at := find(mark, at) if step > 0 else find(mark, 0, at)) >= 0:
         before = text[:at][-20:]
