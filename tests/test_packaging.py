@@ -70,11 +70,11 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
         "print(cli.__file__, len(open_corpus('tiny', Path('cache')).digests()))\n"
         "cli.main()\n"
     )
-    command, environment = [sys.executable, "-c", script, "figures"], {"PYTHONPATH": str(tmp_path / "site")}
+    command, environment = [sys.executable, "-c", script, "funnel", "nowhere"], {"PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == [str(tmp_path / "site" / "kernelquarry" / "pipeline" / "cli.py"), "4"], done.stderr
+    assert done.stdout.split() == [str(tmp_path / "site" / "kernelquarry" / "pipeline" / "cli" / "app.py"), "4"], done.stderr
     assert done.returncode == 1
-    assert done.stderr.startswith("kernelquarry: figures are measured and kept in a clone of the repository")
+    assert done.stderr.startswith("kernelquarry: nowhere holds no run")
 
 
 # the lock
