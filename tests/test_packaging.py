@@ -72,7 +72,8 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
     )
     command, environment = [sys.executable, "-c", script, "funnel", "nowhere"], {"PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == [str(tmp_path / "site" / "kernelquarry" / "pipeline" / "cli" / "app.py"), "4"], done.stderr
+    app = tmp_path / "site" / "kernelquarry" / "pipeline" / "cli" / "app.py"
+    assert done.stdout.split() == [str(app), "4"], done.stderr
     assert done.returncode == 1
     assert done.stderr.startswith("kernelquarry: nowhere holds no run")
 
