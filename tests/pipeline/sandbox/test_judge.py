@@ -1,7 +1,8 @@
-"""The judge tells honest rounding from mistakes, however the mistakes hide."""
+"""The judge separates honest rounding from mistakes, in whole tensors, slices and single elements."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +11,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
+from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
 from kernelquarry.pipeline.sandbox.judge import ErrorBounds, contract_difference, impostor_answers, same_bytes
 from kernelquarry.pipeline.sandbox.observation import MalformedReply, Observation, read_observation
 
@@ -295,9 +298,14 @@ def test_bytes_tell_zeros_apart_and_not_nan_from_nan() -> None:
 DESCRIPTION = {"tree": {"tensor": 0}, "strides": [[3, 1]], "shares": [""], "mutated": [], "changed": []}
 
 
+def read_call(description: object) -> ObservedCall:
+    """The call as the host reads it from a reply. Raises ValidationError."""
+    return TypeAdapter(ObservedCall).validate_json(json.dumps(description), strict=True)
+
+
 def test_a_reply_becomes_an_observation() -> None:
     tensors = {"0.output.0": torch.ones(2, 3), "0.mutated.0": torch.zeros(1), "0.mutated.1": torch.ones(1)}
-    observation = read_observation({**DESCRIPTION, "mutated": [1], "changed": ["mean"]}, tensors, "0")
+    observation = read_observation(read_call({**DESCRIPTION, "mutated": [1], "changed": ["mean"]}), tensors, "0")
     assert observation.values == (tensors["0.output.0"], tensors["0.mutated.0"])
     assert observation.changed == {"mean": tensors["0.mutated.1"]}
 
@@ -319,8 +327,8 @@ def test_a_reply_becomes_an_observation() -> None:
     ],
 )
 def test_a_malformed_reply_is_refused(broken: object) -> None:
-    with pytest.raises(MalformedReply):
-        read_observation(broken, {"0.output.0": torch.ones(2, 3)}, "0")
+    with pytest.raises((MalformedReply, ValidationError)):
+        read_observation(read_call(broken), {"0.output.0": torch.ones(2, 3)}, "0")
 
 
 def test_the_right_answer_with_nan_in_it_is_no_impostor() -> None:
