@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
-from kernelquarry.pipeline.sandbox.jobs.lower import LOWER
+from kernelquarry.pipeline.sandbox.jobs.lower import LOWER, LowerRequest
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.provenance import Generator
@@ -66,14 +66,14 @@ def lower(
     `dtype` the module is cast to it; the workloads of `probed` have it already, see `transforms.variants`.
     """
     most = MOST_WITH_GRADIENTS if training else MOST_KERNELS
-    request = {
-        "python_code": probed.python_code,
-        "target": target,
-        "workloads": [_plain(workload) for workload in probed.workloads],
-        "training": training,
-        "dtype": dtype,
-        "most_kernels": most,
-    }
+    request = LowerRequest(
+        code=probed.python_code,
+        workloads=tuple(_plain(workload) for workload in probed.workloads),
+        target=target,
+        training=training,
+        dtype=dtype,
+        most_kernels=most,
+    )
     report = sandbox.run(Job(LOWER, request, limits=_GUEST))
     if report.status is not Status.OK or report.reply is None:
         return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox, Status
-from kernelquarry.pipeline.sandbox.jobs.probe import PROBE
+from kernelquarry.pipeline.sandbox.jobs.probe import PROBE, ProbeRequest
 from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -69,8 +69,7 @@ def probe(
 ) -> Outcome[Probed]:
     """The module with constructor arguments and up to three workloads that it ran on, or the reason for a drop."""
     code = positional(module.code)
-    request = {"code": code, "entry_point": ENTRY_POINT, "limits": asdict(limits)}
-    request |= {"user": positional(module.user), "name": module.name}
+    request = ProbeRequest(code, ENTRY_POINT, asdict(limits), positional(module.user), module.name)
     report = sandbox.run(Job(PROBE, request, limits=guest))
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")

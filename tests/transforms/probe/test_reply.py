@@ -137,6 +137,6 @@ def test_the_request() -> None:
     probe(module, stub)
     (job,) = stub.jobs
     assert job.kind.name == "probe" and job.limits.processes == 1
-    assert job.request["code"] == "class Model:\n    def __init__(self, dim): ...\n"
-    assert job.request["entry_point"] == "Model"
-    assert set(job.request["limits"]) == {"parameters", "elements", "flops", "contractions", "kernels", "layers"}
+    assert job.request.code == "class Model:\n    def __init__(self, dim): ...\n"
+    assert job.request.entry_point == "Model"
+    assert set(job.request.limits) == {"parameters", "elements", "flops", "contractions", "kernels", "layers"}

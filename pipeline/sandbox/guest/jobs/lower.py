@@ -1,17 +1,19 @@
-"""Guest side of the lower stage: a module in, Inductor's source and the meaning of its arguments out."""
+"""Guest job: lower a module to Inductor's source, with the meaning of its arguments."""
 
 from __future__ import annotations
 
 import contextlib
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import sympy
 import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule
+
+from kernelquarry.pipeline.sandbox.jobs.lower import LowerRequest
 
 from ..lib.load_source import load_source
 from ..lowering.devices import pretend_gpu
@@ -22,18 +24,11 @@ from ..lowering.matching import quick_matching
 from ..lowering.refusal import NotLowered
 from ..lowering.sympy_cache import quick_arithmetic
 
-_process = contextlib.ExitStack()  # what is so for as long as this process and its forks last
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    target: str
-    training: bool = False  # with gradients
-    most_kernels: int = 64  # of one source
+_process = contextlib.ExitStack()  # patches that last as long as this process and its forks
 
 
 def warm() -> None:
-    """Lowers a small module, which imports Inductor and fills its caches: 3 s that each guest would pay."""
+    """Lower a small module, which imports Inductor and fills its caches: 3 s that each guest would pay."""
     import tqdm
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread
@@ -43,84 +38,80 @@ def warm() -> None:
     shapes = ([2, 8, 6, 8], [3, 8, 5, 7])
     layers = [nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Flatten(2), nn.Softmax(-1), nn.GELU()]
     layers += [nn.Unflatten(1, (2, 4)), nn.AdaptiveAvgPool2d((None, 8)), nn.Linear(8, 4), nn.LayerNorm(4)]
-    workloads = [
+    workloads = tuple(
         {"tensors": [{"name": "x", "shape": shape, "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
         for shape in shapes
-    ]
-    _lower(nn.Sequential(*layers).eval(), workloads, _Asked("sm_90"))
+    )
+    _lower(nn.Sequential(*layers).eval(), LowerRequest("", workloads, "sm_90"))
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Lowers `request["python_code"]`, cast to `request["dtype"]` if that is a half one, for `request["target"]` and
-    `request["workloads"]`, with its gradients if it is for `request["training"]`, unless a source would
-    have more than `request["most_kernels"]`.
+def run(request: LowerRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Lower the module for the target and all workloads.
 
-    Replies with `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with `backward`, see `_half`,
-    where there are gradients; or with `reason` (the name of a member of `Reason`) and `evidence`.
+    The reply has `inductor_code`, `bindings`, `outputs`, `shape_general` and `guards`, and with gradients `backward`,
+    see `_half`; or `reason` (the name of a member of `Reason`) and `evidence`.
     """
-    module = load_source(request["python_code"], "reference")
+    module = load_source(request.code, "reference")
     torch.manual_seed(0)
-    model = _made(module)
-    if request["dtype"] != "float32":
-        model = model.to(getattr(torch, request["dtype"]))
+    model = _construct(module)
+    if request.dtype != "float32":
+        model = model.to(getattr(torch, request.dtype))
     try:
-        asked = _Asked(request["target"], request["training"], request["most_kernels"])
-        reply = _lower(model, request["workloads"], asked)
+        reply = _lower(model, request)
         if any(source == "literal" for _, source, _ in reply["bindings"]):
             torch.manual_seed(1)
-            _check_literals(reply["bindings"], _made(module), request["workloads"][0])
+            _check_literals(reply["bindings"], _construct(module), request.workloads[0])
         return reply, {}
     except NotLowered as refusal:
         reason, evidence = refusal.args
         return {"reason": reason, "evidence": evidence}, {}
 
 
-def _made(module: Any) -> nn.Module:
+def _construct(module: Any) -> nn.Module:
     model: nn.Module = module.Model(*module.get_init_inputs())
-    model.eval()  # which gives nothing where a module's own `train` does
+    model.eval()  # a module's own `train` may return nothing
     return model
 
 
-def _lower(model: nn.Module, workloads: Sequence[dict[str, Any]], asked: _Asked) -> dict[str, Any]:
-    """Lowers for all workloads, and if one source cannot serve all their sizes, for the first."""
-    state = state_of(model)
-    differing = differing_sizes(workloads)
+def _lower(model: nn.Module, request: LowerRequest) -> dict[str, Any]:
+    """Lower for all workloads or, if one source cannot serve all their sizes, for the first."""
+    state, first = state_of(model), replace(request, workloads=request.workloads[:1])
+    differing = differing_sizes(request.workloads)
     if differing is None or not any(map(any, differing)):
-        return _attempt(model, state, workloads[:1], asked, None, is_general=differing is not None)
+        return _attempt(model, state, first, None, is_general=differing is not None)
     try:
-        return _attempt(model, state, workloads, asked, differing, is_general=True)
+        return _attempt(model, state, request, differing, is_general=True)
     except NotLowered as refusal:
         if refusal.args[0] != "GRAPH_BREAK":
             raise
-    except Exception:  # noqa: BLE001 - sizes as symbols are where the compiler is weakest; numbers are tried next
+    except Exception:  # noqa: BLE001 - the compiler is weakest with symbolic sizes; numbers are tried next
         traceback.print_exc()
-    return _attempt(model, state, workloads[:1], asked, None, is_general=False)
+    return _attempt(model, state, first, None, is_general=False)
 
 
 def _attempt(
     model: nn.Module,
     state: Sequence[State],
-    workloads: Sequence[dict[str, Any]],
-    asked: _Asked,
+    request: LowerRequest,
     symbolic: Sequence[Sequence[bool]] | None,
     is_general: bool,
 ) -> dict[str, Any]:
-    """The reply for sizes as symbols where `symbolic` says so, or all as numbers.
+    """Lower with the sizes that `symbolic` names as symbols, and the others as numbers.
 
     Raises:
-        NotLowered: the module cannot be lowered, or what was assumed of the symbols is not true of all workloads.
+        NotLowered: the module cannot be lowered, or a workload contradicts an assumption on a symbol.
     """
-    traced = trace(model, state, workloads[0], symbolic, asked.training)
-    _check_sizes(traced, workloads, {})  # before what takes longest
+    traced = trace(model, state, request.workloads[0], symbolic, request.training)
+    _check_sizes(traced, request.workloads, {})  # before the compiler, which takes longest
     reply = {"outputs": traced.outputs, "shape_general": is_general}
-    with pretend_gpu(asked.target):
+    with pretend_gpu(request.target):
         if traced.joint is None:
             given = _given(traced.graph, [*state, *traced.literals])
-            return reply | _half(traced, traced.graph, given, workloads, asked)
+            return reply | _half(traced, traced.graph, given, request)
         halves = cut(traced.graph, traced.inputs, traced.joint)
         from_forward = _from_forward(halves, traced.joint)
-        reply |= _half(traced, halves.forward, _given(halves.forward, state), workloads, asked)
-        backward = _half(traced, halves.backward, from_forward, workloads, asked)
+        reply |= _half(traced, halves.forward, _given(halves.forward, state), request)
+        backward = _half(traced, halves.backward, from_forward, request)
         guards = dict.fromkeys([*reply["guards"], *backward.pop("guards")])
         return reply | {"backward": backward, "guards": list(guards)}
 
@@ -129,12 +120,11 @@ def _half(
     traced: Trace,
     graph: GraphModule,
     bindings: list[list[str]],
-    workloads: Sequence[dict[str, Any]],
-    asked: _Asked,
+    request: LowerRequest,
 ) -> dict[str, Any]:
-    """The source of a graph, what its arguments are, and what it assumes; refused if a workload is not so."""
-    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, asked.most_kernels)
-    guards = traced.guards(_check_sizes(traced, workloads, sizes), sizes)
+    """The source of a graph, its arguments, and its assumptions. Raises `NotLowered` if a workload contradicts one."""
+    code, sizes = generate(graph, [node.meta["val"] for node in placeholders(graph)], OPTIONS, request.most_kernels)
+    guards = traced.guards(_check_sizes(traced, request.workloads, sizes), sizes)
     traced.forget(sizes)
     return {"inductor_code": code, "bindings": bindings, "guards": guards}
 
@@ -142,7 +132,7 @@ def _half(
 def _check_sizes(
     traced: Trace, workloads: Sequence[dict[str, Any]], sizes: Mapping[sympy.Symbol, sympy.Expr]
 ) -> list[list[list[int]]]:
-    """The shapes of each workload; refused if what was assumed so far is not true of one."""
+    """The shapes of each workload. Raises `NotLowered` if one contradicts an assumption."""
     calls = [[spec["shape"] for spec in workload["tensors"]] for workload in workloads]
     if not all(traced.holds(shapes, sizes) for shapes in calls):
         raise NotLowered("GRAPH_BREAK", "depends on sizes that differ between the workloads")
@@ -150,7 +140,7 @@ def _check_sizes(
 
 
 def _check_literals(bindings: Sequence[Sequence[str]], other: nn.Module, workload: dict[str, Any]) -> None:
-    """Refuses numbers that a module of another seed does not have: they are part of what its constructor drew."""
+    """Raise `NotLowered` if a module of another seed has other literals: the constructor drew them."""
     literals = [name for _, source, name in bindings if source == "literal"]
     if literals != [literal.name for literal in trace(other, state_of(other), workload, None).literals]:
         raise NotLowered("UNSUPPORTED_OP", "a constant that the constructor draws in forward")
@@ -158,12 +148,12 @@ def _check_literals(bindings: Sequence[Sequence[str]], other: nn.Module, workloa
 
 def _given(graph: GraphModule, state: Sequence[State]) -> list[list[str]]:
     names = [node.name for node in placeholders(graph)]
-    held = [[name, s.source, s.name] for name, s in zip(names, state, strict=False)]
-    return held + [[name, "input", str(index)] for index, name in enumerate(names[len(state) :])]
+    bound = [[name, s.source, s.name] for name, s in zip(names, state, strict=False)]
+    return bound + [[name, "input", str(index)] for index, name in enumerate(names[len(state) :])]
 
 
 def _from_forward(halves: Halves, joint: Joint) -> list[list[str]]:
-    """What the arguments of the backward are: results of the forward's graph, or gradients of its outputs."""
+    """The arguments of the backward: results of the forward's graph, or gradients of its outputs."""
     saved = {node.name: index for index, node in enumerate(results(halves.forward)) if node and index >= joint.outputs}
     nodes = placeholders(halves.backward)
     ends = len(nodes) - len(joint.differentiable)

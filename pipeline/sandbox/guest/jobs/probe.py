@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
+
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
 from ..probing.call_search import Caller, search, smaller, variations
@@ -92,14 +94,12 @@ def warm() -> None:
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
     operator_graph.warm()
     limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8}
-    run({"code": _WARM_UP, "entry_point": "Model", "limits": limits, "user": "", "name": "Model"}, {})
+    run(ProbeRequest(_WARM_UP, "Model", limits, name="Model"), {})
     Path(str(sys.modules.pop(_NAME).__file__)).unlink()
 
 
-def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Probe the class `request["entry_point"]` of `request["code"]` within `request["limits"]`.
-
-    `request["user"]` is the code of a module that constructs the class under the name `request["name"]`, or "".
+def run(request: ProbeRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Probe a class within the limits.
 
     The reply has `init_args`, `workloads`, `state`, `outputs`, `operators`, `graph`, `behaviour` and `behaviours`, or
     `reason` (a code of `Reason`) and `evidence`.
@@ -119,8 +119,8 @@ def run(request: dict[str, Any], tensors: dict[str, Tensor]) -> tuple[dict[str, 
         return {"reason": "no_workload", "evidence": f"code that is called beside forward: {failure}"}, {}
 
 
-def _probe(request: dict[str, Any]) -> dict[str, Any]:
-    code, entry_point, limits = request["code"], request["entry_point"], request["limits"]
+def _probe(request: ProbeRequest) -> dict[str, Any]:
+    code, entry_point, limits = request.code, request.entry_point, request.limits
     source, failure = attempt(lambda: Source(code), "")
     if source is None:
         raise Unfit("import_failed", str(failure))
@@ -138,10 +138,10 @@ def _probe(request: dict[str, Any]) -> dict[str, Any]:
     except Unfit as unfit:
         found = None
         if unfit.reason in ("no_workload", "no_constructor_arguments"):
-            names = request["name"], entry_point, limits["parameters"], vars(loaded)
+            names = request.name, entry_point, limits["parameters"], vars(loaded)
             found = finder.find_observed(calls_in_docstrings(code, *names))
-            if found is None and request["user"]:
-                found = finder.find_observed(calls_in_user(request["user"], *names))
+            if found is None and request.user:
+                found = finder.find_observed(calls_in_user(request.user, *names))
         if found is None:
             raise
         construction, caller, guess = found
