@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
+from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
+from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
+from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
+from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET
 from kernelquarry.pipeline.schema.records import Verified
 from kernelquarry.transforms.stage_transform import ApplyToEach
 
 from .verify_candidate import verify
 
-JOBS = ("reference", "interpret", "perturbed", "compile")  # started together: a candidate needs all of them
+# Started together: a candidate needs all of them.
+JOBS = tuple(kind.name for kind in (REFERENCE, INTERPRET, PERTURBED, COMPILE))
 
 
 class VerifyCandidates(ApplyToEach):
