@@ -14,7 +14,7 @@ from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxSettings,
 from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import (
     SCORE_KERNELBENCH,
     SCORE_KERNELBENCH_GPU,
-    KernelBenchRequest,
+    KernelbenchRequest,
 )
 from kernelquarry.pipeline.schema.jsonl_append import add_line
 from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome
@@ -156,7 +156,7 @@ def score_kernelbench(judgement: Judgement, python_code: str, sandbox: Sandbox) 
     """
     if "class ModelNew" not in judgement.code or judgement.reason in _NOT_CONSTRUCTED:
         return False, []
-    request = KernelBenchRequest(python_code, judgement.code, _TRIALS, (STRICT, NAIVE))
+    request = KernelbenchRequest(python_code, judgement.code, _TRIALS, (STRICT, NAIVE))
     if sandbox.gpus is None:
         report = sandbox.run(Job(SCORE_KERNELBENCH, request, {}, _LIMITS))
     else:

@@ -19,8 +19,8 @@ from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
 from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import (
     SCORE_TRITONBENCH,
     SCORE_TRITONBENCH_GPU,
-    TritonBenchReply,
-    TritonBenchRequest,
+    TritonbenchReply,
+    TritonbenchRequest,
 )
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.answer import HACKS
@@ -54,7 +54,7 @@ def score_tritonbench(problem: TritonbenchProblem, answer: Answer, sandbox: Sand
 
 
 def _judge(
-    code: str, ran: Report[TritonBenchReply] | None, problem: TritonbenchProblem, sandbox: Sandbox, timed: bool
+    code: str, ran: Report[TritonbenchReply] | None, problem: TritonbenchProblem, sandbox: Sandbox, timed: bool
 ) -> tuple[Reason | None, str, float]:
     """The reason for which the answer fails, if any, the evidence, and the speedup."""
     if ran is None:
@@ -80,11 +80,11 @@ def _judge(
     return None, "", _speedup(wanted.reply, ran.reply) if timed else 0.0
 
 
-def _run(code: str, problem: TritonbenchProblem, sandbox: Sandbox, draws: int, timed: bool) -> Report[TritonBenchReply]:
+def _run(code: str, problem: TritonbenchProblem, sandbox: Sandbox, draws: int, timed: bool) -> Report[TritonbenchReply]:
     if sandbox.gpus is None:
-        return sandbox.run(Job(SCORE_TRITONBENCH, TritonBenchRequest(code, problem.test, draws, False), {}, _LIMITS))
+        return sandbox.run(Job(SCORE_TRITONBENCH, TritonbenchRequest(code, problem.test, draws, False), {}, _LIMITS))
     with sandbox.gpus.share() as gpu:
-        request = TritonBenchRequest(code, problem.test, draws, timed, gpu)
+        request = TritonbenchRequest(code, problem.test, draws, timed, gpu)
         return sandbox.run(Job(SCORE_TRITONBENCH_GPU, request, {}, _LIMITS))
 
 
@@ -98,7 +98,7 @@ def _is_close(wanted: torch.Tensor, actual: torch.Tensor | None, any_values: boo
     return torch.allclose(wanted.double(), actual.double(), rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-def _speedup(wanted: TritonBenchReply, actual: TritonBenchReply) -> float:
+def _speedup(wanted: TritonbenchReply, actual: TritonbenchReply) -> float:
     if actual.seconds <= 0:
         return 0.0
     return wanted.seconds / actual.seconds if wanted.seconds < _LARGEST_SPEEDUP * actual.seconds else 0.0

@@ -8,7 +8,7 @@ from .kind import INTERPRETED, GuestKind
 
 
 @dataclass(frozen=True, slots=True)
-class KernelBenchRequest:
+class KernelbenchRequest:
     reference: str  # source with `Model` and `get_inputs`
     candidate: str  # source with `ModelNew`
     trials: int  # draws of the inputs
@@ -17,15 +17,15 @@ class KernelBenchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelBenchReply:
+class KernelbenchReply:
     compiled: bool  # the candidate was constructed
     tolerances: tuple[float, ...]  # within which it was right in all trials
     error: str  # what it raised
 
 
 SCORE_KERNELBENCH = GuestKind(
-    "score_kernelbench", KernelBenchRequest, KernelBenchReply, "score_kernelbench", INTERPRETED
+    "score_kernelbench", KernelbenchRequest, KernelbenchReply, "score_kernelbench", INTERPRETED
 )
 SCORE_KERNELBENCH_GPU = GuestKind(
-    "score_kernelbench_gpu", KernelBenchRequest, KernelBenchReply, "score_kernelbench", gpu=True
+    "score_kernelbench_gpu", KernelbenchRequest, KernelbenchReply, "score_kernelbench", gpu=True
 )

@@ -9,7 +9,7 @@ from .kind import INTERPRETED, GuestKind
 
 
 @dataclass(frozen=True, slots=True)
-class TritonBenchRequest:
+class TritonbenchRequest:
     code: str  # source of the functions
     test: str  # source with `test_*` functions
     draws: int  # seed of the random numbers that the functions draw
@@ -18,7 +18,7 @@ class TritonBenchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TritonBenchReply:
+class TritonbenchReply:
     """The tests' results as a tree, whose tensors are named by their number."""
 
     results: Any
@@ -27,8 +27,8 @@ class TritonBenchReply:
 
 
 SCORE_TRITONBENCH = GuestKind(
-    "score_tritonbench", TritonBenchRequest, TritonBenchReply, "score_tritonbench", INTERPRETED
+    "score_tritonbench", TritonbenchRequest, TritonbenchReply, "score_tritonbench", INTERPRETED
 )
 SCORE_TRITONBENCH_GPU = GuestKind(
-    "score_tritonbench_gpu", TritonBenchRequest, TritonBenchReply, "score_tritonbench", gpu=True
+    "score_tritonbench_gpu", TritonbenchRequest, TritonbenchReply, "score_tritonbench", gpu=True
 )

@@ -1,3 +1,4 @@
-"""Calling a candidate: constructing it, loading its state, laying out inputs, running its trials, counting its
-operators.
+"""Calls of a module under test: construction, state, layouts of inputs, operators, launches and perturbations.
+
+The rooms `compiler`, `interpreter`, `tamper` and `jobs` import it.
 """

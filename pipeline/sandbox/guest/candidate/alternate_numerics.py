@@ -1,4 +1,4 @@
-"""A reference computed by other formulas than PyTorch's own, as a candidate may be."""
+"""Other formulas than PyTorch's own for its operators, as a candidate may use them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ aten = torch.ops.aten
 
 
 class Formulas(TorchDispatchMode):
-    """Operators of the table are computed by its formulas; and so are theirs, if it is `recursive`."""
+    """Computes the operators of a table by its formulas; if `recursive`, also the operators in the formulas."""
 
     def __init__(self, table: Mapping[Any, Callable[..., Any]], recursive: bool = False) -> None:
         super().__init__()
@@ -31,36 +31,36 @@ class Formulas(TorchDispatchMode):
 
 
 def decomposed() -> Formulas:
-    """PyTorch's own decompositions, where it has one. Equal on numbers, they differ in what they make of infinities: of
-    `inf - inf`, of `0 * inf`."""
+    """PyTorch's own decompositions, which differ for infinities: in `inf - inf`, or `0 * inf`."""
     return Formulas(decomposition_table, recursive=True)
 
 
 def textbook() -> Formulas:
-    """As books write them, with a difference of two numbers that are nearly equal where the result is small: PyTorch
-    has functions of their own for these, and Triton's language has not, so this is how kernels are written."""
+    """Textbook formulas, which subtract nearly equal numbers where the result is small.
+
+    PyTorch has precise functions in their place. Triton's language has none, so kernels use the formulas.
+    """
     return Formulas(_TEXTBOOK)
 
 
 class AlternateTieBreaks(Formulas):
-    """Where several are the largest, or are sorted, and are equal, another of them is where one would be.
+    """Swaps the indices of equal values in the results of sorts, maxima and minima.
 
-    `indirect` says whether others than `inputs` were, values that are computed, of which others may be equal elsewhere.
+    `indirect` is set when the operand is none of `inputs`: values that are computed may be equal on another machine.
     """
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        super().__init__(_OTHERS)
+        super().__init__(_ALTERNATE_TIES)
         self._inputs, self.indirect = [value.flatten() for value in inputs], False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _OTHERS:
+        if func in _ALTERNATE_TIES:
             self.indirect |= not any(torch.equal(args[0].flatten(), value) for value in self._inputs)
         return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 def _off(value: Tensor) -> Tensor:
-    """By a unit in the last place, up or down: libraries round functions so, and a GPU by two. What is half is rounded
-    more than that."""
+    """Move values by a unit in the last place, up or down, as libraries round functions; half values stay."""
     if value.dtype in (torch.float16, torch.bfloat16):
         return value
     up = torch.randint(0, 2, value.shape, generator=torch.Generator().manual_seed(0), dtype=torch.bool)
@@ -77,7 +77,7 @@ def _softplus(x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 
 def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
-    """And what PyTorch keeps for its gradient."""
+    """The result, and the buffer that PyTorch keeps for the gradient."""
     small = (-x.abs()).exp()
     return x.clamp(max=0) - _off(1 + small).log(), small
 
@@ -128,15 +128,15 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
 
 
 def _another(x: Tensor, dim: int, places: Tensor) -> Tensor:
-    """Of each place along the axis, that of another element that is equal; its own if there is none."""
+    """For each index along the axis, that of an equal neighbour in sorted order; the same if there is none."""
     rows = x.movedim(dim, -1)
     order = torch.argsort(rows, dim=-1, stable=True)
     ranked, none = rows.gather(-1, order), torch.zeros_like(rows[..., :1], dtype=torch.bool)
     alike = ranked[..., 1:] == ranked[..., :-1]
     before, behind = torch.cat([none, alike], -1), torch.cat([alike, none], -1)
-    beside = torch.where(behind, order.roll(-1, -1), torch.where(before, order.roll(1, -1), order))
-    others = torch.empty_like(order).scatter(-1, order, beside)
-    return others.gather(-1, places.movedim(dim, -1)).movedim(-1, dim)
+    neighbours = torch.where(behind, order.roll(-1, -1), torch.where(before, order.roll(1, -1), order))
+    swapped = torch.empty_like(order).scatter(-1, order, neighbours)
+    return swapped.gather(-1, places.movedim(dim, -1)).movedim(-1, dim)
 
 
 def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
@@ -153,10 +153,10 @@ def _place(choose: Callable[..., Tensor]) -> Callable[..., Any]:
 
 
 def _values_and_places(choose: Callable[..., tuple[Tensor, Tensor]], at: int) -> Callable[..., Any]:
-    """`at`: which argument names the axis, the last if it is not there."""
+    """`at`: position of the argument for the axis; without it, the last axis."""
 
     def another(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not x.numel() or not x.ndim or kwargs.get("stable"):  # which is a promise
+        if not x.numel() or not x.ndim or kwargs.get("stable"):  # a stable sort keeps the order of equal values
             return NotImplemented
         dim = args[at] if len(args) > at else kwargs.get("dim", -1)
         values, places = choose(x, *args, **kwargs)
@@ -167,7 +167,7 @@ def _values_and_places(choose: Callable[..., tuple[Tensor, Tensor]], at: int) ->
     return another
 
 
-_OTHERS: dict[Any, Callable[..., Any]] = {
+_ALTERNATE_TIES: dict[Any, Callable[..., Any]] = {
     aten.argmax.default: _place(aten.argmax.default),
     aten.argmin.default: _place(aten.argmin.default),
     aten.max.dim: _values_and_places(aten.max.dim, 0),
@@ -179,7 +179,7 @@ _OTHERS: dict[Any, Callable[..., Any]] = {
 
 
 def warm() -> None:
-    """The first decomposition of a process imports much of PyTorch."""
+    """Decompose once, which imports much of PyTorch."""
     with torch.no_grad(), decomposed():
         image = torch.ones(1, 1, 2, 2)
         torch.nn.functional.interpolate(image, scale_factor=2.0, mode="bilinear")

@@ -235,7 +235,7 @@ def _contiguous(tensor: Tensor) -> Tensor:
 
 
 def _shared(outputs: Sequence[Tensor], owners: Mapping[int, str]) -> tuple[str, ...]:
-    """What each output shares memory with; "" for nothing."""
+    """The state, input, gradient or earlier output that each output shares memory with; "" for none."""
     shares: list[str] = []
     for index, output in enumerate(outputs):
         owner = owners.get(_storage(output), "") if output.numel() else ""
@@ -259,7 +259,7 @@ def _end(tensor: Tensor) -> int:
 
 
 def _training(value: Tensor) -> tuple[bool, Tensor | None]:
-    """Whether the tensor takes a gradient, and the gradient that it has."""
+    """True if the tensor takes a gradient, and its gradient."""
     return value.requires_grad, value.grad if value.is_leaf else None
 
 

@@ -1,11 +1,11 @@
-"""A GPU that is not there, the same in every guest that calls a candidate.
+"""A pretended GPU, the same in every guest that calls a candidate.
 
-Kernels' wrappers allocate on "cuda", size a grid by the number of processors, make a tensor's device current around a
-launch, or insist on a tensor that is on a GPU. All of them must go the way here that they go on a GPU: what is verified
-is then what will run, and a candidate that asks in order to behave otherwise where it is checked gets no other answer.
+Wrappers of kernels allocate on "cuda", size a grid by the number of processors, make a tensor's device current around a
+launch, or require a tensor on a GPU. Each must take the same path here as on a GPU, so that the verified path is the
+one that runs, and a candidate that queries the device to detect its checks learns nothing.
 
-Tensors of the GPU are tensors in the guest's memory. The others are known by a mark: what is made without the name of
-a device, or moved to the CPU, is on the host, and a kernel that is given it fails as it does on a GPU.
+Tensors on the GPU are tensors in the guest's memory. Tensors on the host have a mark: those that are made without a
+device, or moved to the CPU. A kernel that gets one fails as it does on a GPU.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ DEVICE = torch.device("cuda", 0)
 
 
 class _CUuuid(uuid.UUID):
-    """PyTorch's is no text either."""
+    """A UUID that is no string, as PyTorch's."""
 
 
 class _CudaDeviceProperties(SimpleNamespace):
-    """What PyTorch tells of a GPU, under the names and in the words of PyTorch's own class. None of it can be set."""
+    """Properties of a GPU, with the names, the text and the read-only attributes of PyTorch's own class."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"can't set attribute {name!r}")
@@ -53,7 +53,7 @@ class _CudaDeviceProperties(SimpleNamespace):
 def _properties(
     name: str, capability: tuple[int, int], processors: int, memory: int, threads: int, shared_kb: int, l2_mb: int
 ) -> _CudaDeviceProperties:
-    """`memory` in bytes, `threads` and `shared_kb` of a processor; a block gets 1 kB less of the latter."""
+    """Properties of a GPU: `memory` in bytes, `threads` and `shared_kb` per processor; a block gets 1 kB less."""
     return _CudaDeviceProperties(
         name=name,
         gcnArchName=name,
@@ -82,7 +82,7 @@ def _properties(
 
 
 PROPERTIES = _properties("NVIDIA H100 80GB HBM3", (9, 0), 132, 84_942_979_072, 2048, 228, 50)
-# Where a candidate is called once more: it must be right on all.
+# A candidate is called once more on one of these, and must be right.
 OTHERS = (
     _properties("NVIDIA A100-SXM4-40GB", (8, 0), 108, 42_405_855_232, 2048, 164, 40),
     _properties("NVIDIA GeForce RTX 4090", (8, 9), 128, 25_386_352_640, 1536, 100, 72),
@@ -93,7 +93,7 @@ _HOST = torch.device("cpu")
 
 
 def unknown(seed: int) -> _CudaDeviceProperties:
-    """A GPU that nobody knows, but for its capability; `seed` says which."""
+    """A GPU that does not exist, with a known capability; the seed decides its properties."""
     found = vars(OTHERS[seed % len(OTHERS)]) | {"name": f"NVIDIA R{100 + seed % 899}", "uuid": _CUuuid(int=seed)}
     found["multi_processor_count"] = 20 + seed % 151
     found |= {
@@ -105,15 +105,15 @@ def unknown(seed: int) -> _CudaDeviceProperties:
 
 
 _MARK = "_is_on_host"
-_TOLD = (", size=", ", dtype=", ", grad_fn=", ", requires_grad=", ", tangent=")  # behind a tensor's values and device
+_REPR_SUFFIXES = (", size=", ", dtype=", ", grad_fn=", ", requires_grad=", ", tangent=")  # behind values and device
 
 
 @contextlib.contextmanager
 def pretend() -> Iterator[None]:
-    """One GPU: what is asked of it is answered for good, tensors are on it inside."""
+    """Emulate one CUDA device for the tensors inside. Device queries stay patched."""
     answer(PROPERTIES)
     torch.version.cuda = torch.version.cuda or "13.0"
-    torch.backends.cudnn.enabled = False  # layers of torch.nn would hand it what they take for a GPU's tensors
+    torch.backends.cudnn.enabled = False  # layers of torch.nn would pass it tensors that they take for a GPU's
     triton.runtime.driver.set_active(
         SimpleNamespace(get_active_torch_device=_always(DEVICE), get_current_target=_target)
     )
@@ -123,13 +123,13 @@ def pretend() -> Iterator[None]:
 
 
 def _target() -> GPUTarget:
-    """As Triton's driver tells what `torch.cuda` does."""
+    """The target, from the capability that `torch.cuda` reports."""
     major, minor = torch.cuda.get_device_capability()
     return GPUTarget("cuda", 10 * major + minor, 32)
 
 
 def answer(properties: SimpleNamespace, count: int = 1) -> None:
-    """What is asked of the GPU from now on is answered with these; it is the first of `count`."""
+    """Patch device queries to return these properties, of the first of `count` GPUs."""
     answers: dict[str, Any] = {
         "is_available": True,
         "is_bf16_supported": True,
@@ -142,34 +142,34 @@ def answer(properties: SimpleNamespace, count: int = 1) -> None:
         "empty_cache": None,
         "set_device": None,
     }
-    # What `device` and `device_of` do, which are classes: there is one device.
+    # `device` and `device_of` are classes, and call these: there is one device.
     answers |= dict.fromkeys(("_exchange_device", "_maybe_exchange_device"), 0)
     for name, value in answers.items():
         setattr(torch.cuda, name, functools.wraps(getattr(torch.cuda, name))(_always(value)))
 
 
 def is_on_host(tensor: Tensor) -> bool:
-    """Whether a GPU could not reach it."""
+    """True if a GPU could not reach the tensor."""
     return getattr(tensor, _MARK, False)
 
 
 def is_marked(tensor: Tensor) -> bool:
-    """Whether somebody set attributes of it, who could know it by them."""
+    """True if the tensor has attributes that the candidate set, by which it could recognise the tensor."""
     return type(tensor) is Tensor and bool(vars(tensor).keys() - {_MARK})
 
 
 class OutOfReach(ValueError):
-    """A kernel was given a tensor that is not on the GPU; Triton raises a ValueError."""
+    """A kernel got a tensor that is not on the GPU; Triton raises a ValueError."""
 
 
 def check_reachable(arguments: Iterable[Any]) -> None:
-    """Raises `OutOfReach`."""
+    """Raise `OutOfReach` if a tensor is on the host."""
     if any(map(is_on_host, tensors_of(arguments))):
         raise OutOfReach("a kernel was given a tensor that is on the CPU")
 
 
 def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
-    """Those that are, or are in, a launch's arguments."""
+    """The tensors in a launch's arguments."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -180,20 +180,20 @@ def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 class RedirectCudaToCpu(TorchFunctionMode):
-    """What is asked for on a GPU is made here, and nothing is said of a GPU: for a reference, which may name one."""
+    """Redirects a reference that names a GPU to the CPU, without pretending that there is a GPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        func, args, kwargs, _ = _asked(func, args, kwargs or {})
+        func, args, kwargs, _ = _redirected(func, args, kwargs or {})
         return func(*args, **kwargs)
 
 
 class _OnGpu(TorchFunctionMode):
-    """Tensors say that they are on the GPU, unless they were made on the host."""
+    """Makes tensors report that they are on the GPU, unless they were made on the host."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func in _QUESTIONS and len(args) == 1 and not kwargs:
-            return _QUESTIONS[func](args[0], func(args[0]))
-        func, args, kwargs, place = _asked(func, args, kwargs or {})
+        if func in _QUERIES and len(args) == 1 and not kwargs:
+            return _QUERIES[func](args[0], func(args[0]))
+        func, args, kwargs, place = _redirected(func, args, kwargs or {})
         if place is not None and place.type == "cuda" and place.index:
             raise RuntimeError("CUDA error: invalid device ordinal")
         given = list(tensors_of([*args, *kwargs.values()]))
@@ -211,10 +211,10 @@ class _OnGpu(TorchFunctionMode):
         return result
 
 
-def _asked(
+def _redirected(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any], torch.device | None]:
-    """The call as it can be done here, and where its result shall be; None if it names no device."""
+    """The call for the CPU, and the device that it names for its result; None if it names none."""
     if func in (Tensor.cuda, Tensor.cpu):
         kwargs = {name: value for name, value in kwargs.items() if name != "device"}
         return Tensor.to, (args[0], _HOST), kwargs, DEVICE if func is Tensor.cuda else _HOST
@@ -239,8 +239,8 @@ def _asked(
 
 
 def _printed(text: str) -> str:
-    """A tensor as it is printed on the GPU: that it is there stands before all else that is told behind its values."""
-    start = min((place for word in _TOLD if (place := text.find(word)) >= 0), default=len(text) - 1)
+    """The text of a tensor with the device in its place, before the other suffixes."""
+    start = min((place for word in _REPR_SUFFIXES if (place := text.find(word)) >= 0), default=len(text) - 1)
     return f"{text[:start]}, device='{DEVICE}'{text[start:]}"
 
 
@@ -259,12 +259,12 @@ def _inside(mode: TorchFunctionMode, function: Callable[..., Any]) -> Callable[.
 
 
 def _reading(attribute: str) -> Any:
-    """What a mode is told is called when a tensor's attribute is read."""
+    """The getter that a function mode sees when a tensor's attribute is read."""
     return getattr(Tensor, attribute).__get__
 
 
-# What can be asked of a tensor, and the answer, from the tensor and the true one.
-_QUESTIONS: dict[Any, Callable[[Tensor, Any], Any]] = {
+# Device queries of a tensor: the answer, from the tensor and its true answer.
+_QUERIES: dict[Any, Callable[[Tensor, Any], Any]] = {
     _reading("device"): lambda tensor, true: DEVICE if true == _HOST and not is_on_host(tensor) else true,
     _reading("is_cuda"): lambda tensor, true: not is_on_host(tensor),
     _reading("is_cpu"): lambda tensor, true: true and is_on_host(tensor),

@@ -1,4 +1,4 @@
-"""Inputs of guests that need no values, and inputs that are not contiguous."""
+"""Inputs of zeros, inputs inside larger buffers, and inputs that are not contiguous."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def zeros(specs: Iterable[InputSpec], device: torch.device) -> list[Tensor]:
 
 
 def offset(tensor: Tensor, seed: int) -> Tensor:
-    """A contiguous copy in the middle of a larger buffer, poison around it; `seed` says where."""
+    """A contiguous copy inside a larger buffer, with poison around it; the seed decides the place."""
     start = _OFFSET * (1 + seed % _PLACES)
     buffer = tensor.new_empty(tensor.numel() + 2 * start)
     poison(buffer, nan=True)
@@ -36,7 +36,7 @@ def offset(tensor: Tensor, seed: int) -> Tensor:
 
 
 def strided(tensor: Tensor) -> Tensor:
-    """A copy at an offset into a larger buffer, the last two axes the other way round in memory, poison between."""
+    """A copy at an offset into a larger buffer, the last two axes swapped in memory, with poison between rows."""
     sizes = tensor.shape[:-2] + tensor.shape[-2:][::-1]
     buffer = tensor.new_empty([size + 1 for size in sizes] or [2])
     poison(buffer, nan=True)

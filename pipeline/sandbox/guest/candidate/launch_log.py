@@ -1,4 +1,4 @@
-"""How launches are to run now, and what was seen of them. A guest runs one candidate, so there is one session."""
+"""The log of a candidate's launches, and how launches run. A guest runs one candidate, so there is one session."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @dataclass
 class Session:
-    skip: bool = False  # ghost replay: a launch does nothing
-    reverse: bool = False  # run the programs of a grid from the last to the first, where their order is ours
+    skip: bool = False  # launches do nothing, for a ghost
+    reverse: bool = False  # interpreted programs of a grid run from the last to the first
     zero_masked: bool = False  # a masked load without `other` gives 0, as mostly on a GPU, in place of poison
-    trial: int = 0  # its number; of autotuned kernels, each takes the next configuration
-    launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed: kernel and grid
+    trial: int = 0  # number of the trial, and of the configuration of autotuned kernels
+    launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed launches: kernel and grid
     log: list[str] = field(default_factory=list)  # launches of a call with their arguments, without values
-    failed: list[str] = field(default_factory=list)  # what the others raised
-    configurations: int = 1  # the most that one of the autotuned kernels has
-    without_room: bool = False  # a configuration that was to be taken does not fit the target, and another was taken
-    # Kept alive, with their names and the offsets that count as none.
+    failed: list[str] = field(default_factory=list)  # messages of launches that raised
+    configurations: int = 1  # the most of one autotuned kernel
+    without_room: bool = False  # a selected configuration does not fit the target
+    # By address, kept alive, with their names and the offsets that count as 0.
     _storages: dict[int, tuple[Any, str, int]] = field(default_factory=dict)
 
     def begin(self, module: nn.Module, inputs: Sequence[Tensor]) -> None:
-        """A call begins: what is told from now on is told of it."""
+        """Start a new call's launch log."""
         self.log, self._storages = [], {}
         for index, tensor in enumerate(inputs):
             self._name(tensor, f"input {index}", int(tensor.storage_offset()))
@@ -37,13 +37,13 @@ class Session:
             self._name(tensor, f"state {name}")
 
     def add(self, name: str, grid: Sequence[int], bound: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        """`bound`: what the kernel's parameters are given; `options`: what else the launch is, such as `num_warps`."""
+        """Log a launch with the arguments of the kernel's parameters and with its options, such as `num_warps`."""
         given = {**bound, **{key: value for key, value in options.items() if key not in bound}}
         written = ", ".join(f"{key}={self._written(value)}" for key, value in given.items())
         self.log.append(f"{name}{[*grid, 1, 1][:3]}({written})")
 
     def given(self) -> dict[int, Any]:
-        """The storages that the call's launches were given so far, but for those of inputs and state."""
+        """The storages in the call's launches so far, without those of inputs and state."""
         return {key: storage for key, (storage, name, _) in self._storages.items() if name.isdecimal()}
 
     def _written(self, value: Any) -> str:
@@ -62,23 +62,21 @@ class Session:
         return str(getattr(value, "__name__", type(value).__name__))
 
     def _name(self, tensor: Tensor, name: str = "", start: int = 0) -> tuple[str, int]:
-        """Of its memory, and where what is called so starts. What is not named before is a number, in the order in
-        which launches were given it."""
+        """Name of a tensor's storage, and the offset that counts as 0. New storages are numbered."""
         storage = tensor.untyped_storage()
         found = self._storages.setdefault(storage._cdata, (storage, name or str(len(self._storages)), start))
         return found[1:]
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
-        """What is launched within is not counted."""
+        """Drop the launches inside from the record."""
         recorded = len(self.launches)
         yield
         del self.launches[recorded:]
 
 
 def entries(module: nn.Module) -> dict[str, Tensor]:
-    """The parameters, then the buffers of a module by name, as PyTorch holds them: a module may override what it is
-    asked by."""
+    """The parameters, then the buffers of a module by name, read without its methods, which it may override."""
     found: dict[str, Tensor] = {}
     for kind in ("_parameters", "_buffers"):
         known = set[int]()
@@ -91,7 +89,7 @@ def entries(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _layers(module: nn.Module, prefix: str, known: set[int]) -> Iterator[tuple[str, nn.Module]]:
-    """The module and those in it, each once, with what the names of their entries start with."""
+    """The module and the modules in it, each once, with the prefix of their entries' names."""
     known.add(id(module))
     yield prefix, module
     for name, inner in vars(module).get("_modules", {}).items():
@@ -100,7 +98,7 @@ def _layers(module: nn.Module, prefix: str, known: set[int]) -> Iterator[tuple[s
 
 
 def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """What each parameter of a kernel's `function` is given, defaults too.
+    """The argument of each parameter of a kernel's `function`, defaults included.
 
     Raises:
         TypeError: there are too many arguments, or too few.
@@ -110,12 +108,12 @@ def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str
 
 
 def sizes(grid: Any, bound: Mapping[str, Any]) -> tuple[int, ...]:
-    """Of a launch's grid, which may be a function of what the kernel's parameters are given."""
+    """Sizes of a launch's grid, which may be a function of the kernel's arguments."""
     return tuple(int(n) for n in (grid(bound) if callable(grid) else grid))
 
 
 class Launched:
-    """What a launch returns, wherever it runs: on a GPU it is the compiled kernel, so it is not None."""
+    """Result of a launch: on a GPU it is the compiled kernel, so it is not None."""
 
 
 session = Session()

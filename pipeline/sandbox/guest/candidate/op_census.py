@@ -1,4 +1,4 @@
-"""What a candidate does outside its kernels: which aten operators it runs, and whether it reads unwritten memory."""
+"""Census of the operators that a candidate runs outside of its kernels, and poison for memory that it did not write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Operators that compute nothing. Whatever else runs is reported, so a list that lacks one errs on the safe side.
+# Operators that compute nothing. All others are reported, so a missing one errs on the safe side.
 ALLOCATE = frozenset(
     {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"},
 )
@@ -23,7 +23,7 @@ VIEW = frozenset(
     | {"detach_", "view_as_complex", "view_as_real", "_reshape_alias", "_unsafe_view", "unsafe_split"},
 )
 COPY = frozenset({"clone", "copy_", "contiguous"})
-ASK = frozenset({"can_cast", "is_same_size", "promote_types"})  # of dtypes and shapes
+ASK = frozenset({"can_cast", "is_same_size", "promote_types"})  # queries of dtypes and shapes
 _FREE = ALLOCATE | INITIALISE | VIEW | COPY | ASK
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
@@ -51,14 +51,14 @@ class Watch(TorchDispatchMode):
         return result
 
     def allocated(self, tensor: Tensor) -> None:
-        """Called with each tensor whose values are whatever was in its memory."""
+        """Called with each tensor that was allocated without values."""
         poison(tensor, self.nan)
 
     def __enter__(self) -> Watch:
-        """Also notice values that leave PyTorch for Python, where the dispatcher sees no more of them."""
+        """Also record reads of values by Python, which the dispatcher does not see."""
         self._methods = {name: getattr(Tensor, name) for name in _HOST_READS}
         for name, method in self._methods.items():
-            setattr(Tensor, name, self._noticed(name, method))
+            setattr(Tensor, name, self._recorded(name, method))
         super().__enter__()
         return self
 
@@ -67,7 +67,7 @@ class Watch(TorchDispatchMode):
         for name, method in self._methods.items():
             setattr(Tensor, name, method)
 
-    def _noticed(self, name: str, method: Any) -> Any:
+    def _recorded(self, name: str, method: Any) -> Any:
         @wraps(method)
         def read(tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
             self.operators.add(f"python.{name}")
@@ -77,8 +77,7 @@ class Watch(TorchDispatchMode):
 
 
 class RandomFillWatch(Watch):
-    """Leaves numbers in fresh memory as other work does: a candidate that looks for poison finds none. `seed` says
-    which."""
+    """Fills fresh memory with random numbers instead of poison, for candidates that look for poison."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -90,7 +89,7 @@ class RandomFillWatch(Watch):
 
 
 def warm() -> None:
-    """The first dispatch mode of a process imports much of PyTorch."""
+    """Enter a dispatch mode once, which imports much of PyTorch."""
     with Watch():
         torch.nn.Linear(1, 1)
 

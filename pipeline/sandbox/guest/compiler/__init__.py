@@ -1,1 +1,1 @@
-"""Compiling and tracing a candidate's kernels on a machine without a GPU."""
+"""Compiling, tracing and launching a candidate's kernels. The rooms `interpreter` and `jobs` import it."""

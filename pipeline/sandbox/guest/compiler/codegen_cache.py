@@ -1,4 +1,4 @@
-"""Stages of Triton's compiler that do nothing twice."""
+"""Cache of the stages of Triton's compiler."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 Stage = Callable[[Any, str, MutableMapping[str, Any], Any, int], Any]
 
 
-# From this capability on, Triton asks for what one architecture alone has (`sm_90a`).
+# From this capability on, Triton compiles for one architecture alone (`sm_90a`).
 _OWN = 90
-# Options that say which GPU it is, and what the front end lets kernels for it do; what that did stands in the source.
+# Options of the GPU and of the front end, whose effects are in the source.
 _OF_THE_GPU = ("arch", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default")
 
 
 def once(stage: Stage) -> Stage:
-    """`stage(backend, source, metadata, options, capability)` for stages whose source is text: to PTX, and to binaries.
+    """Cache a stage `stage(backend, source, metadata, options, capability)` whose source is text.
 
-    Triton compiles a kernel anew for sizes that 16 divides and for sizes that it does not, and for one code in four
-    that makes no difference to what LLVM is given in the end. Nor does the GPU, for nine in ten. PTX that asks for
-    nothing that one architecture alone has is PTX for all later GPUs, and NVIDIA's assembler takes it for them: what
-    was made of a source for `sm_80` stands for what would be made of it for `sm_90` and `sm_100`.
+    Triton compiles a kernel separately for sizes that are divisible by 16 and for others; one kernel in four gives LLVM
+    the same module for both, and nine in ten give the same module for all GPUs. PTX without features of a single
+    architecture is valid for all later GPUs, and NVIDIA's assembler accepts it, so the result for `sm_80` also serves
+    `sm_90` and `sm_100`.
     """
     known: dict[Any, dict[int, tuple[Any, dict[str, Any]]]] = {}
 
     @wraps(stage)
     def run(backend: Any, source: str, metadata: MutableMapping[str, Any], options: Any, capability: int) -> Any:
-        told = frozenset(item for item in vars(options).items() if item[0] not in _OF_THE_GPU)
-        made = known.setdefault((source, told), {})
+        relevant = frozenset(item for item in vars(options).items() if item[0] not in _OF_THE_GPU)
+        made = known.setdefault((source, relevant), {})
         like = next((other for other in made if other == capability or other < min(capability, _OWN)), None)
         if like is None:
             written, like = dict(metadata), capability
@@ -43,10 +43,10 @@ def once(stage: Stage) -> Stage:
 
 
 class Optimizer:
-    """Stands where a backend of Triton has LLVM, and links and optimises equal modules once.
+    """Replaces LLVM in a backend of Triton; links and optimises equal modules once.
 
-    The backend for NVIDIA tells neither the optimiser nor the linker its target, and what it gives them for `sm_80`,
-    `sm_90` and `sm_100` is the same for nine kernels in ten.
+    The backend for NVIDIA passes no target to the optimiser and the linker, and its modules for `sm_80`, `sm_90` and
+    `sm_100` are equal for nine kernels in ten.
     """
 
     def __init__(self, llvm: ModuleType) -> None:
@@ -59,11 +59,11 @@ class Optimizer:
         return getattr(self._llvm, name)
 
     def link_extern_libs(self, module: Any, paths: list[str]) -> None:
-        """Waits until the module is optimised, as all are."""
+        """Remember the libraries until `optimize_module`, which follows for all modules."""
         self._libraries = tuple(paths)
 
     def optimize_module(self, module: Any, *options: Any) -> None:
-        """Of a module that is known, `module` stays as it is; `taken` has the result."""
+        """Optimise a module, or look up the result, which `taken` returns; then `module` is not changed."""
         libraries, self._libraries = self._libraries, ()
         key = str(module), libraries, tuple(map(str, options))
         if key not in self._known:
@@ -74,7 +74,7 @@ class Optimizer:
         self._text = self._known[key]
 
     def taken(self, stage: Callable[..., str]) -> Callable[..., str]:
-        """`stage`, which gives the text of the one module that it optimises."""
+        """Wrap `stage` to return the text of the module that it optimises."""
 
         @wraps(stage)
         def run(*args: Any, **kwargs: Any) -> str:

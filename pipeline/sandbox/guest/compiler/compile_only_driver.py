@@ -1,4 +1,4 @@
-"""Stands where Triton's GPU driver would be: launches are compiled for the targets that it names, and not run."""
+"""Driver for Triton that compiles launches for its targets, and runs none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def target(name: str) -> GPUTarget:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch with all that an executor needs to repeat it."""
+    """A launch, as an executor needs it to repeat it."""
 
     metadata: Any  # of Triton's compiler
     binary: bytes
@@ -52,7 +52,7 @@ class Launch:
 
 
 def beyond_a_grid(metadata: Any) -> str:
-    """What a launch of the kernel needs that neither an executor nor a guest with a GPU gives; "" for nothing."""
+    """The feature of a launch that neither executors nor guests with a GPU support; "" for none."""
     for name in ("launch_cooperative_grid", "launch_pdl"):
         if getattr(metadata, name, False):
             return f"{metadata.name} needs {name}"
@@ -61,7 +61,7 @@ def beyond_a_grid(metadata: Any) -> str:
 
 
 def scratch_bytes(metadata: Any) -> tuple[int, int]:
-    """Of global memory a block: for the kernel, and for its profile."""
+    """Bytes of global memory for each block: for the kernel, and for its profile."""
     return getattr(metadata, "global_scratch_size", 0), getattr(metadata, "profile_scratch_size", 0)
 
 
@@ -101,10 +101,10 @@ def _described(descriptor: Any, metadata: Any) -> Iterator[tuple[str, Any]]:
 
 
 class Recorder:
-    """What Triton takes for the driver's launcher: notes the grid and the binary instead of launching."""
+    """Launcher that records the grid and the binary instead of launching."""
 
     launches: list[tuple[str, tuple[int, ...]]] = []
-    listener: Callable[[Launch], None] | None = None  # hears of each launch
+    listener: Callable[[Launch], None] | None = None  # is called with each launch
 
     def __init__(self, source: Any, metadata: Any) -> None:
         self._metadata = metadata
@@ -123,7 +123,7 @@ class Recorder:
     @classmethod
     @contextmanager
     def unseen(cls) -> Iterator[None]:
-        """What is launched within is compiled, and not recorded."""
+        """Compile launches without recording them."""
         listener, recorded = cls.listener, len(cls.launches)
         cls.listener = None
         try:
@@ -134,7 +134,7 @@ class Recorder:
 
 
 class ScratchCache(CacheManager):
-    """Keeps what a compile writes for as long as the guest lives; nobody else can see it, so no care is taken."""
+    """Cache that writes files to the guest's own scratch folder, without locks, and finds none."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         self._folder = Path(key)
@@ -156,7 +156,7 @@ class ScratchCache(CacheManager):
 
 
 class _Utils:
-    """Loads nothing: the binary itself is passed on as the function, and a tensor map is what it was to be made of."""
+    """Loads nothing: the binary stands for the function, and a `Tiling` for a tensor map."""
 
     def __init__(self, shared: int) -> None:
         self._shared = shared
@@ -175,7 +175,7 @@ class _Utils:
         strides: Sequence[int],
         padding: int,
     ) -> Tiling:
-        """Of elements of that `size` in bytes; strides are in elements. The `address` changes from run to run."""
+        """A tiling of elements of `size` bytes; strides are in elements. The address differs in each run."""
         rows = tuple(size * stride for stride in strides[:-1])
         return Tiling(element, tuple(shape), rows, tuple(block), swizzle, bool(padding))
 
@@ -186,7 +186,7 @@ class _Utils:
 
 
 class CompileOnlyDriver:
-    """Each target is a device of its own, so that Triton keeps its kernels apart."""
+    """Each target is a device, so that Triton keeps the kernels of targets apart."""
 
     launcher_cls: type[Any] = Recorder
 
@@ -195,7 +195,7 @@ class CompileOnlyDriver:
         self._device = 0
 
     def activate(self) -> None:
-        """Take the place of the driver before, whose devices' memory Triton remembers by number."""
+        """Replace the active driver, and forget the shared memory of its devices, which Triton caches by number."""
         triton.runtime.driver.set_active(self)
         compiler.max_shared_mem.cache_clear()
 

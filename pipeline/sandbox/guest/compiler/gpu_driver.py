@@ -26,8 +26,10 @@ def meet(ordinal: int) -> Cuda:
 
 
 class Launcher:
-    """Triton compiles, and the driver's library launches, as an executor does it: Triton's own launcher would have to
-    be compiled first, in C. Noticed, and left out for a ghost."""
+    """Launches by the driver's library, as executors do: Triton's own launcher would have to be compiled in C.
+
+    Launches are recorded, and left out for a ghost.
+    """
 
     cuda: Cuda
     _functions: dict[bytes, Function] = {}
@@ -69,7 +71,7 @@ def _argument(kind: str, value: Any) -> Argument:
 
 
 class GpuDriver(CompileOnlyDriver):
-    """Of the one GPU that the guest sees."""
+    """Driver of the one GPU that the guest sees."""
 
     launcher_cls = Launcher
 
@@ -83,7 +85,7 @@ class GpuDriver(CompileOnlyDriver):
         return torch.cuda
 
     def get_empty_cache_for_benchmark(self) -> torch.Tensor:
-        """For Inductor, which tries several configurations of some kernels; Triton's own takes as much."""
+        """Memory for Inductor, which times several configurations of some kernels."""
         return torch.empty(64 << 20, dtype=torch.int32, device=Launcher.cuda.memory)
 
     def clear_cache(self, cache: torch.Tensor) -> None:

@@ -1,7 +1,7 @@
-"""A traced program played in a guest with a GPU: `executor/replay.py` does the same where no guest's code runs.
+"""Replay of a traced program in a guest with a GPU, to time it. The executor replays programs where no guest runs.
 
-The host has read the program before (`executor/program.py`), so it is taken as it is. There are no bands around
-buffers: that nothing is written beside them was seen when it was verified.
+The host has validated the program (`executor/program.py`), and its verification has shown that it writes to no memory
+outside of its buffers, so neither is checked here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A forward as a program that another process can run: buffers, launches, and the moves of data between them.
+"""Trace of a forward as a program that another process can run: buffers, launches and copies.
 
-The candidate's Python runs on CPU tensors that hold nothing: the program must be the same for all values. What
-depends on values, or computes outside of the kernels, cannot be told this way and raises `Untraceable`.
+The candidate's Python runs on CPU tensors without values, as the program must be the same for all values. A forward
+that depends on values, or computes outside of its kernels, raises `Untraceable`.
 
 A program is JSON. A *view* is `{"storage", "dtype", "shape", "strides", "offset"}`, the last three in elements. Its
 steps, in order, are
@@ -12,8 +12,8 @@ steps, in order, are
 
 An argument is `["*", storage, bytes]`, `[type, number]` or, for a tensor descriptor that the host made,
 `["nvTmaDesc", storage, bytes, {"element", "shape", "strides", "block", "swizzle", "nan"}]`, see `tensor_map.Tiling`.
-A floating number is its hexadecimal text, as JSON has no NaN and no infinity. Memory that no step wrote holds
-anything.
+A floating number is its hexadecimal text, as JSON has no NaN and no infinity. Memory that no step wrote has any
+contents.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 class Untraceable(Exception):
-    """What the candidate does cannot be told as a program."""
+    """No program describes the candidate."""
 
 
 class Kernels:
@@ -77,8 +77,12 @@ class Tracer(Watch):
     """Records what runs inside as one program; `Recorder.listener` must be its `launch`."""
 
     def __init__(self, kernels: Kernels, named: Mapping[str, Tensor], moving: Iterable[Tensor] = ()) -> None:
-        """`named`: the tensors that the executor will fill, `state.<name>` and `input.<i>`. `moving`: others that go
-        with the module when it is moved to a GPU; what else it holds stays behind, and no kernel could be given it."""
+        """Trace a call.
+
+        Args:
+            named: tensors that the executor fills, `state.<name>` and `input.<i>`.
+            moving: other tensors that move with the module to a GPU. No kernel may take the rest that the module holds.
+        """
         super().__init__()
         self.steps: list[Json] = []
         self.storages: list[Json] = []
@@ -86,7 +90,7 @@ class Tracer(Watch):
         self._kernels = kernels
         self._numbers: dict[int, int] = {}  # storage's address -> its number
         self._kept: list[Any] = []  # storages: an address must not be used twice
-        self._on_gpu: dict[int, Any] = {}  # storages by address: what moves, and what the forward makes
+        self._on_gpu: dict[int, Any] = {}  # storages by address: moving ones, and those that forward makes
         for tensor in moving:
             self._on_gpu[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
         for name, tensor in named.items():
@@ -189,7 +193,7 @@ class Tracer(Watch):
         if not self._knows(tensor):
             if tensor.untyped_storage()._cdata not in self._on_gpu:
                 raise Untraceable("uses a tensor that the module holds, which does not move with it")
-            with _disable_current_modes():  # what follows is ours
+            with _disable_current_modes():  # the copy is no operator of the candidate
                 data = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).clone()
             self.constants[self._register(tensor, "constant")] = data
             if sum(constant.numel() for constant in self.constants.values()) > _MAX_CONSTANTS:

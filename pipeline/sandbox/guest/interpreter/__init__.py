@@ -1,1 +1,4 @@
-"""Triton's language on the CPU: all programs of a grid at once, in NumPy, with every memory access checked."""
+"""Triton's language on the CPU: all programs of a grid at once, in NumPy, with checked memory accesses.
+
+The room `jobs` imports it.
+"""

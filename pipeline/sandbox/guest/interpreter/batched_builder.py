@@ -6,14 +6,18 @@ every value has a hidden leading axis for the programs: data of shape `(programs
 `(1, *block)` where all programs hold the same value. Triton's frontend (`TritonSemantic`) only looks
 at types, so it works unchanged on top of this builder.
 
-Programs whose control flow differs cannot share one pass; asking such a value for its Python value
-raises `Divergent`, and the launch starts again one program at a time (`launch`).
+Programs whose control flow differs cannot share one pass: a value that differs raises `Divergent` where Python needs
+one number, and the launch starts again, one program at a time.
 
-Where Triton's interpreter differs from the hardware, this follows the hardware: minimum and maximum
-drop NaN unless told otherwise, `tl.dot` with TF32 rounds its operands to ten bits, bfloat16 rounds
-to nearest even and computes in float32, a number that is too large for an integer becomes the largest
-one, what a masked load without `other` or a gather beyond its block gives is poison, what the compiler may put in
-another order is in another order, and a load or store outside the launch's tensors is an error.
+Where Triton's interpreter differs from the hardware, this builder follows the hardware:
+
+- Minimum and maximum drop NaN unless it is propagated.
+- `tl.dot` with TF32 rounds its operands to ten bits.
+- bfloat16 rounds to nearest even and computes in float32.
+- A number that is too large for an integer becomes the largest one.
+- Masked loads without `other`, and gathers beyond a block, give poison.
+- Elements that the compiler may reorder are reordered.
+- A load or store outside of the launch's tensors is an error.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ def uniform(data: Array) -> Any:
 
 
 def stored_as(dtype: tl.dtype) -> np.dtype[Any]:
-    """NumPy's type for the elements of a value. Remembered: Triton's function makes a table at each call."""
+    """NumPy's type for the elements of a value. Cached: Triton's function builds a table in each call."""
     scalar = dtype.scalar
     if scalar.name not in _STORED_AS:
         _STORED_AS[scalar.name] = find_np_dtype(scalar)
@@ -75,7 +79,7 @@ def encode(data: Array, dtype: tl.dtype) -> Array:
 
 
 def to_integer(data: Array, stored: np.dtype[Any]) -> Array:
-    """Rounded toward zero; what is too large becomes the largest, NaN nothing. Fewer than 32 bits are cut from 32."""
+    """Round toward zero, saturate, and turn NaN into 0. Fewer than 32 bits are the low bits of 32."""
     wide = stored if stored.itemsize >= 4 else np.dtype("i4" if stored.kind == "i" else "u4")
     if stored.kind not in "iu":
         return data
@@ -87,7 +91,7 @@ def to_integer(data: Array, stored: np.dtype[Any]) -> Array:
 
 
 def undefined(dtype: tl.dtype) -> Array:
-    """What a masked load without `other` leaves where it does not load: on a GPU, whatever was in the register."""
+    """Poison for a masked load without `other`: on a GPU, the register keeps its contents."""
     if dtype.is_floating():
         return encode(np.array([np.nan], dtype=np.float32), dtype)
     stored = stored_as(dtype)
@@ -101,7 +105,7 @@ def round_to_tf32(data: Array) -> Array:
 
 
 class BlockPointer:
-    """`tl.make_block_ptr` or a tensor descriptor: an address for each element of a block, and what is inside."""
+    """A `tl.make_block_ptr` or tensor descriptor: an address for each element of a block, and a mask of its bounds."""
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class BlockPointer:
         return BlockPointer(self.base, self.shape, self.strides, offsets, self.block, self.padding)
 
     def written(self) -> BlockPointer:
-        """What a GPU writes through a descriptor of this shape: rows end where their last sixteen bytes do."""
+        """The block pointer for stores through a descriptor: a GPU pads the end of rows to sixteen bytes."""
         unit = max(1, _ALIGNED // self.size)
         end = TensorHandle(-(-self.shape[-1].data // unit) * unit, self.shape[-1].dtype)
         return BlockPointer(self.base, [*self.shape[:-1], end], self.strides, self.offsets, self.block, self.padding)
@@ -147,7 +151,7 @@ class BlockPointer:
 
 
 class BatchedBuilder(InterpreterBuilder):
-    """What `TritonSemantic` calls for each operation, with the programs as a leading axis."""
+    """Builder of `TritonSemantic`, with the programs as a leading axis of each value."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +159,7 @@ class BatchedBuilder(InterpreterBuilder):
         self.memory = Memory()
         self.programs: Array = np.zeros((1, 3), dtype=np.int32)  # coordinates of the programs of this pass
         self.largest = 1  # elements of the largest block seen, for one program
-        self._owners: dict[int, bytes] = {}  # of addresses: the program that alone has atomics there
+        self._owners: dict[int, bytes] = {}  # address -> the one program with atomics of scope `cta` there
 
     # -- the grid ----------------------------------------------------------------------------------
     def create_get_program_id(self, axis: int) -> TensorHandle:
@@ -171,7 +175,7 @@ class BatchedBuilder(InterpreterBuilder):
 
     def binary_op(self, lhs: TensorHandle, rhs: TensorHandle, op: Callable[..., Array]) -> TensorHandle:
         if lhs.dtype.scalar == tl.int1 and op in (np.add, np.subtract):
-            op = np.logical_xor  # of one bit, as integers are added and subtracted
+            op = np.logical_xor  # integers of one bit
         result = op(decode(lhs.data, lhs.dtype), decode(rhs.data, rhs.dtype))
         return TensorHandle(result, tl.int1) if result.dtype == bool else self._value(result, lhs.dtype)
 
@@ -188,7 +192,7 @@ class BatchedBuilder(InterpreterBuilder):
         return self._value(data, dst_type)
 
     def create_ptr_to_int(self, src: TensorHandle, dst_type: tl.dtype) -> TensorHandle:
-        raise OutOfBounds("a kernel looks at an address")  # which differs from what any GPU gives
+        raise OutOfBounds("a kernel looks at an address")  # an address differs from any on a GPU
 
     def create_fp_to_fp(self, src: TensorHandle, dst_type: tl.dtype, rounding: Any) -> TensorHandle:
         if 8 in (src.dtype.scalar.primitive_bitwidth, dst_type.scalar.primitive_bitwidth):
@@ -290,7 +294,7 @@ class BatchedBuilder(InterpreterBuilder):
 
     def create_histogram(self, data: TensorHandle, bins: int, mask: TensorHandle | None) -> TensorHandle:
         keep = np.ones(data.data.shape, dtype=bool) if mask is None else np.broadcast_to(mask.data, data.data.shape)
-        inside = data.data & (bins - 1)  # what is beyond the bins counts somewhere
+        inside = data.data & (bins - 1)  # values beyond the bins count in some bin
         rows = [np.bincount(row[kept], minlength=bins) for row, kept in zip(inside, keep, strict=True)]
         return self._block(np.stack(rows).astype(np.int32), tl.int32)
 
@@ -373,11 +377,11 @@ class BatchedBuilder(InterpreterBuilder):
 
     # -- atomics: done once for each program, also where all programs hold the same address ---------
     def begin(self) -> None:
-        """A launch begins."""
+        """Start a launch."""
         self._owners.clear()
 
     def _check_scope(self, addresses: Array, active: Array, scope: Any) -> None:
-        """Raise OutOfBounds where atomics that are such for one program alone meet another's."""
+        """Raise OutOfBounds where atomics of scope `cta` of two programs have one address."""
         if scope != ir.MEM_SYNC_SCOPE.CTA:
             return
         for program, own, used in zip(self.programs, addresses, active, strict=True):
@@ -421,7 +425,7 @@ class BatchedBuilder(InterpreterBuilder):
 
 
 def _turned(data: Array) -> Array:
-    """The elements of each block in another order, where the compiler may choose one: the last comes first."""
+    """Rotate the elements of each block by one, where the compiler may reorder them."""
     return np.roll(data.reshape(len(data), -1), 1, axis=1).reshape(data.shape)
 
 

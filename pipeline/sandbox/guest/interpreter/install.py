@@ -1,7 +1,6 @@
-"""Kernel launches of a candidate on a CPU: every one is recorded, and runs on the batched interpreter.
+"""Patches of Triton that run and record a candidate's launches on the batched interpreter.
 
-`install()` turns the process's Triton (imported under `TRITON_INTERPRET=1`) into that, for good: a
-guest runs one candidate and ends.
+Triton must be imported under `TRITON_INTERPRET=1`. The patches stay: a guest runs one candidate and ends.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ PASS_ELEMENTS = 1 << 18  # of a block times the programs that run together: keep
 
 
 builder = BatchedBuilder()
-_divergent: set[Any] = set()  # kernels whose programs were seen to part
+_divergent: set[Any] = set()  # kernels whose programs diverged
 _largest: dict[Any, int] = {}  # elements of the largest block of a kernel's program
 
 
@@ -46,14 +45,14 @@ def install() -> None:
     tl.tensor.__index__ = lambda self: int(uniform(self.handle.data))
     tl.tensor.__bool__ = lambda self: True if self.type.is_block() else bool(uniform(self.handle.data))
     tl.tensor.T = property(lambda self: tl.trans(self))
-    # What an operator makes of a constant of the file and a value of the kernel is no constant.
+    # The result of an operator on a constant and a value is no constant.
     tl.constexpr.__new__ = lambda cls, value: value if isinstance(value, tl.tensor) else object.__new__(cls)
     interpreter.FunctionRewriter.ast_transformer = _Rewriter()
-    # The rewriter's names for them: Triton copies its own globals into a kernel's.
+    # The rewriter's calls name them: Triton copies its own globals into a kernel's.
     interpreter._logical, interpreter._counted, interpreter._extreme = _logical, _counted, _extreme
     TensorHandle.set_attr = _promised
     InterpretedFunction.run = _run
-    # A kernel in a list is printed, and its class asked for its name, where nobody knows it for a kernel.
+    # PyTorch prints kernels in containers, and reads names of their class.
     InterpretedFunction.__repr__ = lambda self: f"JITFunction({self.fn.__module__}:{self.fn.__qualname__})"
     for name in ("__name__", "__qualname__", "__module__"):
         setattr(InterpretedFunction, name, getattr(JITFunction, name))
@@ -65,9 +64,11 @@ def install() -> None:
 
 
 class _Rewriter(interpreter.ASTTransformer):
-    """Triton's own rewriting; `and`, `or`, `not`, `min` and `max` on blocks, which Python would decide by truth value;
-    loops that count with a GPU's integers, which have an end and are divided towards zero; and assertions, which are
-    not compiled."""
+    """Triton's own rewriting, and that of operators that Python would decide by truth value.
+
+    `and`, `or`, `not`, `min` and `max` work on blocks. Loops count with a GPU's integers, which overflow and divide
+    towards zero. Assertions are dropped: they are not compiled.
+    """
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         return ast.Pass()
@@ -103,8 +104,10 @@ _NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_default
 
 
 def _promised(value: TensorHandle, name: str, numbers: Sequence[int]) -> None:
-    """What the compiler is told of a number must be true. Of a block it means its runs, as the compiler finds them, and
-    of an address the caller's memory: neither is looked at."""
+    """Check a hint of divisibility on a number.
+
+    Hints on blocks concern their runs, and on addresses the caller's memory: neither is checked.
+    """
     if name != "tt.divisibility" or value.data.ndim > 1 or value.dtype.is_ptr():
         return
     if (value.data % numbers[0]).any():
@@ -144,7 +147,7 @@ def _logical(operator: str, *parts: Any) -> Any:
 
 
 def _run(self: InterpretedFunction, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Launched:
-    """What `kernel[grid](...)` calls: runs every program, records the launch."""
+    """Run every program of a launch, and record it. Replaces `run`, which `kernel[grid](...)` calls."""
     if warmup:
         return Launched()
     try:
@@ -195,10 +198,10 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
 
 
 def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
-    """As many programs at once as fit a pass; few first, the first time, to see how large the blocks are.
+    """Run as many programs at once as fit a pass; in the first launch, few first, to measure their blocks.
 
-    Programs of one pass run in step, which hides that one relies on another. In reverse order there are at least
-    three passes, of which a later one undoes what an earlier one needed.
+    Programs of one pass run in lockstep, which hides dependencies between them. In reverse order there are at least
+    three passes, so that a dependency on an earlier program fails.
     """
     start = 0
     if kernel not in _largest:
@@ -221,7 +224,7 @@ def _one_by_one(function: Any, arguments: dict[str, Any], programs: Array) -> No
 
 @functools.cache
 def _declared(function: Any) -> tuple[set[str], dict[str, str]]:
-    """The parameters that Triton takes for constants by their annotations, and the types that others say they have."""
+    """The parameters that are annotated as constants, and the annotated types of the others."""
     named = inspect.signature(function).parameters.values()
     parameters = [KernelParam(number, each, False, False) for number, each in enumerate(named)]
     types = {each.name: each.annotation_type for each in parameters if each.annotation_type}
@@ -229,10 +232,11 @@ def _declared(function: Any) -> tuple[set[str], dict[str, str]]:
 
 
 def _argument(value: Any, specialized: bool = False, declared: str = "") -> Any:
-    """A launch's argument as the kernel sees it: pointers and numbers become values, the rest stays.
+    """A launch's argument as the kernel gets it: pointers and numbers become values, others stay.
 
-    So does a 1, for which Triton compiles a kernel of its own: there it is a constant, and no value. `declared` is the
-    type that it is passed as, whatever it has.
+    Args:
+        specialized: Triton compiles a kernel of its own for the number 1, so 1 stays a constant.
+        declared: the annotated type, which the value is converted to.
     """
     if isinstance(value, tuple):
         items = tuple(_argument(item, specialized) for item in value)
@@ -260,7 +264,7 @@ def _argument(value: Any, specialized: bool = False, declared: str = "") -> Any:
 
 
 def _descriptor(value: TensorDescriptor) -> tl.tensor_descriptor:
-    """A descriptor that the host made, as the kernel would make it; its last stride is 1."""
+    """A descriptor that the host made, as the kernel would make it. Its last stride is 1."""
     return interpreter.interpreter_semantic.make_tensor_descriptor(
         base=_argument(value.base),
         shape=[_argument(size) for size in value.shape],

@@ -1,8 +1,8 @@
-"""NumPy versions of libdevice, whose functions Triton's interpreter does not have.
+"""NumPy versions of libdevice's functions, which Triton's interpreter lacks.
 
-Floating results are computed in float64 and rounded once, so they are at least as accurate as the
-device's; those of `fast_` functions are as far off as CUDA's programming guide says of its intrinsics, as a kernel that
-uses them on a GPU is. Triton's own table of libdevice's overloads still decides which dtypes a function takes.
+Floating results are computed in float64 and rounded once, so they are at least as accurate as the device's. The errors
+of `fast_` functions are those that CUDA's programming guide states for its intrinsics. Triton's own table of overloads
+decides which dtypes a function takes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Function = Callable[..., Array]
 
 
 def _rounded(function: Function) -> Function:
-    """`function` in float64, rounded to the first argument's dtype."""
+    """Compute `function` in float64, and round to the first argument's dtype."""
 
     def call(*args: Array) -> Array:
         wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in args]
@@ -35,7 +35,7 @@ def _rounded(function: Function) -> Function:
 
 
 def _from_torch(function: Callable[..., torch.Tensor]) -> Function:
-    """`function` of PyTorch in float64; the census of the candidate's operators does not see it."""
+    """Compute a function of PyTorch in float64, unseen by the census of the candidate's operators."""
 
     def call(*args: Array) -> Array:
         result = np.empty(args[0].shape)
@@ -68,12 +68,12 @@ def _single(x: Array) -> Array:
 
 
 def _within(error: float, values: Array) -> Array:
-    """The nearest multiples of twice the `error`: right to so much, and no more."""
+    """The nearest multiples of twice the `error`, so that the result is off by as much."""
     return np.rint(values / (2 * error)) * (2 * error)
 
 
 def _turned(function: Function, x: Array) -> Array:
-    """Of an angle that is divided by a full turn first, in float32."""
+    """A function of an angle that is divided by a full turn first, in float32."""
     return _within(2.0**-21.4, function(2 * np.pi * _single(x / (2 * np.pi))))
 
 
@@ -83,7 +83,7 @@ def _fast_log2(x: Array) -> Array:
 
 
 def _fast_exp2(x: Array) -> Array:
-    """Of a product that was rounded to float32."""
+    """2 to the power of a product that is rounded to float32."""
     return np.exp2(_single(x))
 
 
@@ -140,7 +140,7 @@ FUNCTIONS: dict[str, Function] = {
 
 @cache
 def _names() -> dict[str, str]:
-    """Triton's name of the function behind each symbol: `__nv_tanhf` is `tanh`."""
+    """Symbol of libdevice -> name in Triton: `__nv_tanhf` -> `tanh`."""
     source = inspect.getsource(cuda)
     bodies = re.split(r"^def ", source, flags=re.MULTILINE)[1:]
     return {symbol: body.partition("(")[0] for body in bodies for symbol in re.findall(r'"(__nv_\w+)"', body)}
@@ -154,7 +154,7 @@ def by_symbol(symbol: str) -> Function:
 
 
 def install(semantic: Any) -> None:
-    """Make `libdevice.f(x)` call Triton's frontend, which asks the builder for the symbol's function."""
+    """Make `libdevice.f(x)` call Triton's frontend, which calls the builder with the symbol."""
     for name, function in inspect.getmembers(cuda, inspect.isfunction):
         if hasattr(libdevice, name):
             call = partial(function, _semantic=semantic)

@@ -36,7 +36,7 @@ class Memory:
             self._check_each(touched, itemsize)
 
     def load(self, addresses: Array, active: Array, filler: Array, dtype: np.dtype[Any]) -> Array:
-        """What is there, as `dtype`; `filler` where it is not active. Shapes are broadcast. Raises: OutOfBounds."""
+        """Load values of `dtype`, and `filler` where not active. Shapes are broadcast. Raises: OutOfBounds."""
         if active.all():
             view, places = self._places(addresses, active, dtype)
             return native.load(*whole(addresses, active, filler), dtype) if view is None else view.take(places)
@@ -49,7 +49,7 @@ class Memory:
         return np.where(active, view.take(places), filler)
 
     def store(self, addresses: Array, value: Array, active: Array) -> None:
-        """The last of the values stays where addresses are equal. Shapes are broadcast. Raises: OutOfBounds."""
+        """Store values; of equal addresses, the last counts. Shapes are broadcast. Raises: OutOfBounds."""
         addresses, value, active = np.broadcast_arrays(addresses, value, active)
         if not active.any():
             return
@@ -62,10 +62,10 @@ class Memory:
             view[places[active]] = value[active]
 
     def _places(self, addresses: Array, active: Array, dtype: np.dtype[Any]) -> tuple[Array | None, Array]:
-        """The storage that all active addresses lie in, and their numbers there; those of others are any.
+        """The one storage of all active addresses, and their indices there; other indices are arbitrary.
 
-        Nothing, if they lie in several, or between its items: Triton's own loads and stores take those, one item after
-        another and five times as slow.
+        None, if there are several storages, or if an address lies between items: Triton's own loads and stores handle
+        these, one item after another, and take five times as long.
         """
         touched = addresses if active.all() else np.where(active, addresses, addresses.flat[active.argmax()])
         home = self._home(touched, dtype.itemsize)
@@ -81,7 +81,7 @@ class Memory:
         return np.ndarray(((end - start) // dtype.itemsize,), dtype, memoryview(memory)), places
 
     def _home(self, touched: Array, itemsize: int) -> tuple[int, int] | None:
-        """The one range that all these addresses lie in, by far the most frequent case."""
+        """The one range of all these addresses, by far the most frequent case; None if there are several."""
         lowest, highest = touched.min(), int(touched.max())
         at = int(np.searchsorted(self.starts, lowest, side="right")) - 1
         home = (int(self.starts[at]), int(self.ends[at])) if at >= 0 else (0, 0)

@@ -24,13 +24,13 @@ _UFUNCS: dict[Any, Callable[..., Array]] = {
 
 
 def tensor(data: Array, dtype: tl.dtype) -> tl.tensor:
-    """A value of the kernel from data of shape `(programs, *block)`."""
+    """A value of the kernel, from data of shape `(programs, *block)`."""
     shape = [int(n) for n in data.shape[1:]]
     return tl.tensor(TensorHandle(data, dtype), tl.block_type(dtype, shape) if shape else dtype)
 
 
 def reduce(input: Any, axis: int | None, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
-    """Reduce by halves, in the order in which a warp does, not from left to right."""
+    """Reduce by halves, in the order of a warp, not from left to right."""
     operands, single = _operands(input)
     dtypes, shape = [t.dtype for t in operands], operands[0].handle.data.shape
     data = [t.handle.data for t in operands]

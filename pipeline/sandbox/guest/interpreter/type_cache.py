@@ -1,8 +1,7 @@
-"""Types of blocks and integers of a kernel's text, remembered: Triton's frontend makes them anew for every operation.
+"""Cache of the types of blocks, of integers, and of type promotions in Triton's frontend.
 
-So it does with what follows from them alone: which types are equal, what two are computed in, how two shapes meet.
-
-On a GPU that is done once, when a kernel is compiled; an interpreter does it in every pass.
+The frontend creates them for each operation. On a GPU that happens once, when a kernel is compiled; an interpreter
+repeats it in every pass.
 """
 
 from __future__ import annotations

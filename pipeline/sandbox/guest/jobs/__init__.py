@@ -1,1 +1,1 @@
-"""One module a kind of job: `run(request, tensors)` is what a guest does. Imports every other room of `guest`."""
+"""Guest jobs: `run(request, tensors)` of each module returns a reply and tensors. They import all other rooms."""

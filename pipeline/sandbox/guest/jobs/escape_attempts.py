@@ -1,4 +1,4 @@
-"""What a guest must not be able to do, tried: a source for the guest `script`, as a mined module is one."""
+"""Attempts at acts that a guest must not be able to do: a source for the job `script`, as mined code is one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import Any
 
 
 def main(arguments: dict[str, Any], tensors: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Try everything. `arguments`: `outside`, a file of the host's; `host`, its process.
+    """Try all acts.
 
-    Returns for each act "allowed", or the error that it met.
+    Args:
+        arguments: `outside`, a file of the host, and `host`, its process.
+
+    Returns:
+        For each act "allowed", or the name of the error.
     """
     outside, host = arguments["outside"], arguments["host"]
     acts: dict[str, Callable[[], Any]] = {

@@ -73,7 +73,7 @@ def _run(
 
 
 def _changed_again(use: PerturbedUse) -> str:
-    """What the third call changes of what the second left: in what the module keeps, or in memory of its kernels."""
+    """State that a third call changes after a second: state that the module keeps, or memory of its kernels."""
     names = vars(sys.modules[use.name])
     use.run()
     first = session.given()  # alive, so that nothing new is at their addresses

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import KernelBenchReply, KernelBenchRequest
+from kernelquarry.pipeline.sandbox.jobs.score_kernelbench import KernelbenchReply, KernelbenchRequest
 
 from ..lib.errors import describe
 from ..lib.load_source import load_source
@@ -22,13 +22,13 @@ _SEED = 42
 
 
 def run(
-    request: KernelBenchRequest, tensors: dict[str, torch.Tensor]
-) -> tuple[KernelBenchReply, dict[str, torch.Tensor]]:
+    request: KernelbenchRequest, tensors: dict[str, torch.Tensor]
+) -> tuple[KernelbenchReply, dict[str, torch.Tensor]]:
     with device_of(request.gpu) as device:
         return _score(request, device), {}
 
 
-def _score(request: KernelBenchRequest, device: torch.device) -> KernelBenchReply:
+def _score(request: KernelbenchRequest, device: torch.device) -> KernelbenchReply:
     reference = vars(load_source(request.reference, "reference"))
     expected = _construct(reference, "Model", reference, device)
     compiled, held = False, request.tolerances
@@ -43,8 +43,8 @@ def _score(request: KernelBenchRequest, device: torch.device) -> KernelBenchRepl
                 wanted, got = expected(*inputs), found(*inputs)
                 held = tuple(tolerance for tolerance in held if _close(wanted, got, tolerance))
     except Exception as error:  # noqa: BLE001  whatever it raises is the finding
-        return KernelBenchReply(compiled, (), describe(error))
-    return KernelBenchReply(compiled, held, "")
+        return KernelbenchReply(compiled, (), describe(error))
+    return KernelbenchReply(compiled, held, "")
 
 
 def _construct(namespace: dict[str, Any], name: str, reference: dict[str, Any], device: torch.device) -> Any:

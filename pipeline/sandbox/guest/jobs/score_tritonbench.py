@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import TritonBenchReply, TritonBenchRequest
+from kernelquarry.pipeline.sandbox.jobs.score_tritonbench import TritonbenchReply, TritonbenchRequest
 
 from ..candidate.launch_log import session
 from ..lib.load_source import load_source
@@ -28,12 +28,12 @@ _WARMING = 3
 _TIMED = 20  # runs of the test, of which the median counts
 
 
-def run(request: TritonBenchRequest, tensors: dict[str, Tensor]) -> tuple[TritonBenchReply, dict[str, Tensor]]:
+def run(request: TritonbenchRequest, tensors: dict[str, Tensor]) -> tuple[TritonbenchReply, dict[str, Tensor]]:
     with device(request.gpu):
         return _run(request)
 
 
-def _run(request: TritonBenchRequest) -> tuple[TritonBenchReply, dict[str, Tensor]]:
+def _run(request: TritonbenchRequest) -> tuple[TritonbenchReply, dict[str, Tensor]]:
     functions = vars(load_source(request.code, "candidate"))
     test = vars(load_source("", "test_of_candidate"))
     count = [0]
@@ -52,7 +52,7 @@ def _run(request: TritonBenchRequest) -> tuple[TritonBenchReply, dict[str, Tenso
     tree = flatten(_plain(once()), found)
     launches = len(session.launches)
     seconds = _median(once) if request.timed else 0.0
-    return TritonBenchReply(tree, launches, seconds), {str(place): value for place, value in enumerate(found)}
+    return TritonbenchReply(tree, launches, seconds), {str(place): value for place, value in enumerate(found)}
 
 
 def _apart(function: Callable[..., Any], count: list[int], draws: int) -> Callable[..., Any]:

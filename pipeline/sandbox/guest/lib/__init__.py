@@ -1,1 +1,1 @@
-"""Helpers that several kinds of guests share. Imports no other room of `guest`."""
+"""Helpers of all guest jobs. They import no other room of `guest`."""

@@ -1,4 +1,4 @@
-"""A module in float64: its tensors, and what its forward asks for."""
+"""Run a module in float64: its tensors, and the dtypes that its forward names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 def widened(module: nn.Module) -> nn.Module:
-    """Parameters, buffers and tensors in plain attributes (also in lists and dicts of them) as float64."""
+    """Convert parameters, buffers and tensors in attributes, and in lists and dicts there, to float64."""
     module.double()
     for child in module.modules():
         for name, value in list(vars(child).items()):
@@ -36,7 +36,7 @@ def _widened_value(value: Any) -> Any:
 
 
 class InFloat64(TorchDispatchMode):
-    """A forward that asks for float32, float16 or bfloat16 gets float64."""
+    """Replaces float32, float16 and bfloat16 by float64 in the arguments of all operators."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {name: self._widen(value) for name, value in (kwargs or {}).items()}

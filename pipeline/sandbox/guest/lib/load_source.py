@@ -1,4 +1,4 @@
-"""Turn source text into a module, the way Triton needs it: from a file."""
+"""Load a source as a module from a file, which Triton needs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _CONSONANTS, _VOWELS = "bcdfghjklmnpqrstvwxz", "aeiou"
 
 
 def drawn_name(seed: int) -> str:
-    """Of a module, as no check calls it always."""
+    """A module name that depends on the seed, so that a candidate cannot know it."""
     digits = (seed // base for base in (1, 20, 100, 2000, 10_000, 200_000))
     return "".join((_CONSONANTS, _VOWELS)[place % 2][digit % (20, 5)[place % 2]] for place, digit in enumerate(digits))
 
 
 def path_of(name: str) -> str:
-    """Of the file that a source is loaded from under this name."""
+    """Path of the file that a source of this name is loaded from."""
     return str(Path.cwd() / f"{name}.py")
 
 
@@ -30,7 +30,7 @@ def load_source(code: str, name: str) -> ModuleType:
     replaces the first.
 
     Raises:
-        ValueError: `name` is not an identifier, or names a module that is already there for others.
+        ValueError: `name` is not an identifier, or names an imported module of another file.
         Exception: whatever the code raises.
     """
     path = Path(path_of(name))

@@ -1,4 +1,4 @@
-"""Trees of arguments and results as JSON, with the tensors in a list beside them."""
+"""Trees of arguments and results as JSON, with their tensors in a list."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def fill(tree: Any, tensors: Sequence[Tensor]) -> Any:
 
 def flatten(value: Any, tensors: list[Tensor]) -> Any:
     """The tree of a result: `{"tensor": i}`, `{"tuple": [...]}`, `{"list": [...]}`, `{"dict": [[key, value], ...]}` or
-    `{"value": plain}`; its tensors are added to `tensors`, and so are the sizes that a trace has symbols for.
+    `{"value": plain}`. Its tensors, and the symbolic sizes of a trace, are added to `tensors`.
 
     Raises:
-        TypeError: it holds something else.
+        TypeError: the result holds another type.
     """
     if isinstance(value, Tensor | SymInt):
-        tensors.append(value)  # type: ignore[arg-type]  # whoever traces takes sizes too
+        tensors.append(value)  # type: ignore[arg-type]  # traces have symbolic sizes
         return {"tensor": len(tensors) - 1}
     if isinstance(value, tuple | list):
         kind = "tuple" if isinstance(value, tuple) else "list"

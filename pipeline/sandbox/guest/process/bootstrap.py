@@ -1,7 +1,7 @@
-"""Where a warm process starts: a script, run by path with `python -I`, before torch is imported.
+"""Script that starts a warm process, before torch is imported.
 
-It makes one part of the project importable, this folder and what it shares with the host, and hides the
-rest: a mined source must not get `kernelquarry.transforms`, and nothing here may run code of the host's.
+Of the project, a guest can import `sandbox/guest` and the modules that it shares with the host. The rest is hidden: a
+mined source must not import `kernelquarry.transforms`, and no guest may run the host's code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHARED = tuple(f"{_SANDBOX}.{name}" for name in _ROOMS)
 
 
 class _GuestFinder(MetaPathFinder):
-    """Answers for `kernelquarry` alone, before any other finder does."""
+    """Finds the modules of `kernelquarry`, before any other finder does."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name.partition(".")[0] != "kernelquarry":

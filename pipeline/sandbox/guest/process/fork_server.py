@@ -1,9 +1,8 @@
-"""The warm process: everything that is slow is done once, then each job gets a fork of it.
+"""The warm process, a fork server: it does the slow work once, and each job runs in a fork of it.
 
-It never runs code that it was given, has one thread and no CUDA context, and talks to the host over a
-socket: a job comes in with its file descriptors, one of them a channel on which the host learns how the
-guest ended. The guest is killed, with all that it started, when it ends, when the host closes its side
-of that channel, when it uses too much, or when the host is gone.
+It runs no code of a job, and has one thread and no CUDA context. A job arrives on a socket with its file descriptors,
+one of them a channel on which the host learns how the guest ended. A guest is killed with all its processes when it
+ends, when the host closes its side of the channel, when it exceeds a limit, or when the host dies.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind
 from kernelquarry.pipeline.sandbox.layers import linux, process_usage
 from kernelquarry.pipeline.sandbox.layers.limits import Limits
 
-_WATCH_S = 0.05  # between two looks at what the guests use
-_IDLE_S = 1.0  # between two looks at whether the host is still there
-_SWEEP_S = 5.0  # for all processes of a dead guest to be dead
+_WATCH_S = 0.05  # between two checks of the guests' limits
+_IDLE_S = 1.0  # between two checks that the host is alive
+_SWEEP_S = 5.0  # for all processes of a dead guest to die
 _MESSAGE = 1 << 16
 
 
@@ -46,7 +45,7 @@ class _Guest:
 
 
 def main(control: socket.socket) -> NoReturn:
-    """Get warm, say so, serve until the host is gone; then leave nothing. Works in the current folder."""
+    """Get warm, report it, serve until the host is gone, and remove all files. Works in the current folder."""
     folder = _Folder(Path.cwd())
     try:
         message = control.recv(_MESSAGE)
@@ -61,7 +60,7 @@ def main(control: socket.socket) -> NoReturn:
 
 
 def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
-    """Take on the layers, import all that guests need, and tell the host that it is done."""
+    """Set up the layers, import what guests need, and report to the host."""
     confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parents[2]), kind.gpu)
     child = importlib.import_module(".worker", __package__)  # imports torch
     importlib.import_module("triton")
@@ -69,7 +68,7 @@ def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
     if hasattr(module, "warm"):
         module.warm()
     threads = [Path("/proc/self/task", thread, "comm").read_text().strip() for thread in os.listdir("/proc/self/task")]
-    threads = [name for name in threads if not name.startswith("cuda")]  # a GPU's driver waits in one for ever
+    threads = [name for name in threads if not name.startswith("cuda")]  # threads of a GPU's driver
     if len(threads) != 1:
         raise RuntimeError(f"the warm process has several threads, {', '.join(threads)}: a fork of it could hang")
     gc.collect()
@@ -84,7 +83,7 @@ def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
 
 
 class _Folder:
-    """Where this process and its guests write, held open from before the mounts became read-only."""
+    """The folder of this process and its guests, held open from before the mounts became read-only."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._name, self._root = str(path), path.name, path.parent.name
@@ -101,7 +100,7 @@ class _Folder:
 
 
 class Zygote:
-    """Starts guests, watches them, and tells the host how each ended."""
+    """Starts guests, watches them, and reports to the host how each ended."""
 
     def __init__(self, control: socket.socket, main: Callable[..., NoReturn]) -> None:
         """`main(job, request, reply, output)` is what a forked process runs."""
@@ -196,7 +195,7 @@ class Zygote:
             _answer(guest.channel, ended)
 
     def _sweep(self, group: int) -> None:
-        """Kill what a dead guest left. Its orphans are children of this process, whatever session they are in."""
+        """Kill the processes that a dead guest left. Its orphans are children of this process in any session."""
         deadline = time.monotonic() + _SWEEP_S
         while time.monotonic() < deadline:
             alive = _signal_group(group)

@@ -1,4 +1,4 @@
-"""What a guest does between its birth and its reply."""
+"""The life of a guest: from the fork to its reply."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main(
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         _take_descriptors(request, reply, output)
-        faulthandler.enable()  # where it was when a signal ended it
+        faulthandler.enable()  # prints the stack when a signal ends the guest
         _take_environment(job["scratch"])
         layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
         _answer(kind, run, job, request, reply)
@@ -62,7 +62,7 @@ def _take_descriptors(request: int, reply: int, output: int) -> None:
 def _take_environment(scratch: str) -> None:
     os.environ |= {name: scratch for name in _FOLDERS}
     os.environ |= {name: os.path.join(scratch, name.lower()) for name in _CACHES}
-    tempfile.tempdir = None  # the warm process may have asked for it
+    tempfile.tempdir = None  # the warm process may have cached it
 
 
 def _answer(kind: Kind, run: Run, job: dict[str, Any], request: int, reply: int) -> None:
@@ -72,7 +72,7 @@ def _answer(kind: Kind, run: Run, job: dict[str, Any], request: int, reply: int)
     try:
         result, tensors = run(kind.read_request(arguments), inputs)
         body: dict[str, Any] = {"reply": to_json(result)}
-    except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the answer)
+    except BaseException as error:  # noqa: BLE001 (whatever mined code raises is the reply)
         body, tensors = _describe(error, "exit" if isinstance(error, SystemExit) else "raised"), {}
     try:
         protocol.write(reply, nonce, body, tensors, capacity)
@@ -81,13 +81,13 @@ def _answer(kind: Kind, run: Run, job: dict[str, Any], request: int, reply: int)
 
 
 def _describe(error: BaseException, ended: str) -> dict[str, str]:
-    """An exception as far as it can be told; its `str` may raise, and may be of any length."""
-    told = traceback.TracebackException.from_exception(error)
-    message = str(told)[:_MAX_ERROR]
+    """Type, message and traceback of an exception, whose `str` may raise, and may be of any length."""
+    summary = traceback.TracebackException.from_exception(error)
+    message = str(summary)[:_MAX_ERROR]
     if isinstance(error, MemoryError) or "can't allocate memory" in message:
         ended = "memory"
     return {
         "ended": ended,
         "error": f"{type(error).__name__}: {message}" if message else type(error).__name__,
-        "traceback": "".join(told.format())[-_MAX_TRACEBACK:],
+        "traceback": "".join(summary.format())[-_MAX_TRACEBACK:],
     }

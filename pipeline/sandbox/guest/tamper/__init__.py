@@ -1,1 +1,4 @@
-"""Detection of what a candidate leaves behind or hides: state between calls, caught exceptions, global settings."""
+"""Detection of state that a candidate keeps between calls, exceptions that it catches, and settings that it changes.
+
+The room `jobs` imports it.
+"""

@@ -1,5 +1,4 @@
-"""What a candidate shares with whoever uses it: PyTorch's settings, which warnings raise, and what modules and classes
-are made of."""
+"""Detection of changes to what a candidate shares with its users: settings, warnings, and attributes of modules."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ _CLASSES = (torch.Tensor, nn.Module, nn.Parameter, torch.autograd.Function, torc
 
 
 def settings() -> dict[str, Any]:
-    """What is done for all, by name."""
+    """PyTorch's global settings by name, and the warnings that raise."""
     return {
         "gradients": torch.is_grad_enabled(),
         "inference mode": torch.is_inference_mode_enabled(),
@@ -40,13 +39,13 @@ def settings() -> dict[str, Any]:
 
 
 def changed(before: dict[str, Any]) -> str:
-    """The first setting that is not what it was, "" if all are."""
+    """The first setting that differs from `before`; "" if none does."""
     now = settings()
     return next((f"{name}: {now[name]}, was {old}" for name, old in before.items() if now[name] != old), "")
 
 
 class Shared:
-    """The functions, methods and classes of what all share, as they are when this is made."""
+    """Snapshot of the functions, methods and classes of shared modules."""
 
     def __init__(self) -> None:
         owners: list[Any] = [
@@ -56,7 +55,7 @@ class Shared:
         self._before = [(owner, _functions(owner)) for owner in owners]
 
     def changed(self) -> str:
-        """The first that is another now, "" if none is."""
+        """The first attribute that was replaced since; "" if none was."""
         for owner, before in self._before:
             now = vars(owner)
             for name, value in before.items():
@@ -65,7 +64,7 @@ class Shared:
         return ""
 
 
-# What a module may do its own way: what the checks call, and what says how it is written.
+# Methods that a module may override: checks call them, or users print them.
 _OWN = frozenset(
     "__init__ __call__ __repr__ _get_name _load_from_state_dict _save_to_state_dict apply buffers children cuda eval "
     "extra_repr forward load_state_dict modules named_buffers named_children named_modules named_parameters parameters "
@@ -74,8 +73,7 @@ _OWN = frozenset(
 
 
 def redefined(module: nn.Module) -> str:
-    """The first method of all modules that the module, or one in it, has otherwise and that no check calls; "" if there
-    is none."""
+    """The first method of `nn.Module` that the module, or one in it, overrides and no check calls; "" for none."""
     for each in nn.Module.modules(module):
         for name in sorted(vars(nn.Module).keys() - _OWN):
             kinds = (kind for kind in type(each).__mro__ if name in vars(kind))
@@ -86,7 +84,7 @@ def redefined(module: nn.Module) -> str:
 
 
 def _with_subclasses(kind: type) -> list[type]:
-    """Those of PyTorch's, Triton's and ours."""
+    """The class and its subclasses in shared modules."""
     found, waiting = dict[type, None](), [kind]
     while waiting:
         each = waiting.pop()

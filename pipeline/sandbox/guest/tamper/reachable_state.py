@@ -1,4 +1,4 @@
-"""What a candidate keeps between calls: all that Python can reach from its module and from its file's names."""
+"""State that a candidate keeps between calls: all that Python can reach from its module and its file's names."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ from triton.runtime.jit import KernelInterface
 from ..candidate.launch_log import entries
 from ..candidate.module_setup import sha256
 
-_MOST = 20_000  # values that are looked at
+_MOST = 20_000  # values that are visited
 _TEXT = 80  # characters
 _DIGITS = 12  # of a digest
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, torch.dtype, torch.device)
 _MANY = (dict, list, tuple, set, frozenset, deque)
-_PAUSED = {  # what has a frame that goes on later: the frame's name, and that of what it waits for
+_PAUSED = {  # types with a frame that continues later: attributes of the frame, and of what it waits for
     GeneratorType: ("gi_frame", "gi_yieldfrom"),
     CoroutineType: ("cr_frame", "cr_await"),
     AsyncGeneratorType: ("ag_frame", "ag_await"),
 }
-_CLOSED = (ModuleType, KernelInterface)  # not looked into: what is in there is for all, or for the tuner
-# But what the file gives a kernel beside its code: functions, which may hold on to something.
+_CLOSED = (ModuleType, KernelInterface)  # attributes of all, or of the autotuner, are not visited
+# Except the functions that the file gives a kernel, which may keep state.
 _GIVEN_TO_KERNELS = ("configs", "early_config_prune", "fn", "launch_metadata", "perf_model", "values")
 
 
 def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[str, str]:
-    """What is kept, by where: numbers and text, lengths, layouts of tensors; with `contents` digests of those that are
-    no state, too.
+    """Reachable values by their place: numbers and text, lengths, layouts of tensors.
 
-    Two calls of which the second finds what the first found do the same. What is in objects that are not written in
-    Python is seen where they are known (iterators, generators, caches of functions), and else as far as the garbage
-    collector knows what they hold.
+    A call that finds the values of an earlier call does what that did. Objects that are not written in Python are
+    visited where their type is known (iterators, generators, caches of functions), and else as far as the garbage
+    collector knows their references.
+
+    Args:
+        contents: add digests of tensors that are no state.
     """
     state = set(map(id, entries(module).values())) if contents else set[int]()
     waiting: list[tuple[str, Any]] = [("self", module)]
@@ -68,7 +70,7 @@ def kept(module: nn.Module, names: Mapping[str, Any], contents: bool) -> dict[st
 
 
 def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """The first place where two of them differ, and what stands there; "" if none does."""
+    """The first place where two results of `kept` differ, with both values; "" if none does."""
     if len(after) >= _MOST:
         return f"more than {_MOST} values"
     for where in sorted(before.keys() | after.keys()):
@@ -79,14 +81,14 @@ def difference(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def _written(value: Any) -> str:
-    """A plain value, or a tuple of such: whole, or its beginning and a digest."""
-    long = type(value) is int and value.bit_length() > 256  # has no decimal text, if it is too long
+    """Text of a plain value, or of a tuple of them: whole, or its beginning and a digest."""
+    long = type(value) is int and value.bit_length() > 256  # too long for decimal text
     text = hex(value) if long else repr(value)
     return text if len(text) <= _TEXT else f"{text[:_TEXT]} {hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
 
 
 def _label(key: Any, index: int) -> str:
-    """Where an item is: by its key, if that is plain."""
+    """Place of an item: its key, if that is plain."""
     plain = type(key) in _PLAIN or (type(key) is tuple and all(type(part) in _PLAIN for part in key))
     return _written(key) if plain else f"{type(key).__name__} {index}"
 
@@ -98,11 +100,11 @@ def _text(value: Any, contents: bool) -> str:
         return f"{layout} {sha256(value)[:_DIGITS]}" if contents else layout
     if isinstance(value, torch.Generator):
         return sha256(value.get_state())[:_DIGITS]
-    if isinstance(value, _MANY):  # asked as what they are: a class of the candidate's could say otherwise
+    if isinstance(value, _MANY):  # by the base class: the candidate's own class could lie
         kind: Any = next(each for each in _MANY if isinstance(value, each))
         text = f"{type(value).__name__} of {kind.__len__(value)}"
-        if isinstance(value, dict):  # in an order that could be a number
-            ordered: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # each knows its own order
+        if isinstance(value, dict):  # the order of keys could encode a number
+            ordered: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # each has an order of its own
             labels = [_label(key, index) for index, key in enumerate(ordered.keys(value))]
             text += f" {hashlib.sha256(repr(labels).encode(errors='replace')).hexdigest()[:_DIGITS]}"
         return text
@@ -111,7 +113,7 @@ def _text(value: Any, contents: bool) -> str:
     if isinstance(value, bytearray):
         return _written(bytes(value))
     if _is_cache(value):
-        return f"cache of {value.cache_info().currsize}"  # what it was asked for, nobody can ask
+        return f"cache of {value.cache_info().currsize}"  # its keys cannot be read
     if isinstance(value, int | float | complex | str | bytes):
         kind = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
         return f"{type(value).__name__} {kind.__repr__(value)[:_TEXT]}"
@@ -123,7 +125,7 @@ def _frame(value: Any) -> Any:
 
 
 def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
-    """What is in a value, with what to write behind its name; `own` is the name of the candidate's module."""
+    """The parts of a value, each with a suffix for its place; `own` is the name of the candidate's module."""
     if isinstance(value, type):
         yield from ((f".{name}", part) for name, part in vars(value).items() if value.__module__ == own)
         return
@@ -172,7 +174,7 @@ def _parts(value: Any, own: str) -> Iterator[tuple[str, Any]]:
 
 
 def _slots(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
-    """What its class, one written in C too, keeps in an object beside the attributes in its dictionary."""
+    """Attributes that a class, also one written in C, keeps in slots outside of the object's dictionary."""
     for name, member in vars(kind).items():
         if type(member) is MemberDescriptorType and kind is not Tensor:
             try:
@@ -182,12 +184,12 @@ def _slots(value: Any, kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _is_cache(value: Any) -> bool:
-    """Of a function."""
+    """True if the value is a function's cache."""
     return callable(getattr(type(value), "cache_info", None))
 
 
 def _of_iterator(value: Any) -> Iterator[tuple[str, Any]]:
-    """Where it stands, as far as it can be copied."""
+    """The position of an iterator, as far as it can be copied."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
