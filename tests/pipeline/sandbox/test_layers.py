@@ -178,7 +178,7 @@ program += [(0x06, 0, 0, 0x7FFF0000)]
 linux.prctl(38, 1)
 seccomp.restrict(b"".join(struct.pack("=HBBI", *one) for one in program))
 
-from kernelquarry.pipeline.sandbox import Sandbox, doctor
+from kernelquarry.pipeline.sandbox import Sandbox, isolation_check
 from scripts import script
 with Sandbox() as sandbox:
     daemon = "import os, time\\nif not os.fork():\\n    time.sleep(1000)\\nreturn {'left': 1}, {}"
