@@ -21,7 +21,7 @@ class MalformedReply(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One call of `forward`, as a guest describes it (`guest/candidate/module_call.py`)."""
+    """One call of `forward`, as a guest describes it (`guest/candidate/candidate_call.py`)."""
 
     tree: str  # canonical JSON of the result, in which {"tensor": i} stands for outputs[i]
     outputs: tuple[torch.Tensor, ...]  # contiguous copies

@@ -1,4 +1,4 @@
-"""What a candidate finds of a GPU where there is none; run as a script, as `interpreter_cases` is."""
+"""Cases of the pretended GPU; a script, as `interpreter_cases` is."""
 
 # ruff: noqa: I001  the first import says that Triton interprets
 from interpreter_cases import CASES, case, expect, main, randn, softmax_rows
@@ -30,7 +30,7 @@ def places(*tensors):
 
 
 @case
-def what_is_made_for_the_gpu_is_on_it():
+def tensors_made_for_the_gpu_are_on_it():
     x = randn(3)
     with fake_cuda.pretend():
         made = [torch.empty(3, device=name) for name in ("cuda", "cuda:0", 0, torch.device("cuda"), x.device)]
@@ -44,7 +44,7 @@ def what_is_made_for_the_gpu_is_on_it():
 
 
 @case
-def what_names_no_device_is_on_the_host():
+def tensors_without_a_device_are_on_the_host():
     x = randn(3)
     with fake_cuda.pretend():
         host = torch.arange(3.0)
@@ -87,7 +87,7 @@ def a_backward_is_on_the_gpu_too():
 
 
 @case
-def a_reference_is_told_of_no_gpu():
+def a_reference_finds_no_gpu():
     x = randn(3)
     with fake_cuda.RedirectCudaToCpu():
         here = [torch.empty(3, device="cuda"), x.cuda(), x.to("cuda:0"), torch.nn.Linear(2, 2).cuda().weight, x]

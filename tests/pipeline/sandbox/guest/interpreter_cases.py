@@ -1,4 +1,4 @@
-"""Kernels, each with what it should compute; run as a script, prints a JSON object of case -> error ("" if right).
+"""Kernels with their expected results; a script that prints a JSON object of case -> error ("" if right).
 
 A script of its own, because Triton reads `TRITON_INTERPRET` when it is imported.
 """
@@ -138,7 +138,7 @@ def extremes(x_ptr, out_ptr, N: tl.constexpr, KEEP_NAN: tl.constexpr):
 
 
 @case
-def maximum_drops_nan_unless_told():
+def maximum_drops_nan_unless_it_is_propagated():
     x, out = torch.tensor([1.0, float("nan"), -1.0, 2.0]), torch.empty(4)
     extremes[(1,)](x, out, N=4, KEEP_NAN=False)
     expect(out, torch.tensor([1.0, 0.0, 0.0, 2.0]))
@@ -215,7 +215,7 @@ def diverging(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @case
-def programs_that_part_run_one_by_one():
+def programs_that_diverge_run_one_by_one():
     x, out = randn(8, 16), torch.zeros(8, 16)
     diverging[(8,)](x, out, 128, BLOCK=16)
     expect(out[1::2], torch.ones(4, 16))  # the first attempt left no trace
@@ -248,7 +248,7 @@ def piecewise(x_ptr, out_ptr, N: tl.constexpr):
 
 
 @case
-def a_constant_of_the_file_may_stand_on_the_left():
+def a_constant_may_be_the_left_operand():
     x, out = randn(64), torch.empty(64)
     piecewise[(1,)](x, out, N=64)
     expect(out, torch.where(x > 0.5, 1.5 * x, 0.5 - x))
@@ -459,7 +459,7 @@ def to_integers(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @case
-def what_is_too_large_for_an_integer_becomes_the_largest():
+def a_number_too_large_for_an_integer_becomes_the_largest():
     x = torch.tensor([1e12, -1e12, math.inf, -math.inf, math.nan, 2.9, -2.9, 2.0**31, -(2.0**31)])
     out, wide = torch.empty(9, dtype=torch.int32), torch.empty(9, dtype=torch.int64)
     to_integers[(1,)](x, out, 9, BLOCK=16)
@@ -477,7 +477,7 @@ def quotients(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @case
-def an_integer_divided_by_nothing_has_all_bits():
+def an_integer_divided_by_zero_has_all_bits():
     x, y, out = torch.tensor([7, -7, 5]), torch.tensor([2, 2, 0]), torch.empty(3, dtype=torch.int64)
     quotients[(1,)](x, y, out, 3, BLOCK=4)
     assert out.tolist() == [3, -3, -1]
@@ -489,7 +489,7 @@ def addresses(x_ptr, out_ptr):
 
 
 @case
-def a_kernel_may_not_look_at_an_address():
+def a_kernel_may_not_read_an_address():
     out = torch.zeros(1, dtype=torch.int64)
     try:
         addresses[(1,)](torch.zeros(1), out)
@@ -499,7 +499,7 @@ def a_kernel_may_not_look_at_an_address():
 
 
 @case
-def a_launch_is_told_with_what_it_was_given():
+def a_launch_is_logged_with_its_arguments():
     x, out = randn(4, 50), torch.empty(4, 50)
     install.session.begin(torch.nn.Linear(2, 2), [x])
     softmax_rows[lambda meta: (3,)](x[1:], out, columns=50, BLOCK=64, num_warps=2)

@@ -1,4 +1,4 @@
-"""Triton's semantics on the CPU, kernel by kernel, and the GPU that is pretended. The cases are in two scripts."""
+"""Triton's semantics on the CPU, kernel by kernel, and the pretended GPU. The cases are in two scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCRIPTS = [Path(__file__).parent / f"{name}_cases.py" for name in ("interpreter"
 
 
 def names_in(script: Path) -> list[str]:
-    """Read from the source: importing it would turn this process's Triton into the interpreter."""
+    """Names of the cases, read from the source: an import would patch this process's Triton."""
     tree = ast.parse(script.read_text())
     marked = [
         n.name for n in tree.body if isinstance(n, ast.FunctionDef) and "case" in map(ast.unparse, n.decorator_list)

@@ -1,4 +1,4 @@
-"""Inputs that are not contiguous hold the same values as the contiguous ones."""
+"""Inputs that are not contiguous have the same values as contiguous ones."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def test_values_are_the_same(shape: tuple[int, ...], dtype: torch.dtype) -> None
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
-def test_whoever_ignores_the_strides_reads_poison(shape: tuple[int, ...]) -> None:
+def test_a_read_that_ignores_the_strides_gives_poison(shape: tuple[int, ...]) -> None:
     x = strided(torch.ones(shape))
     assert x.storage_offset() > 0 and x.stride(-1) != 1 and not x.is_contiguous()
     at = torch.as_strided(x, (x.numel(),), (1,), x.storage_offset())
     assert at.isnan().any()
 
 
-def test_a_vector_starts_somewhere_else() -> None:
+def test_a_vector_has_an_offset() -> None:
     x = strided(torch.ones(5))
     assert x.storage_offset() == 1 and torch.as_strided(x, (6,), (1,), 0)[0].isnan()

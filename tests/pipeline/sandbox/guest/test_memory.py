@@ -1,4 +1,4 @@
-"""Loads and stores of the interpreter: what Triton's own give, within the storages that were allowed."""
+"""Loads and stores of the interpreter equal Triton's own, within the allowed storages."""
 
 from __future__ import annotations
 

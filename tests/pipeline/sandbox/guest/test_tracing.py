@@ -1,4 +1,4 @@
-"""Candidates as programs: what a guest without a GPU writes down, read as the host reads it."""
+"""Traces of candidates in a guest without a GPU, read as the host reads them."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ def test_fills_copies_and_joins_are_steps(sandbox: Sandbox) -> None:
     assert (steps[5].target.offset, steps[5].target.shape) == (24, (1, 6))
 
 
-def test_what_the_constructor_made_is_a_constant(sandbox: Sandbox) -> None:
+def test_a_tensor_of_the_constructor_is_a_constant(sandbox: Sandbox) -> None:
     report = trace(sandbox, "return self.launch(x, self.table, torch.empty_like(x))")
     (storage,) = program(report).constants
     assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
 
 
-def test_what_is_moved_to_the_gpu_is_a_constant(sandbox: Sandbox) -> None:
+def test_a_tensor_moved_to_the_gpu_is_a_constant(sandbox: Sandbox) -> None:
     report = trace(sandbox, "return self.launch(x, self.plain.cuda(), torch.empty(x.shape, device='cuda'))")
     (storage,) = program(report).constants
     assert report.tensors[f"constant.0.{storage}"].view(torch.float32).tolist() == [0, 1, 2, 3]
@@ -201,14 +201,14 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
         ("self.calls += 1\n" + PLAIN.replace("x.numel()", "") + " if self.calls < 2 else x", "a second call"),
     ],
 )
-def test_what_cannot_be_told(sandbox: Sandbox, body: str, why: str) -> None:
+def test_candidates_without_a_program(sandbox: Sandbox, body: str, why: str) -> None:
     report = trace(sandbox, body)
     assert report.reply is not None, report.traceback
     assert why in report.reply.untraceable, report.reply
 
 
 def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:
-    """The grids that a kernel of two configurations is launched with on two sizes; what the tuner ran is no step."""
+    """The grids of a kernel with two configurations on two sizes; launches of the tuner are no steps."""
     body = f"out = torch.empty_like(x)\n{kernel}[{grid}](x, out, x.numel())\nreturn out"
     report = trace(sandbox, body, ((6, 4), (9, 4)))
     (first,), (second,) = (program(report, index).steps for index in range(2))

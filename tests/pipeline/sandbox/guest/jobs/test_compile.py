@@ -1,4 +1,4 @@
-"""A candidate's kernels compiled and not run: what its other operators are given then."""
+"""Fresh memory of a candidate whose kernels are compiled and not run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made() -> list[Tensor]:
 
 
 @pytest.mark.usefixtures("littered")
-def test_what_no_kernel_wrote_is_an_index_and_a_matrix_to_all_operators() -> None:
+def test_memory_that_no_kernel_wrote_is_a_valid_index() -> None:
     assert not any(value.eq(0).all() for value in made())
     with _ZeroedMemory():
         assert all(value.eq(0).all() for value in made())

@@ -1,4 +1,4 @@
-"""What the guest that times does beside the clock: no GPU, so its kernels are Python functions."""
+"""The job `timing` without a GPU: kernels are Python functions, and the clock is a double."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ Run = Callable[..., tuple[TimingReply, dict[str, Tensor]]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
-    """The guest's `run` on a card that is none; `compiled` stands for what the compiler makes of a module."""
+    """The guest's `run` on a double of a GPU; `compiled` is a double of `torch.compile`."""
 
     def run_here(request: TimingRequest, compiled: Any = lambda module, dynamic: module) -> Any:
         monkeypatch.setattr(torch, "compile", compiled)
@@ -175,7 +175,7 @@ def test_three_contenders_are_timed(run: Run) -> None:
     torch.testing.assert_close(tensors, {"state.weight": torch.linspace(1, 2, SIZE)})
 
 
-def test_a_program_that_computes_something_else_is_noticed(run: Run) -> None:
+def test_wrong_values_of_a_program_are_counted(run: Run) -> None:
     program = doubled_sum()
     program["steps"][1]["arguments"][3] = ["fp32", "0x1.8p+1"]
     assert run(replace(PROGRAM, program=program))[0].wrong == 1.0
@@ -220,7 +220,7 @@ def test_long_calls_are_made_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(timing._rounds({"a": lambda: None}, lambda: None)["a"]) == 10
 
 
-def test_values_are_of_their_kind_and_the_same_each_time() -> None:
+def test_inputs_have_their_dtypes_and_are_the_same_each_time() -> None:
     specs = [
         InputSpec((500,), "float32"),
         InputSpec((500,), "int64", -2, 3),
@@ -235,7 +235,7 @@ def test_values_are_of_their_kind_and_the_same_each_time() -> None:
     assert all(torch.equal(one, other) for one, other in zip(drawn, again, strict=True))
 
 
-def test_it_gets_warm_and_asks_for_a_gpu(sandbox: Sandbox) -> None:
+def test_it_gets_warm_and_needs_a_gpu(sandbox: Sandbox) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     report = sandbox.run(Job(TIMING, REQUEST))

@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from kernelquarry.pipeline.sandbox.guest.jobs import lower as guest
 from kernelquarry.pipeline.sandbox.guest.lowering.devices import pretend_gpu
 from kernelquarry.pipeline.sandbox.guest.lowering.inductor import OPTIONS
+from kernelquarry.pipeline.sandbox.jobs.lower import LowerRequest
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def workload(*shape: int) -> dict[str, Any]:
 def test_a_module_is_lowered_without_a_gpu(target: str) -> None:
     before = (torch.cuda.is_available, torch.version.cuda, triton.runtime.driver._active)
     module = nn.Sequential(nn.Linear(8, 20), nn.ReLU()).eval()
-    reply = guest._lower(module, [workload(6, 8), workload(9, 8)], guest._Asked(target))
+    reply = guest._lower(module, LowerRequest("", (workload(6, 8), workload(9, 8)), target))
     assert reply["shape_general"]
     assert reply["bindings"] == [
         ["arg0_1", "parameter", "0.weight"],
@@ -69,7 +70,7 @@ class Turned(nn.Module):
 
 @pytest.mark.usefixtures("no_driver")
 def test_queries_of_a_value_on_the_gpu_need_no_gpu() -> None:
-    assert guest._lower(Turned().eval(), [workload(3, 6, 8)], guest._Asked("sm_90"))["shape_general"]
+    assert guest._lower(Turned().eval(), LowerRequest("", (workload(3, 6, 8),), "sm_90"))["shape_general"]
     with pretend_gpu("sm_90"), FakeTensorMode():
         value = torch.empty(2, 3, device="cuda", dtype=torch.bool)
         assert (~value.t().contiguous()).stride() == (2, 1)

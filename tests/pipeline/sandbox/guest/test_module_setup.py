@@ -1,4 +1,4 @@
-"""How a guest prepares the module that it calls."""
+"""Weights of the module under test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Halved(nn.Linear):
         return keys
 
 
-def test_state_is_what_was_drawn_whatever_the_module_does_when_it_loads() -> None:
+def test_the_state_is_as_drawn_although_the_module_loads_otherwise() -> None:
     module, drawn = Halved(3, 2), torch.ones(2, 3)
     bias = module.bias.detach().clone()
     load_state(module, {"weight": drawn})

@@ -1,4 +1,4 @@
-"""Stages of the compiler that are asked for the same twice."""
+"""The cache of compiler stages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_stage_runs_once_for_a_source_and_its_options() -> None:
     assert runs == ["a at 4 for 90", "a at 4 for 100", "a at 4 for 80", "a at 8 for 80", "b at 8 for 90"]
 
 
-def test_a_source_that_is_refused_for_one_gpu_is_given_for_the_next() -> None:
+def test_a_source_that_fails_for_one_gpu_is_compiled_for_the_next() -> None:
     def stage(backend: Any, source: str, metadata: Any, options: Any, capability: int) -> str:
         if capability < 90:
             raise ValueError("no such instruction")
@@ -57,7 +57,7 @@ class Module:
 
 
 class Llvm:
-    """Writes into a module what was done to it."""
+    """Appends its operations to the module."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []

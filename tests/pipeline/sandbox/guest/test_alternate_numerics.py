@@ -1,4 +1,4 @@
-"""Other formulas compute the same numbers, and may make something else of infinities, or of what is small."""
+"""Alternate formulas compute the same numbers; they may differ for infinities and small results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def by_parts(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         lambda x: F.relu(x + 1.0, inplace=True),
     ],
 )
-def test_numbers_are_the_same(function: Callable[[Tensor], Tensor]) -> None:
+def test_decompositions_give_the_same_numbers(function: Callable[[Tensor], Tensor]) -> None:
     x = torch.randn(2, 3, 4, 4)
     assert torch.allclose(by_parts(function, x.clone()), function(x.clone()), atol=1e-5)
 
@@ -57,15 +57,15 @@ CANCELLING: dict[str, Callable[[Tensor], Tensor]] = {
     "selu": F.selu,
     "celu": lambda x: F.celu(x, 0.7),
 }
-ELSEWHERE: dict[str, Callable[[Tensor], Tensor]] = {
+FAR_FROM_ZERO: dict[str, Callable[[Tensor], Tensor]] = {
     "softplus": lambda x: F.softplus(x - 18, 0.5, 15),
     "mish": lambda x: F.mish(x - 18),
     "logsigmoid": lambda x: F.logsigmoid(x + 18),
 }
 
 
-@pytest.mark.parametrize("function", (CANCELLING | ELSEWHERE).values(), ids=CANCELLING | ELSEWHERE)
-def test_textbooks_compute_the_same_to_a_roundoff_of_one(function: Callable[[Tensor], Tensor]) -> None:
+@pytest.mark.parametrize("function", (CANCELLING | FAR_FROM_ZERO).values(), ids=CANCELLING | FAR_FROM_ZERO)
+def test_textbook_formulas_are_right_to_a_roundoff_of_one(function: Callable[[Tensor], Tensor]) -> None:
     x = torch.randn(1000, generator=torch.Generator().manual_seed(0))
     with textbook():
         written = function(x.clone())
@@ -74,7 +74,7 @@ def test_textbooks_compute_the_same_to_a_roundoff_of_one(function: Callable[[Ten
 
 
 @pytest.mark.parametrize("function", CANCELLING.values(), ids=CANCELLING)
-def test_textbooks_lose_what_is_small(function: Callable[[Tensor], Tensor]) -> None:
+def test_textbook_formulas_lose_small_results(function: Callable[[Tensor], Tensor]) -> None:
     x = torch.full((100,), -(2.0**-30))
     with textbook():
         written = function(x.clone())
@@ -82,14 +82,14 @@ def test_textbooks_lose_what_is_small(function: Callable[[Tensor], Tensor]) -> N
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_textbooks_take_all_floats(dtype: torch.dtype) -> None:
+def test_textbook_formulas_take_all_floats(dtype: torch.dtype) -> None:
     x = torch.randn(100, dtype=dtype)
     with textbook():
         written = torch.tanh(x)
     assert written.dtype == dtype and torch.allclose(written, torch.tanh(x), atol=0.01)
 
 
-def test_textbooks_leave_integers_to_pytorch() -> None:
+def test_textbook_formulas_leave_integers_to_pytorch() -> None:
     expected = torch.tanh(torch.arange(5))
     with textbook():
         assert torch.equal(torch.tanh(torch.arange(5)), expected)
@@ -111,7 +111,7 @@ EQUALS = torch.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [5.0, 4.0, 1.0, 2.0, 3.0]])
         lambda x: x.t().argmax(0),
     ],
 )
-def test_another_of_equals_is_where_one_would_be(function: Callable[[Tensor], Tensor]) -> None:
+def test_ties_are_broken_by_another_index(function: Callable[[Tensor], Tensor]) -> None:
     first = function(EQUALS)
     with AlternateTieBreaks([EQUALS]):
         other = function(EQUALS)
@@ -119,14 +119,14 @@ def test_another_of_equals_is_where_one_would_be(function: Callable[[Tensor], Te
     assert other[1] == first[1] == 0
 
 
-def test_of_all_values_together_another_may_be_the_largest() -> None:
+def test_ties_over_all_axes_are_broken_by_another_index() -> None:
     with AlternateTieBreaks([EQUALS]) as mode:
         assert EQUALS[:1].argmax() == 2 and EQUALS.argmax() == 5
         assert EQUALS.sort(stable=True, dim=-1)[1].shape == EQUALS.shape
     assert mode.indirect, "a part is no input"
 
 
-def test_what_is_compared_is_an_input_or_was_computed() -> None:
+def test_ties_of_computed_values_are_indirect() -> None:
     with AlternateTieBreaks([EQUALS]) as mode:
         EQUALS.argmax(-1), EQUALS.reshape(5, 2).argmax(0), torch.topk(EQUALS, 2)
     assert not mode.indirect
