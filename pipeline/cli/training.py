@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 ConfigOption = Annotated[str, typer.Option("--config", help="Name of a recipe, or a TOML file.", show_default="by GPU")]
 DatasetOption = Annotated[str, typer.Option(help="Dataset folders or ids on the Hub, separated by commas.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Output folder.", show_default="out/train/CONFIG")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Override of the recipe: section.key=value; may be repeated.")
-]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="Override of the recipe: section.key=value.")]
 ModelOption = Annotated[str, typer.Option("--model", help="Initial model in place of the recipe's.")]
 MinutesOption = Annotated[float, typer.Option(help="Time limit, after which a checkpoint is written; 0: none.")]
 EndpointOption = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, up to and including /v1.")]
 ChatOption = Annotated[str, typer.Option(help="File of recipes/generate/chat that replaces the model's chat template.")]
+TemperatureOption = Annotated[float, typer.Option(min=0.0, help="Sampling temperature; 0: greedy decoding.")]
+TopPOption = Annotated[float, typer.Option(min=0.01, max=1.0, help="Probability mass of nucleus sampling.")]
+NewTokensOption = Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")]
 
 DATASET = "out/tiny/dataset"
 WORKERS = max(2, (os.cpu_count() or 1) - 2)  # training and generation need some cores
@@ -116,18 +117,14 @@ def evaluate(
     chat: ChatOption = "",
     samples: Annotated[int, typer.Option(min=1, help="Answers to each problem.")] = 10,
     problems: Annotated[int, typer.Option(min=0, help="Problems of the suite, or of each level; 0: all.")] = 0,
-    temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
-    top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
-    new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
+    temperature: TemperatureOption = 1.0,
+    top_p: TopPOption = 0.97,
+    new_tokens: NewTokensOption = 2048,
     batch: Annotated[int, typer.Option(min=1, help="Answers that a local model writes in parallel.")] = 64,
     slots: Annotated[bool, typer.Option(help="Use the built-in decoder, for small models on a GPU.")] = False,
     prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out and count longer prompts; 0: none.")] = 0,
-    time: Annotated[
-        bool, typer.Option(help="Time the first answer to each problem if it is right and there is a GPU.")
-    ] = True,
-    held_out: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of the clusters to evaluate, as in the recipe.")
-    ] = 0.0,
+    time: Annotated[bool, typer.Option(help="Time right first answers if there is a GPU.")] = True,
+    held_out: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the clusters, as in the recipe.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="out/evaluation/MODEL/SUITE")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
@@ -164,9 +161,9 @@ def write(
     n: Annotated[int, typer.Option("-n", min=1, help="Candidates, of which the best is output.")] = 1,
     verify: Annotated[bool, typer.Option(help="Verify each candidate.")] = True,
     time: Annotated[bool, typer.Option(help="Time right candidates if there is a GPU.")] = False,
-    temperature: Annotated[float, typer.Option(min=0.0)] = 1.0,
-    top_p: Annotated[float, typer.Option(min=0.01, max=1.0)] = 0.97,
-    new_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of an answer.")] = 2048,
+    temperature: TemperatureOption = 1.0,
+    top_p: TopPOption = 0.97,
+    new_tokens: NewTokensOption = 2048,
     out: Annotated[Path | None, typer.Option(help="File for the kernel.", show_default="print it")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
@@ -201,7 +198,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0: any free port.")] = 8000,
     chat: ChatOption = "",
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Answers in parallel.", show_default="128 on a GPU, else 8")
+        int | None, typer.Option(min=1, help="Parallel answers.", show_default="128 on a GPU, else 8")
     ] = None,
     context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
     verbose: VerboseOption = 0,

@@ -93,8 +93,8 @@ def write_results(folder: Path, results: Sequence[Results]) -> None:
 
 def read_results(folder: Path) -> list[Results]:
     """All results below a folder, by suite, level and model."""
-    found = [_parse(entry) for path in sorted(folder.rglob(_NAME)) for entry in json.loads(path.read_text())]
-    return sorted(found, key=lambda each: (each.suite, each.level, each.model))
+    results = [_parse(entry) for path in sorted(folder.rglob(_NAME)) for entry in json.loads(path.read_text())]
+    return sorted(results, key=lambda each: (each.suite, each.level, each.model))
 
 
 def _parse(entry: Mapping[str, object]) -> Results:
@@ -163,10 +163,10 @@ def leaderboard(results: Sequence[Results]) -> str:
     lines = ["# Leaderboard", "", "Made by `kernelquarry leaderboard` from the results of evaluations.", ""]
     header = "model", "pass@1", "pass@10", "benchmark's check", "naive gap", "fast_1", "problems", "on"
     for suite, level in sorted({(each.suite, each.level) for each in results}):
-        found = [each for each in results if (each.suite, each.level) == (suite, level)]
-        found.sort(key=lambda each: (-each.strict["pass@1"].value, each.model))
+        ranked = [each for each in results if (each.suite, each.level) == (suite, level)]
+        ranked.sort(key=lambda each: (-each.strict["pass@1"].value, each.model))
         rows = []
-        for each in found:
+        for each in ranked:
             ten, fast = each.strict.get("pass@10", "-"), each.fast.get("fast_1", "-")
             checks = each.strict["pass@1"], ten, each.others["pass@1"], each.naive_gap, fast
             rows.append((each.model, *checks, each.problems, each.device))

@@ -77,9 +77,7 @@ class Decoder:
         self._counts = torch.zeros(slots, dtype=torch.int64, device=like.device)  # tokens written
         self._lengths = torch.zeros(slots, dtype=torch.int64, device=like.device)  # of answers that ended, else 0
         self._last = torch.zeros(slots, 1, dtype=torch.int64, device=like.device)
-        self._mask = torch.zeros(
-            1, 1, 1, 1, dtype=torch.bool, device=like.device
-        )  # unused: without one transformers builds a mask
+        self._mask = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=like.device)  # keeps transformers from making one
         self._step: Callable[[], object] | None = None
 
     def run(self, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
@@ -165,9 +163,7 @@ class Decoder:
     def _store(self, slots: torch.Tensor, drawn: torch.Tensor) -> None:
         """Append the drawn tokens, (slots, 1), to the answers in `slots`."""
         counts, lengths, token = self._counts[slots], self._lengths[slots], drawn[:, 0]
-        self._written[slots, counts.clamp(max=self._sampling.new_tokens)] = (
-            token  # the last position is a scratch position
-        )
+        self._written[slots, counts.clamp(max=self._sampling.new_tokens)] = token  # the last position is discarded
         ended = torch.isin(token, self._ends) & (lengths == 0) & (counts < self._sampling.new_tokens)
         self._lengths[slots] = torch.where(ended, counts + 1, lengths)
         self._counts[slots] = counts + 1

@@ -32,12 +32,12 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
 def _row(name: str, code: str, reply: ProblemReply) -> Row:
     tensors: list[TensorSpec] = []
     args: list[Any] = []
-    for place, given in enumerate(reply.inputs):
-        if given.tensor is None:
-            args.append(given.value)
+    for place, value in enumerate(reply.inputs):
+        if value.tensor is None:
+            args.append(value.value)
             continue
         args.append({"tensor": len(tensors)})
-        spec = given.tensor
+        spec = value.tensor
         tensors.append(TensorSpec(f"x{place}", spec.shape, spec.dtype, spec.low, spec.high))
     state = tuple(
         StateSpec(entry.name, entry.kind, entry.shape, entry.dtype, entry.mean, entry.std, entry.minimum)

@@ -89,11 +89,9 @@ def _external_names(tree: ast.Module) -> Iterable[str]:
                 yield from name.split(".")
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
-            case ast.Global(names=found) | ast.Nonlocal(names=found):
-                yield from found
-            case ast.Constant(value=str(text)) if (
-                text.isidentifier() or "->" in text
-            ):  # a name for getattr, or an einsum
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                yield from names
+            case ast.Constant(value=str(text)) if text.isidentifier() or "->" in text:  # for getattr or einsum
                 yield from _NAME.findall(text)
     for node in tree.body:
         if isinstance(node, ast.Assign):  # module constants

@@ -59,8 +59,8 @@ def is_finished(stage: Path) -> bool:
 
 def last_checkpoint(stage: Path) -> str | None:
     """The newest complete checkpoint. Incomplete ones, which a kill leaves behind, are removed."""
-    found = sorted(stage.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
-    for path in found:
+    checkpoints = sorted(stage.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
+    for path in checkpoints:
         try:
             json.loads((path / _WRITTEN_LAST).read_text())
         except (OSError, ValueError):

@@ -119,7 +119,7 @@ def trainer_arguments(section: OptimiserSection, model: ModelSection, stage: Pat
         "weight_decay": section.weight_decay,
         "max_grad_norm": section.clip,
         "bf16": model.dtype == "bfloat16",
-        "tf32": True if cuda and model.dtype == "float32" else None,  # torch 2.10 compiles nothing with it set to False
+        "tf32": True if cuda and model.dtype == "float32" else None,  # torch 2.10 cannot compile with it
         "use_cpu": not cuda,
         "gradient_checkpointing": section.gradient_checkpointing,
         "use_liger_kernel": section.liger and cuda and importlib.util.find_spec("liger_kernel") is not None,
