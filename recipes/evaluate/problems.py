@@ -61,8 +61,8 @@ def read_suite(
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
         return [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
     if name == "kernelbench":
-        entries = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
-        return [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in entries]
+        chosen = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
+        return [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in chosen]
     if name in SUITES:
         return read_tritonbench(source, name[-1].upper())[: limit or None]
     raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
