@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from inductor import POINTWISE, ROWS, lines, raw_kernel, text, tidied
 
-from kernelquarry.transforms.tidy.kernel.block_sizes import power_of_2
 from kernelquarry.transforms.tidy.kernel.kernel_names import buffer_name, index_along
+from kernelquarry.transforms.tidy.kernel.launch_options import power_of_2
 from kernelquarry.transforms.tidy.kernel.tidy_kernel import same_sizes
 from kernelquarry.transforms.tidy.refusals import NotTidied
 

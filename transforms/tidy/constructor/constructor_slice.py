@@ -188,37 +188,29 @@ def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class _Pruner:
     """Selects the definitions that constructing the entry point needs."""
 
-    def __init__(
-        self,
-        definitions: dict[str, ast.stmt],
-        additions: dict[str, str],
-        imports: Imports,
-        protected: set[str],
-        named: set[str],
-    ) -> None:
-        """`protected` are attributes with state, `named` are names in the constructor's arguments."""
-        self._definitions = definitions
-        self._additions = additions
-        self._imports = imports
-        self._protected = protected
-        self._named = named
+    definitions: dict[str, ast.stmt]
+    additions: dict[str, str]  # name of a statement that extends a definition -> name of the definition
+    imports: Imports
+    protected: set[str]  # attributes with state
+    named: set[str]  # names in the constructor's arguments
 
     def prune(self) -> dict[str, ast.stmt]:
         """The needed definitions by name, with only the methods that are needed."""
-        cleaned = {id(node): self._imports.rewrite(_Plain().visit(node)) for node in self._definitions.values()}
-        definitions = {name: cleaned[id(node)] for name, node in self._definitions.items()}
+        cleaned = {id(node): self.imports.rewrite(_Plain().visit(node)) for node in self.definitions.values()}
+        definitions = {name: cleaned[id(node)] for name, node in self.definitions.items()}
         runs_modules = any(_runs_modules(node, definitions) for node in definitions.values())
-        reached = {ENTRY_POINT} | {name for name in definitions if name in self._named}
+        reached = {ENTRY_POINT} | {name for name in definitions if name in self.named}
         methods: set[str] = set(_IMPLICIT) | (_RUN if runs_modules else set())
         while True:
             kept = {name: self._reduced(definitions[name], methods) for name in reached}
             mentioned = _mentioned(kept.values()) - {"forward"}
             loaded = set(names_in(*kept.values()))
             further = {name for name in definitions if name in loaded}
-            further |= {added for added, root in self._additions.items() if root in reached}
+            further |= {added for added, root in self.additions.items() if root in reached}
             if further <= reached and mentioned <= methods:
                 break
             reached |= further
@@ -226,7 +218,7 @@ class _Pruner:
         if runs_modules:
             return kept
         read = {name for node in kept.values() for name in map(_read, walk(node)) if name}
-        reduced = {name: _DeadAttributes(read | self._protected).visit(node) for name, node in kept.items()}
+        reduced = {name: _DeadAttributes(read | self.protected).visit(node) for name, node in kept.items()}
         return _without_empty_modules(reduced)
 
     def _reduced(self, node: ast.stmt, methods: set[str]) -> ast.stmt:
@@ -234,9 +226,9 @@ class _Pruner:
             return node
         # The entry point gets a `forward` of its own, even if its constructor runs its modules.
         kept = methods - {"forward"} if node.name == ENTRY_POINT else set(methods)
-        if any(_is_layer(self._imports.resolve(base) or ast.unparse(base)) for base in node.bases):
+        if any(_is_layer(self.imports.resolve(base) or ast.unparse(base)) for base in node.bases):
             kept |= _CALLED_BY_LAYERS
-        kept |= {method.name for method in _mode_methods(node) if _stored(method) & self._protected}
+        kept |= {method.name for method in _mode_methods(node) if _stored(method) & self.protected}
         functions = ast.FunctionDef | ast.AsyncFunctionDef
         body = [child for child in node.body if not isinstance(child, functions) or child.name in kept]
         return ast.ClassDef(node.name, node.bases, node.keywords, body or [ast.Pass()], node.decorator_list)

@@ -73,13 +73,11 @@ def _access(name: str, child: str) -> str:
     *owners, last = head.split(".")
     if not (last.isdigit() or last.isidentifier()):
         raise NotTidied(f"state called {name}")
-    return "".join([*(_part(part, child) for part in [*owners, last]), *subscripts])
-
-
-def _part(part: str, child: str) -> str:
-    if part.isdigit():
-        return child.format(part)
-    return f".{part}" if part.isidentifier() else f".get_submodule({json.dumps(part)})"
+    parts = []
+    for part in [*owners, last]:
+        own = f".{part}" if part.isidentifier() else f".get_submodule({json.dumps(part)})"
+        parts.append(child.format(part) if part.isdigit() else own)
+    return "".join([*parts, *subscripts])
 
 
 def rank_of(lowered: Lowered, argument: str) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from ..read.inductor_source import RawKernel
 from ..syntax.ast_tools import called, names_in, rename, unused_name, walk
-from .block_sizes import Vocabulary
 from .forms import conjuncts, loaded
 from .iteration_space import Axis
+from .launch_options import Vocabulary
 from .triton_functions import LIBRARY
 from .value_types import Value
 

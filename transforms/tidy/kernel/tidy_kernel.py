@@ -11,11 +11,11 @@ from kernelquarry.pipeline.schema.parse_python import parse
 
 from ..read.inductor_source import RawKernel
 from ..syntax.ast_tools import tuple_text, with_body
-from . import matmul, passes, tuning_options
-from .block_sizes import Launch, Vocabulary, choose_launch
+from . import matmul, passes
 from .comments import Commenter
 from .iteration_space import Axis, split_axes
 from .kernel_names import KernelNames, operator_names
+from .launch_options import Launch, Vocabulary, autotune_decorator, choose_launch, tuned_launches
 from .simplify import Simplifier
 from .triton_functions import parsed
 
@@ -91,14 +91,14 @@ def tidy_kernel(
     body = Commenter(raw.sources).body(names.rename(body))
     arguments = [ast.arg(names.parameter(parameter)) for parameter in parameters]
     arguments += [ast.arg(block, parsed("tl.constexpr")) for block in launch.blocks]
-    tuned = tuning_options.configurations(raw, axes, launch, is_matmul) if autotuned else ()
+    tuned = tuned_launches(raw, axes, launch, is_matmul) if autotuned else ()
     key = [names.parameter(parameter) for parameter in parameters if parameter not in pointers]
     docstring = ", ".join(operator_names(raw.operators)) or "copy"
     function = ast.FunctionDef(
         name=name,
         args=ast.arguments([], arguments, None, [], [], None, []),
         body=[ast.Expr(ast.Constant(docstring)), *body],
-        decorator_list=[*([tuning_options.decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
+        decorator_list=[*([autotune_decorator(tuned, key)] if tuned else []), parsed("triton.jit")],
         returns=None,
         lineno=0,
     )

@@ -20,9 +20,8 @@ from ..lowering.devices import pretend_gpu
 from ..lowering.functional_graph import State, Trace, differing_sizes, placeholders, state_of, trace
 from ..lowering.inductor import OPTIONS, generate
 from ..lowering.joint import Halves, Joint, cut, results
-from ..lowering.matching import quick_matching
+from ..lowering.quick_sympy import quick_sympy
 from ..lowering.refusal import NotLowered
-from ..lowering.sympy_cache import quick_arithmetic
 
 _process = contextlib.ExitStack()  # patches that last as long as this process and its forks
 
@@ -33,8 +32,7 @@ def warm() -> None:
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread
     torch.set_num_threads(1)
-    _process.enter_context(quick_arithmetic())
-    _process.enter_context(quick_matching())
+    _process.enter_context(quick_sympy())
     shapes = ([2, 8, 6, 8], [3, 8, 5, 7])
     layers = [nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Flatten(2), nn.Softmax(-1), nn.GELU()]
     layers += [nn.Unflatten(1, (2, 4)), nn.AdaptiveAvgPool2d((None, 8)), nn.Linear(8, 4), nn.LayerNorm(4)]

@@ -53,29 +53,6 @@ DEVICES = {
 }  # fmt: skip
 
 
-class _TargetDriver:
-    """Replaces Triton's GPU driver; it only names the target."""
-
-    def __init__(self, target: GPUTarget) -> None:
-        self._target = target
-
-    def get_current_target(self) -> GPUTarget:
-        return self._target
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int | None = None) -> int:
-        return 0
-
-    def get_active_torch_device(self) -> torch.device:
-        return torch.device("cuda", 0)
-
-    @staticmethod
-    def is_active() -> bool:
-        return True
-
-
 def _clear_caches() -> None:
     """Clear what Inductor has cached of the device that it queried last."""
     for name in ("is_big_gpu", "get_max_num_sms", "using_b200"):
@@ -92,15 +69,19 @@ def _contiguous(self: Tensor, memory_format: torch.memory_format = torch.contigu
 def pretend_gpu(target: str) -> Iterator[None]:
     """Make torch, Inductor and Triton see one GPU of `target`, a key of `DEVICES`."""
     device = DEVICES[target]
-    capability = (device.major, device.minor)
     is_amd = target.startswith("gfx")
     number = target if is_amd else device.major * 10 + device.minor
 
-    def constant(value: Any) -> Any:
-        return lambda *args, **kwargs: value
+    def answer(value: Any) -> Any:
+        return staticmethod(lambda *args, **kwargs: value)
 
-    cuda, nothing = torch.cuda, constant(None)
-    static: Any = {
+    queries: dict[Any, dict[str, Any]] = {
+        torch.cuda: {
+            "is_available": True, "device_count": 1, "current_device": 0, "get_device_properties": device,
+            "get_device_capability": (device.major, device.minor), "get_device_name": device.name,
+            "is_initialized": False, "_lazy_init": None, "synchronize": None, "set_device": None,
+            "_exchange_device": 0, "_maybe_exchange_device": 0,
+        },
         CudaInterface: {
             "is_available": True, "device_count": 1, "current_device": 0, "synchronize": None,
             "get_device_properties": device, "get_compute_capability": number,
@@ -108,33 +89,27 @@ def pretend_gpu(target: str) -> Iterator[None]:
         CudaInterface.Worker: {"get_device_properties": device, "current_device": 0},
     }  # fmt: skip
     patches = [
-        *((owner, name, staticmethod(constant(value))) for owner, of in static.items() for name, value in of.items()),
-        (fake_tensor, "init_gpu_context", nothing),  # torch's CUDA build would look for a GPU there
-        (post_grad, "reinplace_inplaceable_ops", nothing),  # copies fakes outside their mode; torch's CPU build fails
+        (fake_tensor, "init_gpu_context", answer(None)),  # torch's CUDA build would look for a GPU there
+        # It copies fake tensors outside of their mode, which torch's CPU build cannot.
+        (post_grad, "reinplace_inplaceable_ops", answer(None)),
         # Methods whose Python binding makes the tensor's device the current one, which torch's CPU build cannot.
         (fake_tensor.FakeTensor, "contiguous", _contiguous),
         (fake_tensor.FakeTensor, "__invert__", lambda self: torch.ops.aten.bitwise_not.default(self)),
         (torch.version, "cuda", None if is_amd else torch.version.cuda or "13.0"),
         (torch.version, "hip", "6.4" if is_amd else None),
-        (cuda, "is_available", constant(True)),
-        (cuda, "device_count", constant(1)),
-        (cuda, "current_device", constant(0)),
-        (cuda, "get_device_properties", constant(device)),
-        (cuda, "get_device_capability", constant(capability)),
-        (cuda, "get_device_name", constant(device.name)),
-        (cuda, "is_initialized", constant(False)),
-        (cuda, "_lazy_init", nothing),
-        (cuda, "synchronize", nothing),
-        (cuda, "set_device", nothing),
-        (cuda, "_exchange_device", constant(0)),
-        (cuda, "_maybe_exchange_device", constant(0)),
+        *((owner, name, answer(value)) for owner, values in queries.items() for name, value in values.items()),
     ]
+    triton_target = GPUTarget("hip" if is_amd else "cuda", number, device.warp_size)
+    driver = SimpleNamespace(
+        get_current_target=answer(triton_target), get_current_device=answer(0), get_current_stream=answer(0),
+        get_active_torch_device=answer(torch.device("cuda", 0)), is_active=answer(True),
+    )  # fmt: skip
     triton_driver = triton.runtime.driver
     previous = triton_driver._active
     with contextlib.ExitStack() as stack:
         for owner, name, value in patches:
             stack.enter_context(mock.patch.object(owner, name, value))
-        triton_driver.set_active(_TargetDriver(GPUTarget("hip" if is_amd else "cuda", number, device.warp_size)))
+        triton_driver.set_active(driver)
         stack.callback(setattr, triton_driver, "_active", previous)
         stack.callback(_clear_caches)
         _clear_caches()

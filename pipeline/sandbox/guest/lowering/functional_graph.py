@@ -85,7 +85,7 @@ class Trace:
             self.shape_env.var_to_range.pop(symbol, None)
 
 
-def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
+def held_tensors(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
     """Tensors and listed parameters in plain attributes, as (path, container, key): `container[key]` is the tensor."""
 
     def inside(path: str, value: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -105,40 +105,29 @@ def _held(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequ
                 yield from inside(path, value)
 
 
-def constants(module: nn.Module) -> Iterator[tuple[str, MutableMapping | MutableSequence, Any]]:
-    """Tensors in plain attributes other than parameters, as in `_held`."""
-    return (held for held in _held(module) if type(held[1][held[2]]) is Tensor)
-
-
-def _slots(module: nn.Module) -> list[tuple[str, MutableMapping | MutableSequence, Any]]:
-    """Places of constants, and of parameters that a plain container holds too, each with the name of the state."""
-    names = {id(parameter): name for name, parameter in module.named_parameters()}
-    found = ((path, container, key, container[key]) for path, container, key in _held(module))
-    return [
-        (names.get(id(value), path), container, key)
-        for path, container, key, value in found
-        if type(value) is Tensor or id(value) in names
-    ]
-
-
 def state_of(module: nn.Module) -> list[State]:
     """Every tensor that `forward` can reach from the module; tied tensors once, under their first name."""
+    held = [(path, container[key]) for path, container, key in held_tensors(module)]
     return [
         *(State("parameter", name, value.detach(), value.requires_grad) for name, value in module.named_parameters()),
         *(State("buffer", name, value) for name, value in module.named_buffers()),
-        *(State("constant", path, container[key].detach()) for path, container, key in constants(module)),
+        *(State("constant", path, value.detach()) for path, value in held if type(value) is Tensor),
     ]
 
 
 @contextlib.contextmanager
 def _replaced(module: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
-    slots = [(container, key, container[key], values[name]) for name, container, key in _slots(module)]
-    for container, key, _, value in slots:
+    """Replace the tensors of `held_tensors` by those of the same state in `values`."""
+    names = {id(parameter): name for name, parameter in module.named_parameters()}
+    held = [(path, container, key, container[key]) for path, container, key in held_tensors(module)]
+    held = [slot for slot in held if type(slot[3]) is Tensor or id(slot[3]) in names]
+    new = [values[names.get(id(original), path)] for path, _, _, original in held]
+    for (_, container, key, _), value in zip(held, new, strict=True):
         container[key] = value
     try:
         yield
     finally:
-        for container, key, original, _ in slots:
+        for _, container, key, original in held:
             container[key] = original
 
 
@@ -155,28 +144,24 @@ def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] 
     return [[len(set(sizes)) > 1 for sizes in zip(*ranks, strict=True)] for ranks in zip(*shapes, strict=True)]
 
 
-def _fake_input(shape_env: ShapeEnv, index: int, spec: Mapping[str, Any], symbolic: Sequence[bool]) -> Tensor:
-    sizes: list[Any] = []
-    for dim, (size, free) in enumerate(zip(spec["shape"], symbolic, strict=True)):
-        if free and size < 2:
-            # No symbol stands for both.
-            raise NotLowered("GRAPH_BREAK", "a size is 1 in one workload and more in another")
-        if free:
+def _fake_inputs(
+    shape_env: ShapeEnv, specs: Sequence[Mapping[str, Any]], symbolic: Sequence[Sequence[bool]]
+) -> tuple[list[Tensor], dict[sympy.Symbol, tuple[int, int]]]:
+    """Empty tensors for the arguments of a call, and the index and dimension of each symbol among their sizes."""
+    tensors, symbols = [], {}
+    for index, (spec, free) in enumerate(zip(specs, symbolic, strict=True)):
+        sizes: list[Any] = list(spec["shape"])
+        for dim, size in enumerate(spec["shape"]):
+            if not free[dim]:
+                continue
+            if size < 2:  # no symbol stands for 1 and for larger sizes
+                raise NotLowered("GRAPH_BREAK", "a size is 1 in one workload and more in another")
             source = ConstantSource(f"input{index}_{dim}")
             symbol = shape_env.create_symbol(size, source=source, dynamic_dim=DimDynamic.DYNAMIC)
-            sizes.append(shape_env.create_symintnode(symbol, hint=size, source=source))
-        else:
-            sizes.append(size)
-    return torch.empty(sizes, dtype=getattr(torch, spec["dtype"]))
-
-
-def _symbols(inputs: Sequence[Tensor]) -> dict[sympy.Symbol, tuple[int, int]]:
-    return {
-        size.node.expr: (index, dim)
-        for index, tensor in enumerate(inputs)
-        for dim, size in enumerate[Any](tensor.shape)
-        if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol)
-    }
+            sizes[dim] = shape_env.create_symintnode(symbol, hint=size, source=source)
+            symbols[symbol] = index, dim
+        tensors.append(torch.empty(sizes, dtype=getattr(torch, spec["dtype"])))
+    return tensors, symbols
 
 
 def _functionalized(function: Callable[..., list[Tensor]]) -> Callable[..., list[Tensor]]:
@@ -260,14 +245,12 @@ def trace(
         ):
             stack.enter_context(context)
         fake = [torch.empty_strided(s.tensor.shape, s.tensor.stride(), dtype=s.tensor.dtype) for s in state]
-        fake += [
-            _fake_input(shape_env, i, spec, free) for i, (spec, free) in enumerate(zip(tensors, symbolic, strict=True))
-        ]
-        symbols = _symbols(fake[len(state) :])
+        arguments, symbols = _fake_inputs(shape_env, tensors, symbolic)
+        fake += arguments
         try:
             joint, function, gradients = None, call, list[Tensor]()
             if training:
-                needs = [s.trainable for s in state] + [value.is_floating_point() for value in fake[len(state) :]]
+                needs = [s.trainable for s in state] + [value.is_floating_point() for value in arguments]
                 joint, function, gradients = prepare(call, fake, needs)
             fake += gradients
             graph = make_fx(_functionalized(function), decomposition_table=decompositions())(*fake)

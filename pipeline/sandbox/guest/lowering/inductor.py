@@ -92,16 +92,6 @@ def _reductions(nodes: Iterable[Any]) -> set[str]:
     return {node.node.get_reduction_type() for node in nodes if node.is_reduction()}
 
 
-def _arc_tangent(x: Any) -> str:
-    """Call libdevice, where Inductor copies nvcc's assembly."""
-    return f"libdevice.atan({x})"
-
-
-def _number_itself(cls: type, value: sympy.Expr) -> sympy.Expr | None:
-    """Evaluate `Identity` of a number, which sympy could not compare. It keeps indices of `cat` from expanding."""
-    return value if value.is_Number else None
-
-
 def _masked(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Mask loads of values that the kernel has just stored too.
 
@@ -156,9 +146,11 @@ def generate(
         mock.patch.object(lowering, "use_two_step_variance", lambda *args, **kwargs: True),
         # A proof for symbolic sizes takes a quarter of the time; workloads have no tensors of 2**31 elements.
         mock.patch.object(SIMDScheduling, "can_use_32bit_indexing", lambda *args: True),
-        mock.patch.object(TritonOverrides, "atan", staticmethod(_arc_tangent)),
+        # libdevice, where Inductor copies nvcc's assembly.
+        mock.patch.object(TritonOverrides, "atan", staticmethod(lambda x: f"libdevice.atan({x})")),
         mock.patch.object(TritonKernelOverrides, "masked", staticmethod(_masked(TritonKernelOverrides.masked))),
-        mock.patch.object(Identity, "eval", classmethod(_number_itself)),
+        # `Identity` keeps indices of `cat` from expanding; sympy could not compare an `Identity` of a number.
+        mock.patch.object(Identity, "eval", classmethod(lambda cls, value: value if value.is_Number else None)),
         mock.patch.object(TritonScheduling, "define_kernel", _at_most(most_kernels)),
         V.set_choices_handler(_Choices()),
         tracing(TracingContext(fake_mode)),

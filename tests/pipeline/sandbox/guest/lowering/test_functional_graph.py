@@ -15,8 +15,8 @@ from torch.utils._sympy.functions import FloorDiv
 from kernelquarry.pipeline.sandbox.guest.lowering.functional_graph import (
     NotLowered,
     Trace,
-    constants,
     differing_sizes,
+    held_tensors,
     placeholders,
     state_of,
     trace,
@@ -58,7 +58,7 @@ def test_state_has_one_name_each_in_one_order() -> None:
 
 def test_constants_have_their_paths_as_names() -> None:
     module = Held()
-    for path, container, key in constants(module):
+    for path, container, key in held_tensors(module):
         assert container[key] is eval(f"module.{path}", {"module": module})
 
 
@@ -114,9 +114,9 @@ def test_assumptions_about_symbols_are_recorded() -> None:
 
 def test_a_trace_leaves_the_module_unchanged() -> None:
     module = Held().eval()
-    before = {path: container[key] for path, container, key in constants(module)}
+    before = {path: container[key] for path, container, key in held_tensors(module)}
     trace(module, state_of(module), workload((4, 2)), None)
-    assert all(container[key] is before[path] for path, container, key in constants(module))
+    assert all(container[key] is before[path] for path, container, key in held_tensors(module))
 
 
 class Remembering(nn.Module):

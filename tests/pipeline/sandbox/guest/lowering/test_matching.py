@@ -9,7 +9,7 @@ import sympy
 from torch._inductor import sizevars
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
-from kernelquarry.pipeline.sandbox.guest.lowering.matching import quick_matching
+from kernelquarry.pipeline.sandbox.guest.lowering.quick_sympy import quick_sympy
 
 x, y, z, s = (sympy.Symbol(name, integer=True, nonnegative=True) for name in "xyzs")
 
@@ -32,12 +32,12 @@ INDEXES = [
 @pytest.mark.parametrize("index", INDEXES, ids=str)
 def test_terms_are_joined_as_inductor_joins_them(index: sympy.Expr) -> None:
     expected = sizevars.join_dimensions(index)
-    with quick_matching():
+    with quick_sympy():
         assert sizevars.join_dimensions(index) == expected
 
 
 def test_terms_are_joined_among_others() -> None:
-    with quick_matching():
+    with quick_sympy():
         assert sizevars.join_dimensions(INDEXES[3]) == x + 7 * y + z
 
 
@@ -60,6 +60,6 @@ PATTERNS: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize("index", [*INDEXES, FloorDiv(ModularIndexing(FloorDiv(x, 3), 1, s), 32) + z], ids=str)
 def test_patterns_are_replaced_as_sympy_replaces_them(index: sympy.Expr, pattern: Any, value: Any) -> None:
     expected = index.replace(pattern, value)
-    with quick_matching():
+    with quick_sympy():
         assert index.replace(pattern, value) == expected
     assert index.replace(pattern, value) == expected

@@ -11,7 +11,7 @@ from sympy.core.cache import clear_cache
 from sympy.core.facts import InconsistentAssumptions
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
-from kernelquarry.pipeline.sandbox.guest.lowering.sympy_cache import quick_arithmetic
+from kernelquarry.pipeline.sandbox.guest.lowering.quick_sympy import quick_sympy
 
 FACTS = ("extended_nonnegative", "extended_positive", "zero", "integer", "even", "negative", "infinite", "irrational")
 EXPRESSIONS = [
@@ -49,7 +49,7 @@ def _known(text: str) -> list[object]:
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_properties_of_an_expression_are_the_same(text: str) -> None:
     expected = _known(text)
-    with quick_arithmetic():
+    with quick_sympy():
         assert _known(text) == expected
         assert _known(text) == expected  # from what was kept
     assert _known(text) == expected
@@ -58,7 +58,7 @@ def test_properties_of_an_expression_are_the_same(text: str) -> None:
 @pytest.mark.usefixtures("fresh")
 def test_a_caller_may_change_its_set_of_symbols() -> None:
     s, t = sympy.symbols("s t", integer=True)
-    with quick_arithmetic():
+    with quick_sympy():
         (s + t).free_symbols.clear()
         assert (s + t).free_symbols == {s, t}
 
@@ -66,12 +66,12 @@ def test_a_caller_may_change_its_set_of_symbols() -> None:
 @pytest.mark.usefixtures("fresh")
 def test_relations_of_equal_numbers_of_different_types_differ() -> None:
     s = sympy.Symbol("s", integer=True)
-    with quick_arithmetic():
+    with quick_sympy():
         assert [str(sympy.Le(s, one)) for one in (1, 1.0)] == ["s <= 1", "s <= 1.0"]
 
 
 def test_contradicting_facts_are_refused_each_time() -> None:
-    with quick_arithmetic():
+    with quick_sympy():
         for _ in range(2):
             facts = StdFactKB({"positive": True})
             assert facts["negative"] is False
@@ -81,7 +81,7 @@ def test_contradicting_facts_are_refused_each_time() -> None:
 
 
 def test_facts_follow_from_known_facts() -> None:
-    with quick_arithmetic():
+    with quick_sympy():
         for integer in (True, None, True):
             facts = StdFactKB({"integer": integer} if integer else {})
             facts.deduce_all_facts({"odd": False})
