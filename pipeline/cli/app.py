@@ -16,32 +16,13 @@ import typer
 from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import parse_path
 
-from . import fleet, releasing, training
+from . import options, releasing, training
 from .console import err, out, set_up_logging
 from .failures import Commands
 from .open_run import on_runner, open_run, sandbox_settings, with_teachers
-from .options import (
-    CACHE,
-    DATASET,
-    GPUS,
-    WORKERS,
-    BatchOption,
-    CacheOption,
-    GpusOption,
-    OptOutOption,
-    PartOption,
-    RequireOption,
-    RowArgument,
-    RowDatasetOption,
-    RunArgument,
-    RunnerOption,
-    StoreOption,
-    TeachersOption,
-    VerboseOption,
-    WorkersOption,
-)
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
@@ -62,7 +43,7 @@ def print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
+def global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -77,19 +58,19 @@ def dataset(
     directory: Annotated[
         Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")
     ] = None,
-    cache: CacheOption = CACHE,
-    opt_out: OptOutOption = None,
+    cache: options.CacheOption = options.CACHE,
+    opt_out: options.OptOutOption = None,
     settings: Annotated[Path | None, typer.Option(help="TOML file of settings, see docs/settings.md.")] = None,
     backward: Annotated[bool, typer.Option("--backward", help="Also make rows with gradients.")] = False,
     variants: Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned rows.")] = False,
-    teachers: TeachersOption = None,
-    batch: BatchOption = None,
-    workers: WorkersOption = WORKERS,
-    gpus: GpusOption = GPUS,
-    require: RequireOption = None,
-    runner: RunnerOption = None,
-    store: StoreOption = "",
-    verbose: VerboseOption = 0,
+    teachers: options.TeachersOption = None,
+    batch: options.BatchOption = None,
+    workers: options.WorkersOption = options.WORKERS,
+    gpus: options.GpusOption = options.GPUS,
+    require: options.RequireOption = None,
+    runner: options.RunnerOption = None,
+    store: options.StoreOption = "",
+    verbose: options.VerboseOption = 0,
 ) -> None:
     """Build a dataset: run every stage that is not up to date, then write the dataset and its report."""
     set_up_logging(verbose)
@@ -109,17 +90,17 @@ def stage_command(name: str) -> Callable[..., None]:
     """The command that runs one stage alone, for example on another machine."""
 
     def command(
-        run_directory: RunArgument,
+        run_directory: options.RunArgument,
         corpus: Annotated[str | None, typer.Option(help="Start a new run directory with this corpus.")] = None,
-        cache: CacheOption = CACHE,
-        opt_out: OptOutOption = None,
-        workers: WorkersOption = WORKERS,
-        gpus: GpusOption = GPUS,
-        require: RequireOption = None,
-        part: PartOption = "",
-        runner: RunnerOption = None,
-        store: StoreOption = "",
-        verbose: VerboseOption = 0,
+        cache: options.CacheOption = options.CACHE,
+        opt_out: options.OptOutOption = None,
+        workers: options.WorkersOption = options.WORKERS,
+        gpus: options.GpusOption = options.GPUS,
+        require: options.RequireOption = None,
+        part: options.PartOption = "",
+        runner: options.RunnerOption = None,
+        store: options.StoreOption = "",
+        verbose: options.VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
         run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
@@ -129,17 +110,17 @@ def stage_command(name: str) -> Callable[..., None]:
 
 
 def distill(
-    run_directory: RunArgument,
-    teachers: TeachersOption = None,
-    batch: BatchOption = None,
-    cache: CacheOption = CACHE,
-    workers: WorkersOption = WORKERS,
-    gpus: GpusOption = GPUS,
-    require: RequireOption = None,
-    part: PartOption = "",
-    runner: RunnerOption = None,
-    store: StoreOption = "",
-    verbose: VerboseOption = 0,
+    run_directory: options.RunArgument,
+    teachers: options.TeachersOption = None,
+    batch: options.BatchOption = None,
+    cache: options.CacheOption = options.CACHE,
+    workers: options.WorkersOption = options.WORKERS,
+    gpus: options.GpusOption = options.GPUS,
+    require: options.RequireOption = None,
+    part: options.PartOption = "",
+    runner: options.RunnerOption = None,
+    store: options.StoreOption = "",
+    verbose: options.VerboseOption = 0,
 ) -> None:
     set_up_logging(verbose)
     run = open_run(run_directory, None, cache, sandbox_settings(workers, gpus, require))
@@ -149,7 +130,7 @@ def distill(
 def import_batch(
     answers: Annotated[Path, typer.Argument(help="JSONL file with the output of a batch.")],
     teachers: Annotated[Path, typer.Option("--distill", help="Table of teachers.")],
-    cache: CacheOption = CACHE,
+    cache: options.CacheOption = options.CACHE,
 ) -> None:
     """Add the answers of a finished batch to the cache, for the next run."""
     from kernelquarry.pipeline.run.run import ANSWERS
@@ -160,15 +141,15 @@ def import_batch(
     typer.echo(f"{imported.answers} answers, {imported.refused} refused, {imported.failed} to be requested again")
 
 
-def funnel(run_directory: RunArgument) -> None:
+def funnel(run_directory: options.RunArgument) -> None:
     """Show how many records each stage kept and dropped, and why."""
-    run = open_run(run_directory, None, CACHE, sandbox_settings())
+    run = open_run(run_directory, None, options.CACHE, sandbox_settings())
     from kernelquarry.pipeline.runtime.funnel import render_text
 
     out.print(render_text(run.counts()))
 
 
-def show(row: RowArgument, dataset: RowDatasetOption = DATASET) -> None:
+def show(row: options.RowArgument, dataset: options.RowDatasetOption = options.DATASET) -> None:
     """Show a row: a pair with its evidence, or a rejected candidate with a call on which it fails."""
     from kernelquarry.pipeline.dataset.rows import find_row
     from kernelquarry.pipeline.report.show import render_row
@@ -177,10 +158,10 @@ def show(row: RowArgument, dataset: RowDatasetOption = DATASET) -> None:
 
 
 def replay(
-    row: RowArgument,
-    dataset: RowDatasetOption = DATASET,
-    gpus: GpusOption = GPUS,
-    require: RequireOption = None,
+    row: options.RowArgument,
+    dataset: options.RowDatasetOption = options.DATASET,
+    gpus: options.GpusOption = options.GPUS,
+    require: options.RequireOption = None,
 ) -> None:
     """Verify a row again and compare the result with its evidence; for a rejected row, repeat the failing call.
 
@@ -201,12 +182,12 @@ def replay(
 
 
 def reverify(
-    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = DATASET,
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = options.DATASET,
     results: Annotated[Path | None, typer.Option(help="JSONL file for the results; a restart skips its rows.")] = None,
-    workers: WorkersOption = WORKERS,
-    gpus: GpusOption = GPUS,
-    require: RequireOption = None,
-    verbose: VerboseOption = 0,
+    workers: options.WorkersOption = options.WORKERS,
+    gpus: options.GpusOption = options.GPUS,
+    require: options.RequireOption = None,
+    verbose: options.VerboseOption = 0,
 ) -> None:
     """Verify every row of a dataset again on this machine. Exit status 1 if a row fails."""
     set_up_logging(verbose)
@@ -227,7 +208,7 @@ def reverify(
 
 
 def ablate(
-    place: Annotated[Path, typer.Argument(help="Run directory, or dataset folder.")] = DATASET,
+    folder: Annotated[Path, typer.Argument(help="Run directory, or dataset folder.")] = options.DATASET,
     cluster: Annotated[int, typer.Option(min=1, help="Maximum rows of one cluster.")] = CAPS.cluster,
     operators: Annotated[int, typer.Option(min=1, help="Maximum rows with the same operators.")] = CAPS.operators,
     repository: Annotated[int, typer.Option(min=1, help="Maximum rows of one package.")] = CAPS.repository,
@@ -236,25 +217,25 @@ def ablate(
     from kernelquarry.pipeline.dataset.rows import read_rows
     from kernelquarry.pipeline.report.ablate import render_ablation
 
-    if (place / "stages").is_dir():
+    if (folder / "stages").is_dir():
         from kernelquarry.pipeline.run.products import unscreened
 
-        rows = list(unscreened(open_run(place, None, CACHE, sandbox_settings())))
+        rows = list(unscreened(open_run(folder, None, options.CACHE, sandbox_settings())))
     else:
-        rows = list(read_rows(place))
+        rows = list(read_rows(folder))
     out.print(render_ablation(rows, Caps(cluster, operators, repository)))
 
 
 def index_benchmarks(
-    place: Annotated[str, typer.Argument(help="Folder, JSON, JSONL or parquet file, or owner/name on the Hub.")],
+    benchmark: Annotated[str, typer.Argument(help="Folder, JSON, JSONL or parquet file, or owner/name on the Hub.")],
     name: Annotated[str, typer.Option(help="Name of the benchmark in reports.")],
     to: Annotated[
         Path | None, typer.Option(help="Index file to write.", show_default="CACHE/benchmarks/NAME.index.jsonl")
     ] = None,
-    cache: CacheOption = CACHE,
-    workers: WorkersOption = WORKERS,
-    require: RequireOption = None,
-    verbose: VerboseOption = 0,
+    cache: options.CacheOption = options.CACHE,
+    workers: options.WorkersOption = options.WORKERS,
+    require: options.RequireOption = None,
+    verbose: options.VerboseOption = 0,
 ) -> None:
     """Index a benchmark for decontamination, as fingerprints without text. Runs use every index in the cache."""
     set_up_logging(verbose)
@@ -265,7 +246,7 @@ def index_benchmarks(
 
     path = to or cache / BENCHMARKS / f"{name}.index.jsonl"
     about = index_benchmark(
-        place,
+        benchmark,
         name,
         path,
         sandbox_settings(workers, "none", require),
@@ -279,6 +260,43 @@ def doctor() -> None:
     from .doctor import render_doctor
 
     out.print(render_doctor())
+
+
+def merge(
+    run_directory: options.RunArgument,
+    others: Annotated[
+        list[Path] | None, typer.Argument(parser=parse_path, metavar="OTHER", help="Other run directories.")
+    ] = None,
+    cache: options.CacheOption = options.CACHE,
+    gpus: options.GpusOption = options.GPUS,
+) -> None:
+    """Merge finished stages and parts of stages from several machines into one run directory."""
+    from kernelquarry.pipeline.run.merge import merge as merge_runs
+
+    settings = sandbox_settings(gpus=gpus)
+    run = open_run(run_directory, None, cache, settings)
+    if missing := [other for other in others or () if not other.is_dir()]:
+        raise UserError(f"{missing[0]}: no such run directory")
+    runs = [open_run(other, run.source, cache, settings) for other in others or ()]
+    merged = merge_runs(run, runs)
+    typer.echo(f"merged {', '.join(manifest.stage for manifest in merged)}")
+    for manifest in merged:
+        if manifest.made_by is not None and manifest.made_by.key != manifest.key:
+            typer.echo(f"  {manifest.stage} was made by {manifest.made_by.where}")
+
+
+def explain_cache(
+    run_directory: options.RunArgument,
+    store: options.StoreOption = "",
+    cache: options.CacheOption = options.CACHE,
+    gpus: options.GpusOption = options.GPUS,
+) -> None:
+    """Explain for each finished stage whether it would run again, and what has changed."""
+    from kernelquarry.pipeline.run.explain import explain_cache as explain
+
+    run = on_runner(open_run(run_directory, None, cache, sandbox_settings(gpus=gpus)), None, store, gpus)
+    for line in explain(run):
+        typer.echo(line)
 
 
 def bring_up_to_date(name: str, run: Run, part: str = "") -> None:
@@ -303,12 +321,12 @@ def register(panel: str, *commands: Callable[..., Any]) -> None:
         app.command(rich_help_panel=panel)(command)
 
 
-register("Build", dataset, index_benchmarks, import_batch, fleet.merge)
+register("Build", dataset, index_benchmarks, import_batch, merge)
 for _stage in ALL:
     _command = distill if _stage.name == "distill" else stage_command(_stage.name)
     _help = f"{_stage.does[0].upper()}{_stage.does[1:]}."
     app.command(_stage.name, help=_help, rich_help_panel="Build: single stages")(_command)
-register("Inspect", funnel, show, replay, reverify, ablate, fleet.explain_cache)
+register("Inspect", funnel, show, replay, reverify, ablate, explain_cache)
 register("Publish", releasing.publish, releasing.withdraw)
 register("Train", *training.COMMANDS)
 register("Machine", doctor)

@@ -110,13 +110,6 @@ def to_table(records: Iterable[T], cls: type[T]) -> pa.Table:
     return pa.Table.from_pylist([encode(record) for record in records], schema=schema_of(cls))
 
 
-def from_table(table: pa.Table, cls: type[T], place: Path | str = "table") -> Iterator[T]:
-    """The records of a table. Raises: SchemaError, before the first record, if the table has another schema."""
-    _check_schema(table.schema, cls, place)
-    batches = table.to_batches(max_chunksize=ROWS_PER_GROUP)
-    return map(_decoder(cls), (row for batch in batches for row in batch.to_pylist()))
-
-
 def write_shard(path: Path, records: Iterable[T], cls: type[T]) -> None:
     """Write `records`, in their order, to one parquet file, atomically.
 

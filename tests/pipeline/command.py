@@ -1,4 +1,4 @@
-"""The command line as tests use it: as a process of its own, also one that meets a fault at a given moment."""
+"""Runs the command line in its own process, optionally with an injected fault."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(*arguments: str | Path, cwd: Path, fault: str = "", after: int = 0) -> E
 
 @dataclass(frozen=True)
 class Built:
-    """A finished run of `kernelquarry dataset layers -v` in `folder`. To be read only: tests share it."""
+    """A finished run of `kernelquarry dataset layers -v` in `folder`. Read-only, since tests share it."""
 
     folder: Path
     ended: Ended

@@ -1,4 +1,4 @@
-"""A small corpus of our own, good and bad files, and the run of the whole command on it that tests share."""
+"""A small corpus of good and bad files, and a finished run on it that tests share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Scale(nn.Module):
 
 
 class CopyOfScale(nn.Module):
-    """The same under other names."""
+    """The same module under other names."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -51,7 +51,7 @@ class Distance(nn.Module):
 
 
 class Noise(nn.Module):
-    """Random also in eval mode."""
+    """A module that is random in eval mode too."""
 
     def forward(self, x):
         return x + torch.randn_like(x)
@@ -80,7 +80,7 @@ FILES: dict[str, bytes] = {
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Built once, by whichever worker of pytest-xdist comes first."""
+    """The finished run, built once by the first pytest-xdist worker."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -97,7 +97,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
-    """The double, and a client that does not wait between its own attempts."""
+    """The Hub double, and a client without pauses between retries."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
     monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(**{**vars(time), "sleep": lambda _: None}))
@@ -108,7 +108,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
 
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
-    """`kernelquarry ARGUMENTS` in this process, which is faster. Leaves logging as it was."""
+    """`kernelquarry ARGUMENTS` in this process, which is faster. Restores the logging setup."""
     loggers = [logging.getLogger(name) for name in ("", "kernelquarry", "apache_beam")]
     before = [(logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
     monkeypatch.setattr("kernelquarry.pipeline.cli.failures.os._exit", sys.exit)

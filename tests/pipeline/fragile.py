@@ -1,4 +1,4 @@
-"""Work that its process does not survive, in a module that a fresh process imports quickly."""
+"""Work that kills its process, in a module that imports quickly."""
 
 from __future__ import annotations
 

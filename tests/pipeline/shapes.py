@@ -1,4 +1,4 @@
-"""A pipeline of every shape that our stages are made of. What it gives is written to files, from whichever process."""
+"""A pipeline with every Beam construct that our stages use. Its results are written to files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ODD = "odd"
 
 
 class Sink(beam.PTransform):
-    """Each element becomes a file of a folder."""
+    """Writes each element to a file of a folder."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(label=f"To {folder.name}")
@@ -47,7 +47,7 @@ def by_parity(number: int) -> Iterator[Any]:
 
 
 class Bundled(beam.DoFn):
-    """Gives what it got when the bundle ends."""
+    """Emits its elements when the bundle ends."""
 
     def start_bundle(self) -> None:
         self._held: list[int] = []
@@ -60,7 +60,7 @@ class Bundled(beam.DoFn):
 
 
 class Summed(beam.DoFn):
-    """The sum of a key's numbers so far."""
+    """Emits the running sum of each key."""
 
     SO_FAR = ReadModifyWriteStateSpec("so far", VarIntCoder())
 
@@ -99,7 +99,7 @@ def build(pipeline: beam.Pipeline, folder: Path) -> None:
     _ = (
         pipeline
         | "Ask" >> beam.Create([3, 5])
-        | "Beside" >> beam.Map(_beside, beam.pvalue.AsSingleton(total), beam.pvalue.AsDict(each))
+        | "Beside" >> beam.Map(_with_side_inputs, beam.pvalue.AsSingleton(total), beam.pvalue.AsDict(each))
         | Sink(folder / "beside")
     )
     _ = numbers | beam.ParDo(Bundled()) | Sink(folder / "bundled")
@@ -110,5 +110,5 @@ def build(pipeline: beam.Pipeline, folder: Path) -> None:
     _ = (left, right) | beam.Flatten() | beam.combiners.ToList() | "Size" >> beam.Map(len) | Sink(folder / "list")
 
 
-def _beside(asked: int, total: int, squares: dict[int, int]) -> str:
-    return f"{total} {squares[asked]}"
+def _with_side_inputs(number: int, total: int, squares: dict[int, int]) -> str:
+    return f"{total} {squares[number]}"

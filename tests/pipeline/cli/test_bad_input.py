@@ -1,4 +1,4 @@
-"""Whatever goes wrong outside of the program is one line that says what to do, and costs nothing that was done.
+"""Failures of the user or the system print one line with the remedy, and keep finished work.
 
 Files of a corpus that are no good are in `test_end_to_end`; hostile modules in `sandbox/test_attacks`.
 """
@@ -43,7 +43,7 @@ Invoke = Callable[..., Ended]
 
 
 def said(ended: Ended, status: int = 1) -> str:
-    """The one line of a command that could not go on."""
+    """The single error line of a failed command."""
     assert ended.status == status, ended
     assert "Traceback" not in ended.err
     lines = ended.err.splitlines()
@@ -55,13 +55,13 @@ def said(ended: Ended, status: int = 1) -> str:
 # what the user gives
 
 
-def test_an_unknown_corpus_makes_nothing(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_corpus_creates_no_files(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "huge: no such corpus: give tiny, default, full, a folder" in said(invoke("dataset", "huge"))
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_with_nothing_to_find(tmp_path: Path, invoke: Invoke) -> None:
+def test_a_folder_without_modules(tmp_path: Path, invoke: Invoke) -> None:
     (tmp_path / "empty").mkdir()
     assert "no pair was kept" in invoke("dataset", tmp_path / "empty", "--out", tmp_path / "out").err
     assert (tmp_path / "out" / "report.html").exists()  # which tells why
@@ -77,7 +77,7 @@ def test_no_run(command: str, tmp_path: Path, invoke: Invoke) -> None:
     assert "holds no run: start one with `kernelquarry dataset CORPUS --out" in said(invoke(command, tmp_path))
 
 
-def test_a_stage_before_its_time(built: Built, tmp_path: Path, invoke: Invoke) -> None:
+def test_a_stage_whose_input_is_missing(built: Built, tmp_path: Path, invoke: Invoke) -> None:
     ended = invoke("lower", tmp_path, "--corpus", built.folder / "layers")
     assert f"decontaminate has not run yet: run `kernelquarry decontaminate {tmp_path}` first" in said(ended)
 
@@ -95,11 +95,11 @@ def test_a_damaged_run_file(built: Built, tmp_path: Path, invoke: Invoke) -> Non
         ("pair_", "2 rows match pair_: pair_"),
     ],
 )
-def test_a_row_that_is_not_one(command: str, row: str, message: str, built: Built, invoke: Invoke) -> None:
+def test_an_unknown_row(command: str, row: str, message: str, built: Built, invoke: Invoke) -> None:
     assert message in said(invoke(command, row, "--dataset", built.root / "dataset"))
 
 
-def test_results_that_are_none_of_reverify(built: Built, invoke: Invoke, tmp_path: Path) -> None:
+def test_results_of_another_command(built: Built, invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "results").write_text('{"id": 1}\n')
     message = said(invoke("reverify", built.root / "dataset", "--results", tmp_path / "results"))
     assert message.startswith(f"{tmp_path / 'results'} holds no results of reverify")
@@ -109,7 +109,7 @@ def test_results_that_are_none_of_reverify(built: Built, invoke: Invoke, tmp_pat
     ("gpus", "message"),
     [("first", "give all, none, or numbers such as 0,1"), ("0,0", "give all, none"), ("99", "there is no GPU 99")],
 )
-def test_gpus_that_are_none(gpus: str, message: str, built: Built, invoke: Invoke) -> None:
+def test_unknown_gpus(gpus: str, message: str, built: Built, invoke: Invoke) -> None:
     assert message in said(invoke("reverify", built.root / "dataset", "--gpus", gpus))
 
 
@@ -146,7 +146,7 @@ def test_an_output_folder_that_cannot_be_written(number: int, built: Built, tmp_
 
 
 def test_killed_interrupted_and_full_at_many_points(built: Built, tmp_path: Path) -> None:
-    """Each fault strikes later. The last run ends with the bytes of one that nothing happened to.
+    """Each fault strikes later. The last run gives the same bytes as an undisturbed run.
 
     Results of lower and verify are there from the start, which saves time; probe's are made here.
     """
@@ -230,7 +230,7 @@ def test_a_damaged_shard_of_a_dataset(
 
 
 @pytest.mark.parametrize("harm", [damage, other_version, lambda path: path.write_bytes(b"")])
-def test_a_damaged_entry_of_the_store_is_made_anew(harm: Callable[[Path], None], tmp_path: Path) -> None:
+def test_a_damaged_store_entry_is_recomputed(harm: Callable[[Path], None], tmp_path: Path) -> None:
     store, outcome = Store(tmp_path), Dropped("mod_1", Reason.RANDOM, "differs")
     store.put("probe", "aa", outcome)
     (entry,) = tmp_path.rglob("*.parquet")
@@ -240,7 +240,7 @@ def test_a_damaged_entry_of_the_store_is_made_anew(harm: Callable[[Path], None],
     assert store.get("probe", "aa", Module) == outcome
 
 
-def test_a_damaged_manifest_is_none(built: Built, tmp_path: Path) -> None:
+def test_a_damaged_manifest_reruns_the_stage(built: Built, tmp_path: Path) -> None:
     manifest = tmp_path / "stage.json"
     directory = StageDirectory(tmp_path)
     good = json.loads(next(built.root.rglob("stage.json")).read_text())
@@ -254,7 +254,7 @@ def test_a_damaged_manifest_is_none(built: Built, tmp_path: Path) -> None:
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[bytes | None], None]]:
-    """A package index that has one wheel, `data` of which arrives; with None, that has nothing."""
+    """A package index that serves `data` as its only wheel; None: it has no wheel."""
     monkeypatch.setattr(downloading, "_pinned_pip", lambda scratch: Path(pip.__file__).parent.parent)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_RETRIES", "0")

@@ -1,4 +1,4 @@
-"""Sources as a user names them: one word, file or URL on the command line, remembered by the run directory."""
+"""Corpora by name, file or URL on the command line; the run directory saves them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kept(root: Path, stage: str, kind: type) -> list:
 
 
 def test_rows_of_a_repository_are_one_tree(tmp_path: Path, invoke: Invoke) -> None:
-    """Wherever they stand; of one path twice, one counts."""
+    """Rows may be in any file and order. Of two rows with one path, the first counts."""
     base = "import torch\n\n\nclass Base(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
     net = "import torch\nfrom .base import Base\n\n\nclass Net(Base):\n    pass\n"
     rows = [v1_row("pkg/base.py", base), *[v1_row(f"{i}.py", "x = 1\n", "a/b") for i in range(10)]]
@@ -46,7 +46,7 @@ def test_rows_of_a_repository_are_one_tree(tmp_path: Path, invoke: Invoke) -> No
     assert len([module for module in kept(root, "mine", Module) if module.name == "Base"]) == 1
 
 
-def test_whoever_opted_out_is_not_read(tmp_path: Path, invoke: Invoke) -> None:
+def test_opted_out_sources_are_not_read(tmp_path: Path, invoke: Invoke) -> None:
     rows = [v1_row("a.py", LAYERS, "shy/layers"), v1_row("a.py", LAYERS, "open/layers")]
     table = write_table(tmp_path / "layers.parquet", STACK_V1, rows)
     root, listed = tmp_path / "out", tmp_path / "listed"
@@ -60,7 +60,7 @@ def test_whoever_opted_out_is_not_read(tmp_path: Path, invoke: Invoke) -> None:
     assert len(kept(root, "read", SourceFile)) == 2
 
 
-def test_a_list_that_is_none(tmp_path: Path, invoke: Invoke) -> None:
+def test_an_invalid_opt_out_list(tmp_path: Path, invoke: Invoke) -> None:
     (tmp_path / "listed").write_text("shy/layers\n")
     ended = invoke("read", tmp_path / "out", "--corpus", "tiny", "--opt-out", tmp_path / "listed")
     assert "listed, line 1: expected `repository owner/name`" in said(ended)
@@ -90,7 +90,7 @@ def test_compositions(tmp_path: Path, invoke: Invoke) -> None:
         ("the-stack", "the Hub is switched off by HF_HUB_OFFLINE"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(
+def test_unreadable_sources_are_one_line(
     corpus: str, message: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

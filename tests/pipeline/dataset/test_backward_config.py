@@ -1,4 +1,4 @@
-"""The config `backward`, made of a run that has pairs."""
+"""The config `backward` of a run with pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernelquarry.pipeline.schema.records import TrainingPair
 from tests.pipeline.command import Built, Ended, dataset_bytes
 
 
-def test_rows_with_gradients_stand_beside_the_pairs(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+def test_backward_rows_are_published_with_the_pairs(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     root = tmp_path / "run"
     shutil.copytree(built.root, root)
     assert not (root / "dataset/data/backward").exists()

@@ -63,9 +63,9 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     pair = make_pairs(1)[0]
     plain, thinking = derive_rows([replace(pair, shape_general=True)])["sft"]
     assert isinstance(plain, Example) and isinstance(thinking, Example)
-    asked = [(turn["role"], turn["content"]) for turn in kernel_request(pair.python_code)]
+    request = [(turn["role"], turn["content"]) for turn in kernel_request(pair.python_code)]
     for row in (plain, thinking):
-        assert [(message.role, message.content) for message in row.messages[:-1]] == asked
+        assert [(message.role, message.content) for message in row.messages[:-1]] == request
         assert read_answer(row.messages[-1].content).strip() == pair.triton_code.strip()
         assert (row.pair, row.cluster, row.split) == (pair.id, pair.cluster, pair.split)
     assert (plain.thinking, thinking.thinking) == (False, True)
@@ -74,7 +74,7 @@ def test_a_pair_becomes_a_chat_with_and_without_thinking() -> None:
     assert plain.prompts == (prompt_id("system"), prompt_id("write"), prompt_id("answer"))
 
 
-def test_what_a_model_explained_is_thought_too() -> None:
+def test_explanations_become_thinking() -> None:
     pair = make_pair(split="train", explanations=(EXPLANATION,))
     *_, row = derive_rows([pair])["sft"]
     assert isinstance(row, Example)
@@ -83,7 +83,7 @@ def test_what_a_model_explained_is_thought_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "described"),
     [
         ({}, "inputs of any size that `Model` takes"),
         ({"guards": ("input1_0 == input0_0", "input12_3 == input0_3")}, "inputs of any size that `Model` takes"),
@@ -95,19 +95,19 @@ def test_what_a_model_explained_is_thought_too() -> None:
     ],
     ids=["all", "that_agree", "with_limits", "of_one_size"],
 )
-def test_an_example_asks_for_the_sizes_that_its_kernel_takes(change: dict, told: str) -> None:
+def test_an_example_names_the_sizes_that_its_kernel_supports(change: dict, described: str) -> None:
     pair = replace(make_pair(split="train"), **change)
     rows = derive_rows([pair])
-    asked = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
+    request = {row.messages[1].content for row in rows["sft"] if isinstance(row, Example)}
     general = kernel_request(pair.python_code)[1]["content"]
-    assert asked == {general.replace("inputs of any size that `Model` takes", told)}
+    assert request == {general.replace("inputs of any size that `Model` takes", described)}
     (exercise,) = rows["rl"]
     assert isinstance(exercise, Exercise) and exercise.prompt[1].content == general  # as evaluation asks
-    name = "write" if asked == {general} else "sized"
+    name = "write" if request == {general} else "sized"
     assert all(prompt_id(name) in row.prompts for row in rows["sft"] if isinstance(row, Example))
 
 
-def test_what_is_thought_of_sizes_is_as_the_kernel_takes_them() -> None:
+def test_the_plan_names_the_supported_sizes() -> None:
     thoughts = []
     for general in (True, False):
         _, thinking = derive_rows([make_pair(split="train", shape_general=general)])["sft"]
@@ -116,12 +116,12 @@ def test_what_is_thought_of_sizes_is_as_the_kernel_takes_them() -> None:
     assert "sizes are arguments" in thoughts[0] and "sizes are numbers" in thoughts[1]
 
 
-def test_a_kernel_that_leaves_work_to_pytorch_is_no_example() -> None:
+def test_mixed_pairs_give_no_example() -> None:
     rows = derive_rows([make_pair(split="train", purity=Purity.MIXED)])
     assert rows["sft"] == [] and len(rows["rl"]) == 1
 
 
-def test_an_exercise_has_what_a_verifier_needs_and_no_answer() -> None:
+def test_an_exercise_has_the_task_without_the_answer() -> None:
     pair = make_pair(timings=(make_timing(),), split="train")
     (row,) = derive_rows([pair])["rl"]
     assert isinstance(row, Exercise)
@@ -138,7 +138,7 @@ def test_two_kernels_of_one_module_are_one_exercise() -> None:
     assert len(rows["sft"]) == 4
 
 
-def test_ids_follow_from_what_is_trained_on() -> None:
+def test_ids_follow_from_the_messages() -> None:
     pair = make_pairs(1)[0]
     again = [row.id for row in derive_rows([replace(pair, verdict=replace(pair.verdict, launches=7))])["rl"]]
     other = [row.id for row in derive_rows([replace(pair, python_code="class Model: ...")])["rl"]]
@@ -165,6 +165,6 @@ def test_every_config_loads_and_reads_back(tmp_path: Path) -> None:
         assert sorted(read, key=lambda row: row.id) == sorted(expected[each.name], key=lambda row: row.id)
 
 
-def test_a_config_that_is_not_there_is_said() -> None:
+def test_an_unknown_config_is_an_error() -> None:
     with pytest.raises(UserError, match="no config is called nothing: there are pairs, sft"):
         find_config("nothing")

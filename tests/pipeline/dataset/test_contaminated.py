@@ -1,4 +1,4 @@
-"""What was taken out is published without its text, and the report says what found it."""
+"""Dropped modules are published without text, and the report lists the matching rungs."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_benchmark_is_indexed_by_the_command(tmp_path: Path) -> None:
 def test_a_dataset_of_the_hub_is_indexed_by_one_command(
     hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the columns of KernelBench: its splits are its levels."""
+    """The columns are those of KernelBench, whose splits are its levels."""
     for name, value in (("HF_HOME", str(tmp_path / "home")), ("HF_ENDPOINT", hub.url), ("HF_HUB_OFFLINE", "0")):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "0")
@@ -106,8 +106,8 @@ def test_kernels_are_indexed_by_their_text(tmp_path: Path) -> None:
     assert problem.name == "TritonBench_G_v1/scale" and problem.fingerprint == fingerprint_of(listed[0]["output"])
 
 
-def test_the_pages_say_what_rows_were_compared_with(tmp_path: Path) -> None:
-    """Or that they were compared with nothing."""
+def test_the_pages_name_the_compared_benchmarks(tmp_path: Path) -> None:
+    """Without benchmarks, the pages say so."""
     about = asdict(IndexFile("kernelbench", "KernelBench", 250, 249, "2.13.0"))
     said = {}
     for name, benchmarks in (("compared", (about,)), ("not", ())):

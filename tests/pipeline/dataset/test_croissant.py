@@ -1,4 +1,4 @@
-"""The metadata for machines names every shard and column, and says what they mean.
+"""The Croissant metadata names every shard and column, and their meanings.
 
 `benchmarks/publishing.py` has the format's own validator read it, in an environment of its own.
 """
@@ -54,7 +54,7 @@ def test_every_config_that_has_rows_has_its_columns(document: dict[str, Any]) ->
             assert all(field["description"] for field in sets[config.name]["field"])
 
 
-def test_ids_are_unique_and_references_lead_somewhere(document: dict[str, Any]) -> None:
+def test_ids_are_unique_and_references_resolve(document: dict[str, Any]) -> None:
     files = [found["@id"] for found in document["distribution"]]
     every = [field for found in document["recordSet"] for top in found["field"] for field in fields(top)]
     ids = [*files, *(field["@id"] for field in every)]
@@ -63,7 +63,7 @@ def test_ids_are_unique_and_references_lead_somewhere(document: dict[str, Any]) 
     assert all(("dataType" in field) != ("subField" in field) for field in every)
 
 
-def test_it_speaks_of_responsible_use(document: dict[str, Any]) -> None:
+def test_it_has_the_fields_for_responsible_ai(document: dict[str, Any]) -> None:
     assert "http://mlcommons.org/croissant/RAI/1.0" in document["conformsTo"]
     assert all(len(document[f"rai:{name}"]) > 40 for name in RESPONSIBLE)
     assert document["name"] == "kernelquarry-my-corpus"
@@ -79,6 +79,6 @@ def test_every_column_of_every_config_has_a_meaning() -> None:
     assert not missing
 
 
-def test_a_page_is_read() -> None:
+def test_a_page_is_parsed() -> None:
     page = "# A\n\ntext\n\n## Pair\n\n| column | meaning |\n|---|---|\n| `id` | of [it](x.md), `a` |\n\n## B\n\nnone\n"
     assert read_page(page) == {"Pair": {"id": "of it, `a`"}}

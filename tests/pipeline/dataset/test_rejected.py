@@ -1,4 +1,4 @@
-"""What verify dropped is published beside the pairs, but for what a filter objects to, and every one is counted."""
+"""Rejected candidates are published, except those that a filter withholds, and all are counted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CREDENTIAL = "ghp_" + "a1B2c3" * 6  # in two parts, so that no scanner takes thi
 
 
 def candidates(number: int) -> list[Candidate]:
-    """Each of a module and cluster of its own."""
+    """Candidates, each with its own module and cluster."""
     found = []
     for i in range(number):
         probed = make_probed(cluster=f"clu_{i}", python_code=f"# {i}\n" + make_probed().python_code)
@@ -71,7 +71,7 @@ def load(folder: Path, tmp_path: Path, config: str) -> datasets.DatasetDict:
     return datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
 
 
-def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> None:
+def test_dropped_candidates_are_rows_in_the_split_of_their_cluster() -> None:
     found = candidates(60)
     rows = collect_rejected(found, losses(found[:40])).rows
     assert {row.python_code for row in rows} == {candidate.probed.python_code for candidate in found[:40]}
@@ -81,7 +81,7 @@ def test_those_that_verify_dropped_are_rows_in_the_split_of_their_cluster() -> N
     assert rows[0].counter_examples == (make_example(),)
 
 
-def test_what_errored_is_not_published() -> None:
+def test_errored_candidates_are_not_published() -> None:
     found = candidates(3)
     errored = make_drop_record(found[1], status=Status.ERRORED, reason="OSError", counter_examples=())
     rejected = collect_rejected(found, [make_drop_record(found[0]), errored])
@@ -108,7 +108,7 @@ def test_a_credential_is_not_published(place: str) -> None:
     assert rejected.counts.dropped == {"secret": 1}
 
 
-def test_every_filter_is_asked() -> None:
+def test_every_filter_is_applied() -> None:
     found = candidates(3)
     found[0] = replace(found[0], triton_code="#" * 50_000)
     found[1] = replace(found[1], probed=replace(found[1].probed, operators=()))
@@ -116,13 +116,13 @@ def test_every_filter_is_asked() -> None:
     assert (counts.entered, counts.kept, counts.dropped) == (3, 1, {"too_long": 1, "trivial": 1})
 
 
-def test_a_candidate_that_is_gone_is_noticed() -> None:
+def test_a_missing_candidate_is_an_error() -> None:
     found = candidates(3)
     with pytest.raises(ConservationError, match="3 candidate entered, but 2 left"):
         collect_rejected(found[:2], losses(found))
 
 
-def test_a_run_finds_them_in_its_shards(tmp_path: Path) -> None:
+def test_a_run_reads_them_from_its_shards(tmp_path: Path) -> None:
     found = candidates(6)
     run = Run(tmp_path, "tiny", tmp_path, tmp_path, SandboxSettings())
     tidy, verify = (run.directory(next(s for s in STAGES if s.name == name)) for name in ("tidy", "verify"))
@@ -162,7 +162,7 @@ def test_the_card_names_their_licences_too(tmp_path: Path) -> None:
     assert header(tmp_path)["license"] == ["apache-2.0", "bsd-3-clause", "isc", "mit"]
 
 
-def test_none_rejected_no_config(tmp_path: Path) -> None:
+def test_without_rejections_there_is_no_config(tmp_path: Path) -> None:
     write(tmp_path, Rejected((make_rejection(),)))
     manifest = write(tmp_path, Rejected())
     assert "rejected" not in [config["config_name"] for config in header(tmp_path)["configs"]]
@@ -204,7 +204,7 @@ def test_rows_are_found_by_their_id(tmp_path: Path) -> None:
         find_row(tmp_path, "rej_none")
 
 
-def test_a_row_tells_what_its_candidate_claims() -> None:
+def test_a_row_holds_the_claims_of_its_candidate() -> None:
     (candidate,) = candidates(1)
     (row,) = collect_rejected([candidate], losses([candidate])).rows
     assert isinstance(row, Rejection) and isinstance(candidate.probed.module, Module)
@@ -220,7 +220,7 @@ def test_a_row_tells_what_its_candidate_claims() -> None:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset whose rejected rows are two cases of the evil corpus, as verify rejects them."""
+    """A dataset with two rejected rows: cases of the evil corpus, rejected by verify."""
     folder = tmp_path_factory.mktemp("dataset")
     found, lost = [], []
     with Sandbox(SandboxSettings(workers=1)) as sandbox:
@@ -244,7 +244,7 @@ def row_of(folder: Path, reason: str) -> Rejection:
     return row
 
 
-def test_show_tells_what_it_fails_on(published: Path, invoke: Callable[..., Ended]) -> None:
+def test_show_prints_the_failing_call(published: Path, invoke: Callable[..., Ended]) -> None:
     ended = invoke("show", row_of(published, "wrong_values").id, "--dataset", published)
     text = " ".join(ended.out.split())
     assert ended.status == 0
@@ -256,15 +256,15 @@ def test_show_tells_what_it_fails_on(published: Path, invoke: Callable[..., Ende
 
 
 @pytest.mark.parametrize("reason", ["wrong_values", "kernel_unused"])
-def test_replay_says_that_it_fails_again(reason: str, published: Path, invoke: Callable[..., Ended]) -> None:
+def test_replay_confirms_the_failure(reason: str, published: Path, invoke: Callable[..., Ended]) -> None:
     ended = invoke("replay", row_of(published, reason).id, "--dataset", published)
     assert ended.status == 0
     assert ended.out.splitlines()[-1] == "fails again"
     assert f"now: {reason}: " in ended.out
 
 
-def test_replay_says_that_it_does_not_fail(tmp_path: Path, published: Path, invoke: Callable[..., Ended]) -> None:
-    """The call is cut to what the kernel's only block holds."""
+def test_replay_reports_that_the_call_passes(tmp_path: Path, published: Path, invoke: Callable[..., Ended]) -> None:
+    """The call is shrunk to the size of the kernel's only block."""
     row = row_of(published, "wrong_values")
     (example,) = row.counter_examples
     tensors = tuple(replace(spec, shape=(2, 64)) for spec in example.workload.tensors)

@@ -55,6 +55,6 @@ def test_no_rows_no_shards(tmp_path: Path) -> None:
     assert list((tmp_path / "data/pairs").iterdir()) == []
 
 
-def test_a_pair_without_a_split_is_refused(tmp_path: Path) -> None:
+def test_a_pair_without_a_split_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has the split ''"):
         write_rows(tmp_path, PAIRS, Pair, [*make_pairs(1), replace(make_pair(), split="")])

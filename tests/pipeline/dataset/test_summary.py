@@ -1,4 +1,4 @@
-"""Figures of a set of pairs."""
+"""Statistics of a set of pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_shares_and_tallies() -> None:
     assert len(summary.environments) == 1
 
 
-def test_nothing_has_a_summary_too() -> None:
+def test_an_empty_set_has_a_summary() -> None:
     summary = summarise([])
     assert (summary.pairs, summary.pure, summary.median_triton_lines) == (0, 0.0, 0)
 
@@ -42,7 +42,7 @@ def test_no_speeds_without_times() -> None:
     assert summarise([make_pair(timings=(make_timing(0.0, 0.0, 0.0, left_out="out of memory"),))]).speeds is None
 
 
-def test_speeds_leave_out_what_is_suspect_or_was_not_timed() -> None:
+def test_speeds_leave_out_suspect_and_untimed_pairs() -> None:
     timings = [make_timing(), make_timing(eager=50.0, enlarged=False), make_timing(compiled=0.0)]
     timings.append(make_timing(candidate=0.1, suspect="too good"))
     found = summarise([make_pair(timings=(timing,)) for timing in timings]).speeds

@@ -1,4 +1,4 @@
-"""What teachers were asked, by model, route and turn; why answers were rejected; and what a verified one cost."""
+"""Statistics of answers by model, route and turn, reasons for rejections, and costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rejected(reason: str, **distillation: Any) -> DropRecord:
     return make_drop_record(candidate, stage="distill", reason=reason, candidates=(candidate,))
 
 
-def test_nobody_was_asked() -> None:
+def test_without_answers_there_are_no_stats() -> None:
     assert summarise_answers([make_verified()], [make_drop_record(make_candidate())]) is None
 
 
@@ -52,7 +52,7 @@ def test_answers_are_counted_by_model_route_and_turn() -> None:
     assert found.tokens == 5 * 30
 
 
-def test_an_explanation_is_an_answer_and_no_kernel() -> None:
+def test_an_explanation_is_an_answer_but_not_a_kernel() -> None:
     said = Explanation("Write it.", "One loads, and stores.", make_distillation(route="explain"))
     found = summarise_answers([replace(make_verified(), explanations=(said,))], [])
     assert found is not None

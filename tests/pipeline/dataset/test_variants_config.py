@@ -1,4 +1,4 @@
-"""The config `variants`, made of a run that has pairs."""
+"""The config `variants` of a run with pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelquarry.pipeline.schema.records import Variant
 from tests.pipeline.command import Built, Ended, dataset_bytes
 
 
-def test_variants_stand_beside_the_pairs(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+def test_variants_are_published_with_the_pairs(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     root = tmp_path / "run"
     shutil.copytree(built.root, root)
     for kind in ("float16", "autotuned"):

@@ -1,4 +1,4 @@
-"""The published folder loads with the real library, tells the truth about itself, and is made the same twice."""
+"""The published folder loads with the real library, has a correct card and manifest, and is reproducible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load(folder: Path, tmp_path: Path) -> datasets.DatasetDict:
 
 
 def rows_of(pairs: list[Pair], split: str) -> list[dict]:
-    """As `datasets` gives them: lists for tuples, strings for enums."""
+    """The values in the form of `datasets`: lists for tuples, strings for enums."""
     chosen = sorted((pair for pair in pairs if pair.split == split), key=lambda pair: pair.id)
     return json.loads(json.dumps([asdict(pair) for pair in chosen]))
 
@@ -54,7 +54,7 @@ def test_a_split_without_rows_is_left_out(tmp_path: Path) -> None:
     assert sorted(load(tmp_path / "dataset", tmp_path)) == ["test", "train"]
 
 
-def test_no_pair_is_said_and_nothing_written(tmp_path: Path) -> None:
+def test_without_pairs_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no pair was kept"):
         write_dataset(tmp_path / "dataset", [], Rejected(), FUNNEL, BUILD)
     assert not (tmp_path / "dataset").exists()
@@ -84,7 +84,7 @@ def test_the_manifest_has_the_digest_of_every_other_file(tmp_path: Path) -> None
     assert manifest["environments"][0]["device"] == "cpu-interpreter"
 
 
-def test_the_card_tells_of_speed_only_where_it_was_measured(tmp_path: Path) -> None:
+def test_the_card_has_speeds_only_if_measured(tmp_path: Path) -> None:
     pairs = make_pairs(4)
     write_dataset(tmp_path / "without", pairs, Rejected(), FUNNEL, BUILD)
     timed = [replace(pair, timings=(make_timing(),)) for pair in pairs[:3]] + pairs[3:]
@@ -95,7 +95,7 @@ def test_the_card_tells_of_speed_only_where_it_was_measured(tmp_path: Path) -> N
     assert "| eager | 3 | 100.0 % | 3.00 |\n| torch.compile | 3 | 100.0 % | 2.00 |\n" in with_times
 
 
-def test_the_card_gives_figures_and_a_header(tmp_path: Path) -> None:
+def test_the_card_has_figures_and_a_header(tmp_path: Path) -> None:
     write_dataset(tmp_path, make_pairs(20, ("train", "test")), Rejected(), FUNNEL, BUILD)
     header, text = card_header(tmp_path), (tmp_path / "README.md").read_text()
     assert header["license"] == ["apache-2.0", "bsd-3-clause", "mit"]

@@ -1,4 +1,4 @@
-"""Hundreds of shapes of answers: what is around the code, times what was thought before it, and answers without any.
+"""Hundreds of shapes of answers: surroundings of the code times thoughts, and answers without code.
 
 Each shape is a text and the code that is in it, "" if there is none that is whole.
 """
@@ -71,7 +71,7 @@ def numbered(form: str) -> str:
 
 
 def marked(code: str, mark: str) -> str:
-    """As a patch has it."""
+    """The code as the added lines of a patch."""
     return "".join(f"{mark}{line}\n" for line in code.splitlines())
 
 
@@ -336,7 +336,7 @@ TYPED: dict[str, tuple[str, str]] = {  # odd characters, and the code that they 
 
 
 def styles() -> Iterator[Shape]:
-    """What is written out in `answer_styles.txt`, and what is typed or numbered oddly; all of them have the file."""
+    """The styles of `answer_styles.txt`, and odd typography and numbering; each contains the file."""
     text = (Path(__file__).parent / "answer_styles.txt").read_text()
     for name, body in re.findall(r"^=== (.*)\n([\s\S]*?)(?=^=== |\Z)", text, re.MULTILINE):
         yield Shape(f"style: {name}", re.sub("«(.*?)»", lambda part: PARTS[part[1]], body), CODE)
@@ -348,7 +348,7 @@ def styles() -> Iterator[Shape]:
 
 
 def shapes() -> Iterator[Shape]:
-    """Every body after thoughts of three kinds or none, and what holds nothing."""
+    """Every body after three kinds of thoughts or none, and answers without code."""
     for thought, think in THOUGHTS.items():
         for name, (body, code) in (BODIES | WRAPPED).items():
             if thought != "think with code" or "no fence" not in name:

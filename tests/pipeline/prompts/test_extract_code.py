@@ -1,4 +1,4 @@
-"""Answers of all shapes are read, and none makes reading them fail or last."""
+"""Answers of all shapes are parsed, without exceptions and in bounded time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPES = list(our.shapes())
 
 
 def same(a: str, b: str) -> bool:
-    """The same program, or the same text where it is none."""
+    """The program in normal form, or the text itself if it does not parse."""
     try:
         return bool(a.strip()) == bool(b.strip()) and ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
     except SyntaxError:
@@ -58,7 +58,7 @@ BY_FUNCTION = our.RENAMED.replace("class Doubler", "def run(x):\n    double[(1,)
     "double[(triton.cdiv(x.numel(), 128),)](x, out, x.numel(), BLOCK=128)", "run(x)"
 )
 AS_MODULE = our.RENAMED.replace("Doubler", "Model")
-BESIDE_MODULE = our.IMPORTS + our.MODULE.removeprefix("import torch\n") + our.RENAMED.removeprefix(our.IMPORTS)
+SECOND_MODULE = our.IMPORTS + our.MODULE.removeprefix("import torch\n") + our.RENAMED.removeprefix(our.IMPORTS)
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,14 @@ BESIDE_MODULE = our.IMPORTS + our.MODULE.removeprefix("import torch\n") + our.RE
         (INNER, "Twice"),
         (BY_FUNCTION, "Doubler"),
         (AS_MODULE, "Model"),
-        (BESIDE_MODULE, "Doubler"),
+        (SECOND_MODULE, "Doubler"),
     ],
 )
 @pytest.mark.parametrize(
     "wrap",
     [our.block, lambda code: "Here it is.\n\n" + code, lambda code: json.dumps({"code": code}), in_two_blocks],
 )
-def test_a_class_of_another_name_is_taken_where_it_is_plain_which(
-    code: str, name: str, wrap: Callable[[str], str]
-) -> None:
+def test_an_unambiguous_class_of_another_name_is_accepted(code: str, name: str, wrap: Callable[[str], str]) -> None:
     answer = parse_answer(wrap(code), rename=True)
     assert same(answer.code, re.sub(rf"\b{name}\b", "ModelNew", code)) and answer.renamed == name
     assert "class ModelNew" not in parse_answer(wrap(code)).code, "whoever is scored names it as told"
@@ -95,13 +93,13 @@ def test_a_class_of_another_name_is_taken_where_it_is_plain_which(
         our.CODE.replace("return out", "return out)"),  # named as told, and broken
     ],
 )
-def test_no_other_class_is_taken(code: str) -> None:
+def test_an_ambiguous_class_is_not_accepted(code: str) -> None:
     answer = parse_answer(our.block(code), rename=True)
     assert same(answer.code, code) and answer.renamed == ""
 
 
 @pytest.mark.parametrize("text", ["<think>\nfirst", "```python\nimport torch\n"])
-def test_an_answer_that_ends_too_early_says_so(text: str) -> None:
+def test_a_truncated_answer_is_marked(text: str) -> None:
     assert parse_answer(text).truncated
 
 

@@ -1,4 +1,4 @@
-"""What a model is asked, and what is read from its answers."""
+"""Prompts for models, and the parsing of answers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import pytest
 from kernelquarry.pipeline.prompts import answer, kernel_request, read_answer, render_prompt, repair_request
 
 
-def test_the_module_is_in_what_is_asked() -> None:
+def test_the_request_contains_the_module() -> None:
     system, user = kernel_request("class Model:\n    pass\n")
     assert (system["role"], user["role"]) == ("system", "user")
     assert "```python\nclass Model:\n    pass\n```" in user["content"]
     assert "ModelNew" in user["content"]
 
 
-def test_sizes_are_all_that_a_prompt_for_some_has_of_its_own() -> None:
+def test_a_sized_request_differs_only_in_the_sizes() -> None:
     code = "class Model:\n    pass\n"
     assert kernel_request(code, "inputs of any size that `Model` takes") == kernel_request(code)
     assert "kernels with `@triton.jit`, for small inputs." in kernel_request(code, "small inputs")[1]["content"]
 
 
 @pytest.mark.parametrize("thinking", ["", "first ```python\nx = 0\n``` then\nmore"])
-def test_what_was_answered_is_read_back(thinking: str) -> None:
+def test_an_answer_is_parsed_back(thinking: str) -> None:
     code = 'x = "{{ no }}"\n\n\ny = 2\n'
     turn = answer(code, thinking)
     assert turn["role"] == "assistant"
@@ -45,9 +45,9 @@ def test_the_last_complete_block_is_the_answer(text: str, code: str) -> None:
     assert read_answer(text) == code
 
 
-def test_a_rejection_is_told() -> None:
-    told = repair_request("wrong_values", "3e-2 off")["content"]
-    assert "wrong_values" in told and "3e-2 off" in told
+def test_a_repair_request_has_reason_and_evidence() -> None:
+    request = repair_request("wrong_values", "3e-2 off")["content"]
+    assert "wrong_values" in request and "3e-2 off" in request
 
 
 def test_a_missing_value_is_an_error() -> None:

@@ -1,4 +1,4 @@
-"""A dataset that is not what it says is refused, by the gate that is there for it."""
+"""Each gate rejects the datasets that it is for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench"
 
 
 def write(folder: Path, pairs: Sequence[Pair], **configs: Sequence[Any]) -> None:
-    """A folder whose manifest and card are true of rows that may be anything."""
+    """A folder with any rows, and a manifest and card that match them."""
     rows = {"pairs": pairs, **configs}
     write_release(folder, Release(rows, StageCounts("rejected", "candidate", 0, 0), [], BUILD, origin()))
 
@@ -38,7 +38,7 @@ def problems(folder: Path, opt_out: Path | None = None) -> list[str]:
     return check(read_contents(folder, opt_out))
 
 
-def test_what_was_built_passes(tmp_path: Path) -> None:
+def test_a_built_dataset_passes(tmp_path: Path) -> None:
     pairs = make_pairs(12, ("train", "validation", "test"))
     write_dataset(tmp_path, pairs, Rejected((make_rejection(cluster=pairs[0].cluster),)), [], BUILD)
     assert problems(tmp_path) == []
@@ -106,14 +106,14 @@ def test_a_row_that_must_not_be_published(tmp_path: Path, change: Callable[[Pair
         demand(read_contents(tmp_path))
 
 
-def test_rows_that_were_compared_with_nothing(tmp_path: Path) -> None:
+def test_rows_that_were_compared_with_no_benchmark(tmp_path: Path) -> None:
     write_dataset(tmp_path, make_pairs(2), Rejected(), [], Build("tiny", {}))
     (found,) = problems(tmp_path)
     assert found.startswith("contamination: rows were compared with no benchmark: make an index with")
     assert check(read_contents(tmp_path, uncompared=True)) == []
 
 
-def test_a_row_that_was_taken_out_and_is_there(tmp_path: Path) -> None:
+def test_a_row_of_a_contaminated_module(tmp_path: Path) -> None:
     first, second = make_pairs(2)
     taken_out = make_contamination(code_sha256=sha256(first.python_code), cluster=first.cluster, split=first.split)
     write(tmp_path, [first, second], rl=derive_rows([first, second])["rl"], contaminated=[taken_out])
@@ -135,7 +135,7 @@ def test_a_row_twice(tmp_path: Path) -> None:
     assert problems(tmp_path) == [f"rows: {first.id} is in pairs 2 times"]
 
 
-def test_a_chat_of_a_pair_that_is_not_there(tmp_path: Path) -> None:
+def test_a_chat_of_a_missing_pair(tmp_path: Path) -> None:
     first, second = make_pairs(2)
     write(tmp_path, [first], rl=derive_rows([first, second])["rl"])
     (found,) = problems(tmp_path)
@@ -144,7 +144,7 @@ def test_a_chat_of_a_pair_that_is_not_there(tmp_path: Path) -> None:
     )
 
 
-def test_who_opted_out(tmp_path: Path) -> None:
+def test_a_row_of_an_author_who_opted_out(tmp_path: Path) -> None:
     pairs = make_pairs(6)
     write(tmp_path / "data", pairs, rl=derive_rows(pairs)["rl"])
     (tmp_path / "list.txt").write_text(f"package {pairs[2].source.package}\n")
@@ -169,7 +169,7 @@ def test_a_file_that_was_changed(folder: Path) -> None:
     assert problems(folder) == ["files: README.md differs from the manifest: it was changed after it was written"]
 
 
-def test_a_file_too_few_and_one_too_many(folder: Path) -> None:
+def test_a_missing_and_an_extra_file(folder: Path) -> None:
     (folder / "VERIFIER.md").rename(folder / "notes.md")
     assert problems(folder) == [
         "files: VERIFIER.md is missing",
@@ -179,7 +179,7 @@ def test_a_file_too_few_and_one_too_many(folder: Path) -> None:
 
 
 def edit(folder: Path, old: str, new: str) -> None:
-    """Change the card, and have the manifest say so."""
+    """Change the card, and its digest in the manifest."""
     card, path = folder / "README.md", folder / "manifest.json"
     assert old in card.read_text()
     card.write_text(card.read_text().replace(old, new))
@@ -201,7 +201,7 @@ def edit(folder: Path, old: str, new: str) -> None:
         ("language:\n- code\n", "", "card: its header has no language"),
     ],
 )
-def test_a_card_that_the_hub_would_not_understand(folder: Path, old: str, new: str, problem: str) -> None:
+def test_a_card_that_the_hub_would_reject(folder: Path, old: str, new: str, problem: str) -> None:
     edit(folder, old, new)
     assert any(found.startswith(problem) for found in problems(folder))
 
@@ -224,7 +224,7 @@ def test_a_signature_of_something_else(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "problem"), [("{", "is damaged"), ("{}", "is from another release")])
-def test_a_manifest_that_is_none(folder: Path, text: str, problem: str) -> None:
+def test_an_invalid_manifest(folder: Path, text: str, problem: str) -> None:
     (folder / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=problem):
         read_contents(folder)
@@ -235,7 +235,7 @@ def test_no_dataset(tmp_path: Path) -> None:
         read_contents(tmp_path)
 
 
-def test_mixed_rows_may_be_written_in_part(tmp_path: Path) -> None:
+def test_kernels_may_write_part_of_a_mixed_row(tmp_path: Path) -> None:
     pairs = [replace(verdict(written=0.5)(pair), purity=Purity.MIXED) for pair in make_pairs(2)]
     write(tmp_path, pairs)
     assert problems(tmp_path) == []

@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, number: int) -> Path:
-    """A dataset of so many pairs, in place of what is there."""
+    """Write a dataset of so many pairs, in place of the old one."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, data in made(number).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write(folder: Path, number: int) -> Path:
 
 @cache
 def made(number: int) -> dict[str, bytes]:
-    """Once, for all tests."""
+    """A dataset that all tests share."""
     pairs = make_pairs(number, ("train", "validation", "test"))
     with TemporaryDirectory() as folder:
         write_dataset(Path(folder), pairs, Rejected((make_rejection(cluster=pairs[0].cluster),)), [], BUILD)
@@ -63,7 +63,7 @@ def api(hub: HubDouble, token: str = TOKEN) -> HfApi:
 
 
 def commits(hub: HubDouble) -> int:
-    """Beside the one that a repository starts with."""
+    """The number of commits, without the initial one."""
     return len(hub.repos["datasets", REPO].log) - 1
 
 
@@ -79,7 +79,7 @@ def test_one_commit_holds_the_folder_and_has_a_tag(hub: HubDouble, folder: Path)
     assert hub.repos["datasets", REPO].refs["main"] == done.commit
 
 
-def test_the_second_time_there_is_nothing_to_do(hub: HubDouble, folder: Path) -> None:
+def test_publishing_twice_changes_nothing(hub: HubDouble, folder: Path) -> None:
     first, second = publish(folder, TARGET, api(hub)), publish(folder, TARGET, api(hub))
     assert (second.commit, second.tag, second.changed) == (first.commit, first.tag, 0)
     assert commits(hub) == 1
@@ -121,7 +121,7 @@ TOO_MANY = {"Retry-After": "0"}
 def test_a_fault_of_any_request_changes_nothing(
     hub: HubDouble, folder: Path, status: int, method: str, path: str
 ) -> None:
-    """Also where the request was done, and its answer lost: the commit is not made twice."""
+    """If the request succeeded and its reply was lost, the commit is not repeated."""
     headers = TOO_MANY if status == 429 else None
     hub.fail(status, path, method, headers=headers)
     waited: list[float] = []
@@ -131,7 +131,7 @@ def test_a_fault_of_any_request_changes_nothing(
     assert all(fault.times == 0 for fault in hub.faults), "the fault did not happen"
 
 
-def test_a_hub_that_is_down_is_said_and_the_next_run_goes_on(hub: HubDouble, folder: Path) -> None:
+def test_an_outage_is_reported_and_the_next_run_resumes(hub: HubDouble, folder: Path) -> None:
     hub.fail(503, "/commit/", times=2)
     with pytest.raises(UserError, match="the Hub did not answer: run the same command again, it resumes here"):
         publish(folder, TARGET, api(hub), lambda _: None, attempts=2)
@@ -142,7 +142,7 @@ def test_a_hub_that_is_down_is_said_and_the_next_run_goes_on(hub: HubDouble, fol
     assert uploads(hub) == sent, "what was sent was sent again"
 
 
-def test_killed_between_uploads_the_next_run_goes_on(hub: HubDouble, folder: Path) -> None:
+def test_killed_between_uploads_the_next_run_resumes(hub: HubDouble, folder: Path) -> None:
     hub.fail(503, "/_lfs/", method="PUT", times=1000)
 
     def kill(_: float) -> None:
@@ -156,7 +156,7 @@ def test_killed_between_uploads_the_next_run_goes_on(hub: HubDouble, folder: Pat
 
 
 def together(*calls: Callable[[], object]) -> list[object]:
-    """What each returns or raises, all at once."""
+    """Run all calls concurrently, and return their results or exceptions."""
     ended: dict[int, object] = {}
 
     def call(index: int) -> None:
@@ -179,10 +179,10 @@ def test_publishers_of_the_same_folder_make_one_commit(hub: HubDouble, folder: P
     assert commits(hub) == 1 and hub.files(REPO) == bytes_of(folder)
 
 
-def test_of_publishers_of_two_releases_one_wins_and_the_other_is_told(
+def test_of_two_concurrent_releases_one_wins_and_the_other_fails(
     hub: HubDouble, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second looks before the first has committed, and commits after it."""
+    """The second publisher compares before the first commits, and commits after it."""
     larger = write(tmp_path / "larger", 15)
     publish(folder, Target(REPO, tag="v0"), api(hub))
     write(folder, 9)
@@ -220,7 +220,7 @@ def test_a_branch_of_its_own(hub: HubDouble, folder: Path) -> None:
     assert hub.repos["datasets", REPO].private and hub.repos["datasets", REPO].refs["next"] == done.commit
 
 
-def test_private_is_not_published_in_public(hub: HubDouble, folder: Path) -> None:
+def test_a_private_dataset_is_not_published_to_a_public_repository(hub: HubDouble, folder: Path) -> None:
     hub.add(REPO, {})
     with pytest.raises(UserError, match="is public: make it private on the Hub first"):
         publish(folder, Target(REPO, private=True), api(hub))
@@ -243,7 +243,7 @@ def test_a_repository_has_an_owner_and_a_name(repo: str) -> None:
 
 
 def command(hub: HubDouble, *arguments: str | Path, cwd: Path, token: str = TOKEN) -> Ended:
-    """The whole command as a process of its own, as a user has it."""
+    """Run the command in its own process."""
     home = {"HF_HOME": str(cwd / "home"), "HF_ENDPOINT": hub.url, "HF_TOKEN": token}
     os.environ.update(home | {"HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"})
     return run(*arguments, cwd=cwd)
@@ -284,7 +284,7 @@ def test_the_command_publishes_signs_and_every_config_loads(hub: HubDouble, fold
 
 
 @pytest.mark.usefixtures("clean_environment")
-def test_the_command_refuses_what_a_gate_refuses(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
+def test_the_command_fails_if_a_gate_does(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
     (folder / "data" / "pairs" / "more.parquet").write_bytes(
         (folder / "data" / "pairs" / "test-00000-of-00001.parquet").read_bytes()
     )
@@ -296,7 +296,7 @@ def test_the_command_refuses_what_a_gate_refuses(hub: HubDouble, folder: Path, t
 
 @pytest.mark.usefixtures("clean_environment")
 def test_a_token_is_never_printed(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
-    """Not even one that the Hub itself names in its answer."""
+    """A token in the Hub's own reply is not printed either."""
     token = "hf_" + "secret" * 5
     hub.refusal = f"the token {token} may not write here"
     ended = command(hub, "publish", REPO, "--dataset", folder, cwd=tmp_path, token=token)

@@ -24,31 +24,31 @@ def requests(hub: HubDouble) -> list[tuple[int, str]]:
     return [(number, status) for number, (_, status) in hub.repos["datasets", REPO].requests.items()]
 
 
-def test_it_holds_the_folder_and_the_branch_is_left_alone(hub: HubDouble, folder: Path) -> None:
+def test_it_holds_the_folder_and_the_branch_is_unchanged(hub: HubDouble, folder: Path) -> None:
     done = propose(folder, TARGET, api(hub))
     assert hub.files(REPO).keys() == {"logo.png", "data/old.parquet"}
     assert hub.files(REPO, f"refs/pr/{done.number}") == {**bytes_of(folder), "logo.png": b"\0"}
     assert done.changed == len(bytes_of(folder)) + 1 and not hub.repos["datasets", REPO].tags
 
 
-def test_the_second_time_it_is_the_same_one(hub: HubDouble, folder: Path) -> None:
+def test_proposing_twice_opens_one_pull_request(hub: HubDouble, folder: Path) -> None:
     first = propose(folder, TARGET, api(hub))
     assert propose(folder, TARGET, api(hub)) == first
     assert requests(hub) == [(1, "open")]
 
 
-def test_another_release_has_another_one(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
+def test_another_release_has_another_pull_request(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
     numbers = [propose(each, TARGET, api(hub)).number for each in (folder, write(tmp_path / "larger", 15))]
     assert numbers == [1, 2] and requests(hub) == [(1, "open"), (2, "open")]
 
 
-def test_one_of_the_same_name_is_brought_up_to_date(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
+def test_an_open_pull_request_is_updated(hub: HubDouble, folder: Path, tmp_path: Path) -> None:
     named, larger = Target(REPO, tag="v1"), write(tmp_path / "larger", 15)
     assert [propose(each, named, api(hub)).number for each in (folder, larger)] == [1, 1]
     assert hub.files(REPO, "refs/pr/1") == {**bytes_of(larger), "logo.png": b"\0"}
 
 
-def test_once_it_is_merged_publishing_makes_the_tag(hub: HubDouble, folder: Path) -> None:
+def test_publishing_after_the_merge_makes_the_tag(hub: HubDouble, folder: Path) -> None:
     done = propose(folder, TARGET, api(hub))
     repo = hub.repos["datasets", REPO]
     repo.refs["main"], repo.requests[1][1] = repo.refs["refs/pr/1"], "merged"
@@ -71,7 +71,7 @@ def test_once_it_is_merged_publishing_makes_the_tag(hub: HubDouble, folder: Path
         ("POST", "/commit/"),
     ],
 )
-def test_a_fault_of_any_request_makes_no_second_one(
+def test_a_fault_of_any_request_opens_no_second_pull_request(
     hub: HubDouble, folder: Path, status: int, method: str, path: str
 ) -> None:
     hub.fail(status, path, method, headers={"Retry-After": "0"} if status == 429 else None)
@@ -81,7 +81,7 @@ def test_a_fault_of_any_request_makes_no_second_one(
     assert all(fault.times == 0 for fault in hub.faults), "the fault did not happen"
 
 
-def test_publishers_at_once_leave_one_open(hub: HubDouble, folder: Path) -> None:
+def test_concurrent_publishers_leave_one_pull_request_open(hub: HubDouble, folder: Path) -> None:
     ended = together(*[lambda: propose(folder, TARGET, api(hub), lambda _: None)] * 4)
     assert {getattr(done, "number", done) for done in ended} == {1}
     assert [status for _, status in requests(hub)].count("open") == 1

@@ -1,4 +1,4 @@
-"""Whoever opts out is in the next revision no more, and nothing else has changed."""
+"""A new revision drops the rows of authors who opted out, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_rows_go_from_every_config(folder: Path, wish: Path) -> None:
+def test_the_rows_are_removed_from_every_config(folder: Path, wish: Path) -> None:
     before = manifest(folder)
     withdrawn = withdraw_from_folder(folder, wish)
     gone = [pair.id for pair in PAIRS if pair.source.package == NAME]
@@ -77,21 +77,21 @@ def test_the_rows_go_from_every_config(folder: Path, wish: Path) -> None:
     assert after["build"]["opt_out"] != before["build"]["opt_out"]
 
 
-def test_nobody_asked_nothing_changes(folder: Path, tmp_path: Path) -> None:
+def test_without_opt_outs_nothing_changes(folder: Path, tmp_path: Path) -> None:
     before = bytes_of(folder)
     (tmp_path / "list.txt").write_text("repository nobody/nothing\n")
     assert withdraw_from_folder(folder, tmp_path / "list.txt").summary() == "nothing to withdraw: no author opted out"
     assert bytes_of(folder) == before
 
 
-def test_a_dry_run_tells_and_changes_nothing(folder: Path, wish: Path, invoke: Callable[..., Ended]) -> None:
+def test_a_dry_run_counts_and_changes_nothing(folder: Path, wish: Path, invoke: Callable[..., Ended]) -> None:
     before = bytes_of(folder)
     ended = invoke("withdraw", folder, "--opt-out", wish, "--dry-run")
     assert ended.status == 0 and ended.out.startswith("withdrawn: 2 of pairs, ")
     assert bytes_of(folder) == before
 
 
-def test_the_command_writes_the_folder_anew(folder: Path, wish: Path, invoke: Callable[..., Ended]) -> None:
+def test_the_command_rewrites_the_folder(folder: Path, wish: Path, invoke: Callable[..., Ended]) -> None:
     assert invoke("withdraw", folder, "--opt-out", wish).status == 0
     assert manifest(folder)["rows"]["pairs"] == {"test": 6, "train": 6}
     assert invoke("withdraw", folder, "--opt-out", wish).out == "nothing to withdraw: no author opted out\n"
@@ -110,12 +110,12 @@ def test_a_repository_gets_a_new_revision(hub: HubDouble, folder: Path, wish: Pa
     assert not again.ids and nothing is None
 
 
-def test_a_repository_that_is_not_there_is_said(hub: HubDouble) -> None:
+def test_a_missing_repository_is_an_error(hub: HubDouble) -> None:
     with pytest.raises(UserError, match="tester/none: the Hub answered 404"):
         withdraw_from_hub(Target("tester/none"), None, HfApi(hub.url, token=TOKEN))
 
 
-def test_all_opted_out_leaves_no_dataset(folder: Path, tmp_path: Path) -> None:
+def test_if_all_opted_out_there_is_no_dataset(folder: Path, tmp_path: Path) -> None:
     before = bytes_of(folder)
     names = {pair.source.package for pair in PAIRS}
     (tmp_path / "list.txt").write_text("".join(f"package {name}\n" for name in sorted(names)))

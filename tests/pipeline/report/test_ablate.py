@@ -1,4 +1,4 @@
-"""The ablation counts what each filter removes, and what it alone does."""
+"""The ablation counts the rows that each filter removes, and that it alone removes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.records import Verified
 
 
-def test_each_filter_is_asked_of_each_row() -> None:
+def test_each_filter_sees_each_row() -> None:
     first, *others = [replace(pair, timings=(make_timing(),)) for pair in make_pairs(6)]
     found = objections([replace(first, python_code="x = 1  # " + "\u4e2d" * 90, timings=()), *others], Caps(cluster=1))
     assert found["Noise"].keys() == found["NoSpeed"].keys() == {first.id}
     assert not found["Secrets"] and not found["Cap on one cluster"]
 
 
-def test_a_run_tells_what_its_filters_removed(tmp_path: Path) -> None:
-    """From what was verified, not from what they left."""
+def test_a_run_shows_the_rows_that_its_filters_removed(tmp_path: Path) -> None:
+    """The ablation starts from the verified rows, not from the kept ones."""
     noisy = make_candidate(replace(make_probed(), python_code="x = 1  # " + "\u4e2d" * 90))
     run = Run(tmp_path, claim(tmp_path, "tiny"), tmp_path, tmp_path / "store", SandboxSettings())
     shard = run.directory(named("distill")).path / "kept-00000-of-00001.parquet"

@@ -1,4 +1,4 @@
-"""The report is one file, says what it was given, is safe against what it shows, and is the same every time."""
+"""The report is one self-contained file, complete, escaped and reproducible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOSSES += [DropRecord("mod_9", "probe", Status.ERRORED, "OSError", HOSTILE)]
 
 
 class Page(HTMLParser):
-    """Tags with their attributes, and text; fails where a tag is closed that was not open."""
+    """Parses tags, attributes and text; fails on an unbalanced closing tag."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def test_figures_and_reasons_are_shown() -> None:
     assert "scale_shift_relu" in page.text and "evidence 0" in page.text
 
 
-def test_speed_is_shown_where_it_was_measured() -> None:
+def test_speed_is_shown_if_measured() -> None:
     pairs = make_pairs(5)
     assert "Speed" not in Page(render_report("tiny", pairs, FUNNEL, LOSSES)).text
     timings = [make_timing(), make_timing(eager=50.0), make_timing(compiled=0.0, left_out="compile: no compiler")]
@@ -79,7 +79,7 @@ def test_speed_is_shown_where_it_was_measured() -> None:
         assert part in text, part
 
 
-def test_the_page_needs_nothing_else() -> None:
+def test_the_page_is_self_contained() -> None:
     page = Page(render_report("tiny", make_pairs(3), FUNNEL, LOSSES))
     assert not [tag for tag, _ in page.tags if tag in ("link", "img", "iframe")]
     assert not [attrs for _, attrs in page.tags if "src" in attrs]
@@ -89,7 +89,7 @@ def test_the_page_needs_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("column", ["python_code", "triton_code", "module_name", "split"])
-def test_what_is_shown_cannot_become_markup(column: str) -> None:
+def test_content_is_escaped(column: str) -> None:
     page = Page(render_report("tiny", [make_pair(**{column: HOSTILE})], FUNNEL, LOSSES))
     assert page.count("script") == 1 and page.count("img") == 0
     assert HOSTILE in page.text
@@ -104,7 +104,7 @@ def test_long_evidence_and_many_pairs_are_cut() -> None:
     assert f"{PAIRS_SHOWN} of {PAIRS_SHOWN + 1}, evenly sampled" in page.text
 
 
-def test_a_rejected_candidate_is_shown_with_what_it_fails_on() -> None:
+def test_a_rejected_candidate_is_shown_with_its_failing_call() -> None:
     example = make_example(found=HOSTILE)
     loss = make_drop_record(make_candidate(), counter_examples=(example,))
     page = Page(render_report("tiny", make_pairs(1), FUNNEL, [loss]))
@@ -113,7 +113,7 @@ def test_a_rejected_candidate_is_shown_with_what_it_fails_on() -> None:
     assert page.count("script") == 1
 
 
-def test_nothing_was_built() -> None:
+def test_an_empty_run() -> None:
     page = Page(render_report("tiny", [], [StageCounts("read", "file", 0, 0)], []))
     assert "0 verified pairs" in page.text
 
@@ -129,7 +129,7 @@ def test_samples_are_spread_evenly() -> None:
     assert sample([], 5) == []
 
 
-def test_highlighting_changes_no_character() -> None:
+def test_highlighting_keeps_every_character() -> None:
     code = (
         '\n\n@triton.jit\ndef f(a: tl.constexpr):\n\t"""<doc>"""\n    return a is not None and f"x<{a}>" & 1.5  # c\n'
     )

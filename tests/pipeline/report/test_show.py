@@ -1,4 +1,4 @@
-"""A pair in the terminal."""
+"""The view of a pair in the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def printed(width: int, colours: bool = False, **overrides: object) -> str:
     return out.getvalue()
 
 
-def test_both_sides_stand_next_to_each_other() -> None:
+def test_both_sources_are_side_by_side() -> None:
     (line,) = [line for line in printed(200).splitlines() if "class Model(nn.Module):" in line]
     assert line.index("class Model") < 90
     titles = next(line for line in printed(200).splitlines() if "PyTorch" in line)
@@ -35,7 +35,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(len(line) for line in printed(width).splitlines()) <= width
 
 
-def test_facts_are_told() -> None:
+def test_facts_are_shown() -> None:
     text = " ".join(printed(160, purity=Purity.MIXED, extern_ops=("aten.convolution.default",)).split())
     for fact in (
         make_pair().id,
@@ -49,11 +49,11 @@ def test_facts_are_told() -> None:
         assert fact in text
 
 
-def test_times_are_told() -> None:
+def test_times_are_shown() -> None:
     assert "eager 300.0 µs, compile 200.0 µs, candidate 100.0 µs" in printed(160, timings=(make_timing(),))
 
 
-def test_text_of_a_row_is_not_taken_for_markup() -> None:
+def test_text_of_a_row_is_not_markup() -> None:
     assert "[red]not a colour" in printed(160, module_name="[red]not a colour")
     assert "[/red]" in printed(160, kernels=("[/red]",))
 
@@ -63,7 +63,7 @@ def test_shapes_of_a_workload() -> None:
     assert shapes(Workload((TensorSpec("a", (), "float32"), TensorSpec("b", (7,), "int64")), "[]")) == "a[], b[7]"
 
 
-def test_a_row_cannot_write_over_the_terminal() -> None:
+def test_a_row_cannot_control_the_terminal() -> None:
     hostile = "\x1b]0;title\x07\x1b[2J"
     text = printed(200, triton_code=f"# {hostile}", module_name=hostile, kernels=(hostile,))
     assert "\x1b" not in text and "\x07" not in text and text.count("\\x1b[2J") == 3

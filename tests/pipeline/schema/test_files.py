@@ -1,4 +1,4 @@
-"""A file is replaced whole or not at all."""
+"""Files are replaced atomically."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_killed_process_leaves_the_old_bytes(tmp_path: Path) -> None:
     assert half.suffix == ".tmp" and list(tmp_path.glob("*.parquet")) == [path]
 
 
-def test_others_may_read_it(tmp_path: Path) -> None:
+def test_other_users_may_read_it(tmp_path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     with replace_file(tmp_path / "file"):

@@ -1,4 +1,4 @@
-"""Lines that were written are read, whatever was cut off between them."""
+"""All complete lines are read, whatever was cut off between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_lines_come_back_in_their_order(tmp_path: Path) -> None:
     assert read_lines(path) == [{"a": "\u2028\n"}, [1, None], "x"]
 
 
-def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path: Path) -> None:
+def test_a_cut_off_line_loses_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     add_line(path, {"first": 1})
     with path.open("a") as stream:
@@ -26,7 +26,7 @@ def test_a_line_that_was_cut_off_costs_itself_alone(tmp_path: Path) -> None:
     assert read_lines(path) == [{"first": 1}, {"second": 2}]
 
 
-def test_threads_add_whole_lines(tmp_path: Path) -> None:
+def test_threads_append_complete_lines(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda number: add_line(path, {"number": number, "pad": "x" * 10_000}), range(50)))

@@ -1,4 +1,4 @@
-"""Rows of every version that was ever published are read as rows of this one."""
+"""Published rows of every earlier version are read as rows of this version."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_version_1(tmp_path: Path) -> None:
 
 
 def test_version_3(tmp_path: Path) -> None:
-    """What was not measured is not made up."""
+    """Unmeasured values become -1."""
     row = to_plain(make_pair())
     del row["measures"]
     write(tmp_path / "old.parquet", [{**row, "schema_version": 3}], 3)
@@ -62,13 +62,13 @@ def test_this_version_is_read_as_it_is(tmp_path: Path) -> None:
     assert list(read_published(tmp_path / "new.parquet", Pair)) == [make_pair()]
 
 
-def test_a_later_version_is_refused(tmp_path: Path) -> None:
+def test_a_later_version_is_rejected(tmp_path: Path) -> None:
     write(tmp_path / "later.parquet", [to_plain(make_pair())], SCHEMA_VERSION + 1)
     with pytest.raises(SchemaError, match=f"this release reads {SCHEMA_VERSION}"):
         read_published(tmp_path / "later.parquet", Pair)
 
 
-def test_another_record_is_refused(tmp_path: Path) -> None:
+def test_another_record_is_rejected(tmp_path: Path) -> None:
     write_shard(tmp_path / "other.parquet", [Message("user", "")], Message)
     with pytest.raises(SchemaError, match="it holds Message records"):
         read_published(tmp_path / "other.parquet", Pair)

@@ -1,4 +1,4 @@
-"""What a guest says can be written down and shown."""
+"""Messages of guests can be written to any file and terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
         ("\u202eturned", "\\u202eturned"),
     ],
 )
-def test_evidence_is_text_for_any_file_and_terminal(said: str, shown: str) -> None:
+def test_evidence_is_printable(said: str, shown: str) -> None:
     evidence = Dropped("cand_1", Reason.DOES_NOT_RUN, said).evidence
     assert evidence == shown
     assert evidence.encode().decode() == shown
