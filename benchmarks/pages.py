@@ -10,6 +10,7 @@ from typing import Any
 from figures import ROOT, goals, measured
 
 from kernelquarry.pipeline.dataset.columns import read_page
+from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.schema.reasons import Reason
 
 _STAGES = {"guest": "Any stage that runs a guest"}
@@ -40,7 +41,10 @@ This page is made from `docs/results/` by `make docs`.
 def render_reasons() -> str:
     """The page of reasons: a table for each stage, in order."""
     parts = [_REASONS]
-    for stage, reasons in groupby(Reason, key=lambda reason: reason.stage):
+    order = [line for stage in STAGES for line, _ in stage.counted]
+    place = {line: index for index, line in enumerate(order)}
+    by_stage = sorted(Reason, key=lambda reason: place.get(reason.stage, len(order)))  # "guest" is last
+    for stage, reasons in groupby(by_stage, key=lambda reason: reason.stage):
         rows = "".join(f"| `{reason.value}` | {reason.why} |\n" for reason in reasons)
         parts.append(f"\n## {_STAGES.get(stage, stage.capitalize())}\n\n| code | why |\n|---|---|\n{rows}")
     return "".join(parts)

@@ -28,6 +28,7 @@ def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[s
 def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
     """The run, with the runner of a file of Beam options and with `store` for its results. Raises: UserError."""
     from kernelquarry.pipeline.run.beam_runner import accelerator, read_options
+    from kernelquarry.pipeline.runtime.store import Store
     from kernelquarry.pipeline.sandbox.settings import name_gpus
 
     options = read_options(runner)
@@ -35,6 +36,7 @@ def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
         run = replace(run, sandbox=replace(run.sandbox, gpus=name_gpus(gpus)))
     if store:
         run = replace(run, store=parse_path(store))
+        Store(run.store).claim()
     return replace(run, options=options)
 
 

@@ -18,6 +18,8 @@ from kernelquarry.pipeline.schema.outcome import DropRecord, Errored, Kept, Outc
 
 log = logging.getLogger(__name__)
 
+_MARKER = "format-2.txt"  # in the store's directory; stores of release 0.1 have none
+
 
 @dataclass(frozen=True, slots=True)
 class Store:
@@ -27,6 +29,19 @@ class Store:
     """
 
     directory: Path
+
+    def claim(self) -> None:
+        """Mark the directory as this release's; warn if it holds results of an earlier release, which are not used."""
+        marker = self.directory / _MARKER
+        if marker.exists():
+            return
+        if self.directory.is_dir() and any(self.directory.iterdir()):
+            log.warning(
+                "%s: results of release 0.1 are not used by this one: delete them, or give another --store",
+                self.directory,
+            )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        marker.write_text("results of kernelquarry 0.2 and later\n")
 
     def get(self, stage: str, key: str, kind: type[Any]) -> Outcome[Any] | None:
         """The outcome stored under `key`; None if there is none. A damaged entry is a cache miss."""

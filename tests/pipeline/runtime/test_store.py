@@ -123,3 +123,14 @@ def test_writers_of_one_entry_do_not_disturb_its_readers(tmp_path: Path) -> None
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(write_and_read, range(60)))
     assert len(list(tmp_path.rglob("*"))) == 3  # its folders, and no temporary file
+
+
+def test_a_store_of_an_earlier_release_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "probe").mkdir()
+    for _ in range(2):
+        Store(tmp_path).claim()
+    (line,) = caplog.messages
+    assert line.startswith(f"{tmp_path}: results of release 0.1 are not used")
+    caplog.clear()
+    Store(tmp_path / "new").claim()
+    assert not caplog.messages
