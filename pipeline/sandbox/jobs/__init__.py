@@ -20,24 +20,7 @@ from .script import SCRIPT
 from .timing import TIMING
 from .trace import TRACE
 
-KINDS: dict[str, GuestKind[Any, Any]] = {
-    kind.name: kind
-    for kind in (
-        PROBE,
-        LOWER,
-        REFERENCE,
-        INTERPRET,
-        EXECUTE,
-        TRACE,
-        COMPILE,
-        PERTURBED,
-        DRY_RUN,
-        TIMING,
-        DESCRIBE_PROBLEM,
-        SCORE_KERNELBENCH,
-        SCORE_KERNELBENCH_GPU,
-        SCORE_TRITONBENCH,
-        SCORE_TRITONBENCH_GPU,
-        SCRIPT,
-    )
-}
+_OF_STAGES = (PROBE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, PERTURBED, DRY_RUN, TIMING)
+_OF_KERNELBENCH = (DESCRIBE_PROBLEM, SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU)
+_OTHERS = (SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU, SCRIPT)
+KINDS: dict[str, GuestKind[Any, Any]] = {kind.name: kind for kind in (*_OF_STAGES, *_OF_KERNELBENCH, *_OTHERS)}

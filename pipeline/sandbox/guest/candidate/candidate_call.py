@@ -145,8 +145,7 @@ class CandidateCall:
         changed = sorted(name for name, value in state.items() if not same(value, before[name]))
         observed = ObservedCall(
             tree=tree,
-            # How a gradient is laid out is no part of the contract: autograd decides it.
-            strides=tuple((value if i < results else _contiguous(value)).stride() for i, value in enumerate(outputs)),
+            strides=tuple(value.stride() for value in (*outputs[:results], *map(_contiguous, outputs[results:]))),
             shares=_shared(outputs, owners),
             mutated=tuple(mutated),
             changed=tuple(changed),
@@ -230,7 +229,7 @@ def _gradients(
 
 
 def _contiguous(tensor: Tensor) -> Tensor:
-    """A contiguous tensor of the same shape, without memory."""
+    """A tensor of the same shape without memory. Autograd decides the layout of gradients, so none is observed."""
     return torch.empty(tensor.shape, device="meta")
 
 

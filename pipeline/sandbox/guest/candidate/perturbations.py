@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +35,7 @@ class PerturbedUse:
     name: str  # of the candidate's file
     seed: int
     module: nn.Module = None  # type: ignore[assignment]  # set when it is constructed
+    namespace: dict[str, Any] = field(default_factory=dict)  # of the file, once it is loaded
     watch: Callable[[], Watch] = Watch
     varied: bool = False  # a call with other inputs was made
 
@@ -100,7 +100,7 @@ def _other_process(use: PerturbedUse) -> None:
 
 
 def _other_instance(use: PerturbedUse) -> None:
-    other = nn.Module.to(instance(vars(sys.modules[use.name]), use.source), fake_cuda.DEVICE)
+    other = nn.Module.to(instance(use.namespace, use.source), fake_cuda.DEVICE)
     load_state(other, use.other_weights)
     use.run(other)
 

@@ -57,6 +57,7 @@ def _run(
     for perturbation in perturbations:
         perturbation.before(use)
     use.module = nn.Module.to(construct(source, use.name), fake_cuda.DEVICE)
+    use.namespace = vars(sys.modules[use.name])
     call.load(use.module)
     torch.set_num_threads(1)
     for perturbation in perturbations:
@@ -74,14 +75,13 @@ def _run(
 
 def _changed_again(use: PerturbedUse) -> str:
     """State that a third call changes after a second: state that the module keeps, or memory of its kernels."""
-    names = vars(sys.modules[use.name])
     use.run()
     first = session.given()  # alive, so that nothing new is at their addresses
     before = {key: _bytes(storage) for key, storage in first.items()}
-    keeps = reachable_state.kept(use.module, names, contents=True)
+    keeps = reachable_state.kept(use.module, use.namespace, contents=True)
     use.run()
     changed = any(_bytes(first[key]) != before[key] for key in first.keys() & session.given().keys())
-    difference = reachable_state.difference(keeps, reachable_state.kept(use.module, names, contents=True))
+    difference = reachable_state.difference(keeps, reachable_state.kept(use.module, use.namespace, contents=True))
     return difference or ("memory that kernels are given" if changed else "")
 
 
