@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import signal
@@ -11,7 +12,10 @@ import pytest
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Status, ending, protocol
 from kernelquarry.pipeline.sandbox.ending import Ending
+from kernelquarry.pipeline.sandbox.jobs.kind import GuestKind, to_json
+from kernelquarry.pipeline.sandbox.jobs.run_trials import INTERPRET, TrialsReply
 from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
+from kernelquarry.pipeline.sandbox.jobs.timing import TIMING
 
 NONCE = bytes(range(16))
 EXITED = 1 << 8  # wait status of exit(1)
@@ -80,6 +84,48 @@ def test_a_reply_does_not_help_a_guest_that_ended_badly(
 def test_no_reply_of_the_right_form_is_a_crash(fd: int, body: dict | None) -> None:
     seen = report(fd, body)
     assert seen.status is Status.CRASHED and seen.reply is None and seen.error
+
+
+TIMES = {"times": {"eager": [1.0]}, "left_out": {}, "written": 1, "flops": 0, "wrong": 0.0}
+STATE = {"state": {"weight": {"shape": [2], "dtype": "float32", "sha256": "0", "norm": 1.0, "sums": [1.0]}}}
+
+
+def read(fd: int, kind: GuestKind, reply: dict) -> Report:
+    protocol.write(fd, NONCE, {"reply": reply}, {}, 1 << 16)
+    return ending.report(Job(kind, None), Ending(0, "", 0.1, 2048), fd, NONCE, "/tmp/s", b"", 1.5)
+
+
+@pytest.mark.parametrize(("kind", "reply"), [(TIMING, TIMES), (INTERPRET, STATE)], ids=["timing", "interpret"])
+def test_a_reply_has_the_type_of_its_kind(fd: int, kind: GuestKind, reply: dict) -> None:
+    seen = read(fd, kind, reply)
+    assert type(seen.reply) is kind.reply and json.loads(json.dumps(to_json(seen.reply))).items() >= reply.items()
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "error"),
+    [
+        (TIMING, TIMES | {"times": {"eager": ["1"]}}, "times.eager.0"),
+        (TIMING, TIMES | {"left_out": None}, "left_out"),
+        (TIMING, TIMES | {"written": 1.5}, "written"),
+        (TIMING, TIMES | {"wrong": None}, "wrong"),
+        (TIMING, {}, "times"),
+        (INTERPRET, {"state": []}, "state"),
+        (INTERPRET, {"state": {"value": "x"}}, "state.value"),
+        (INTERPRET, {"state": {"value": {"sums": 3}}}, "state.value"),
+        (INTERPRET, {"state": {"value": STATE["state"]["weight"] | {"sums": ["nothing"]}}}, "state.value.sums.0"),
+        (INTERPRET, {"trials": [{"tree": 0}]}, "trials.0.strides"),
+        (INTERPRET, {"load_error": ["deep"]}, "load_error"),
+    ],
+)
+def test_a_reply_of_another_type_is_a_crash(fd: int, kind: GuestKind, reply: dict, error: str) -> None:
+    seen = read(fd, kind, reply)
+    assert seen.status is Status.CRASHED and seen.reply is None
+    assert seen.error.startswith("a malformed reply: ") and error in seen.error
+
+
+def test_lone_surrogates_are_replaced(fd: int) -> None:
+    seen = read(fd, INTERPRET, {"load_error": "\ud800"})
+    assert seen.reply == TrialsReply(load_error="?")
 
 
 def test_a_reply_that_can_still_change_is_a_crash(fd: int) -> None:
