@@ -55,12 +55,13 @@ test: $(VENV)/ready $(VENV)/train  ## run the tests
 test-gpu: $(VENV)/ready  ## run the tests that need a GPU
 	@$(BIN)/python -m pytest tests/gpu
 
-check: lint types  ## lint, types and import direction
+check: lint types  ## lint, types, import directions, and the language of names and docstrings
 
 lint: $(VENV)/ready
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
+	@$(BIN)/python tests/check_language.py
 
 types: $(VENV)/ready
 	@mkdir -p .typing/kernelquarry && ln -sfn ../../pipeline ../../transforms ../../filters ../../recipes .typing/kernelquarry/

@@ -98,7 +98,7 @@ def plain(code: str) -> str:
 
 
 def wrapper(row: Pair, state: list[State], arguments: list[str]) -> str:
-    """What KernelBook puts around it."""
+    """The class that KernelBook writes around the generated code."""
     (entry,) = (n for n in ast.parse(row.python_code).body if isinstance(n, ast.ClassDef) and n.name == ENTRY_POINT)
     inits = [node for node in entry.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     bound = [f"primals_{i + 1} = self.{held.name}" for i, held in enumerate(state)]
@@ -118,11 +118,11 @@ def section(row: Pair) -> str:
     theirs, any_extern = compiled(row), "extern_kernels."
     calls = sorted({part.split("(")[0] for part in theirs.split(any_extern)[1:]})
     lines = len(theirs.splitlines()), len(row.triton_code.splitlines())
-    told = f"{lines[0]} lines" + (f", of which the work is done by `{', '.join(calls)}`" if calls else "")
+    note = f"{lines[0]} lines" + (f", of which the work is done by `{', '.join(calls)}`" if calls else "")
     parts = [
         f"## {row.module_name}\n",
         folded("the module", row.python_code),
-        folded(f"KernelBook's form: {told}", theirs),
+        folded(f"KernelBook's form: {note}", theirs),
     ]
     return "\n".join([*parts, f"Ours, {lines[1]} lines:\n", f"```python\n{row.triton_code.rstrip()}\n```\n"])
 

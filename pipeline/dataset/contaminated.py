@@ -56,7 +56,7 @@ def render_report(
 
 
 def _count_hits(rung: Rung, hits: Sequence[Sequence[Hit]]) -> dict[str, int]:
-    """Of one rung: its hits, the rows with a hit, and the rows without a hit of another rung. `hits`: by row."""
+    """Count for one rung its hits, the rows with a hit, and the rows without a hit of another rung. `hits`: by row."""
     own = [[hit.rung is rung for hit in row_hits] for row_hits in hits]
     return {"hits": sum(map(sum, own)), "rows": sum(map(any, own)), "alone": sum(map(all, own))}
 

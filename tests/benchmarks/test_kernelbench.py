@@ -71,8 +71,8 @@ print(json.dumps([kernelbench.evaluate({reference!r}, source, torch.device("cpu"
 """
 
 
-def asked(*sources: str) -> list[str]:
-    """Why each is not accepted as an answer to `SCALE`."""
+def reasons_against(*sources: str) -> list[str]:
+    """The reason for which each source is not accepted as an answer to `SCALE`; "" if it is."""
     script = ASK.format(folder=str(HERE.parent / "benchmarks"), reference=SCALE)
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(
@@ -84,7 +84,7 @@ def asked(*sources: str) -> list[str]:
 
 
 def test_what_is_accepted() -> None:
-    off, short, late, broken = asked(
+    off, short, late, broken = reasons_against(
         SCALE_NEW.replace("x * weight", "x * weight + 1e-3"),
         SCALE_NEW.replace("return out", "return out[:4]"),
         SCALE_NEW.replace("torch.randn(features)", "torch.zeros(features)"),
@@ -94,7 +94,7 @@ def test_what_is_accepted() -> None:
     assert short == "trial 0: shape (4, 8), not (5, 8)"
     assert late.startswith("trial 0: off by")
     assert broken.startswith("does not load: AttributeError")
-    assert asked(SCALE_NEW) == [""]
+    assert reasons_against(SCALE_NEW) == [""]
 
 
 @pytest.fixture

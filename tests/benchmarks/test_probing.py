@@ -1,4 +1,4 @@
-"""Which modules count as simple, and which workloads as three."""
+"""Modules that count as simple, and workloads that count as three."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_rendering_shows_figures_and_reasons() -> None:
 
 
 @pytest.mark.parametrize("kind", [BudgetSpent, Postponed, Unanswered])
-def test_what_has_no_result_yet_is_told_what_to_wait_for(kind: type[NotYet]) -> None:
+def test_outcomes_without_a_result_name_the_next_step(kind: type[NotYet]) -> None:
     assert issubclass(kind, NotYet)
     assert "our failure" not in explain(kind.__name__)
 

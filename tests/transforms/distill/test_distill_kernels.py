@@ -25,7 +25,7 @@ BARE = replace(PROBED, module=replace(PROBED.module, id="mod_bare"))
 Line = tuple[str, str, str]  # of the funnel, with the outcome's kind and id
 
 
-def lesson(module: Any) -> Any:
+def no_answers(module: Any) -> Any:
     return Kept(DistillResult(module.id, (), ()))
 
 
@@ -33,7 +33,7 @@ def fails(module: Any) -> Any:
     return Errored(module.id, "Unanswered", "nobody is there")
 
 
-def told(line: str, outcome: Any) -> Line:
+def line_of(line: str, outcome: Any) -> Line:
     return line, type(outcome).__name__, outcome.record.id if isinstance(outcome, Kept) else outcome.id
 
 
@@ -44,8 +44,8 @@ SEEDS_ALONE = [("teach", "Kept", SEED.id), ("distill", "Kept", SEED.id)]
     ("teach", "modules", "expected"),
     [
         (None, [], SEEDS_ALONE),
-        (lesson, [], SEEDS_ALONE),
-        (lesson, [PROBED, BARE], [*SEEDS_ALONE, ("teach", "Kept", BARE.id)]),
+        (no_answers, [], SEEDS_ALONE),
+        (no_answers, [PROBED, BARE], [*SEEDS_ALONE, ("teach", "Kept", BARE.id)]),
         (
             fails,
             [PROBED, BARE],
@@ -53,17 +53,17 @@ SEEDS_ALONE = [("teach", "Kept", SEED.id), ("distill", "Kept", SEED.id)]
         ),
     ],
 )
-def test_each_module_is_asked_about_once_and_its_kernel_goes_on(
+def test_each_module_is_sent_once_and_its_kernel_is_kept(
     teach: Callable[[Any], Any] | None, modules: list[Probed], expected: list[Line]
 ) -> None:
     options = PipelineOptions(["--runner=FnApiRunner", "--direct_running_mode=in_memory"])
     with beam.Pipeline(options=options) as pipeline:
-        taught = (
+        lines = (
             pipeline
             | beam.Create([SEED])
             | DistillKernels(
                 None if teach is None else "Teach" >> beam.Map(teach), beam.Create(modules) if modules else None
             )
-            | "Tell" >> beam.MapTuple(told)
+            | "Line" >> beam.MapTuple(line_of)
         )
-        assert_that(taught, equal_to(expected))
+        assert_that(lines, equal_to(expected))
