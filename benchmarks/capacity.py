@@ -124,7 +124,7 @@ def fit(rows: list[Measured]) -> dict[str, Cost]:
 
 
 def of_run(rows: list[Measured], costs: dict[str, Cost]) -> list[Task]:
-    """The work of a finished run, at the costs of all runs."""
+    """Tasks of one finished run, with costs fitted to all measured runs."""
     return [
         Task(
             row.stage,

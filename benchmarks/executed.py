@@ -88,7 +88,7 @@ class Clock:
             spent[2] += busy_s
 
     def for_gpu(self) -> list[tuple[float, float]]:
-        """Time spans with work for the GPU."""
+        """Time spans in which a guest works for the GPU or an executor runs."""
         return merged(self._for_gpu)
 
     def executing(self) -> float:
@@ -208,7 +208,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def runs(path: Path, name: str) -> list[tuple[float, float, int]]:
-    """(start, end, number of verdicts) of each run of a round, which several runs may share if it was stopped."""
+    """(start, end, number of verdicts) of each run of a round; a stopped and continued round has several runs."""
     of_round = [line for line in read_lines(path) if line["round"] == name]
     begins = sorted(line["begin"] for line in of_round if "begin" in line)
     starts = [at for before, at in zip([0.0, *begins], begins, strict=False) if at - before > _APART_S]

@@ -143,7 +143,7 @@ def lines(results: Path) -> dict[str, dict[str, Any]]:
 
 
 def begin(results: Path) -> None:
-    """Append a line with this machine and its versions, which figures name."""
+    """Append a line with this machine and its package versions, which recorded figures cite."""
     where = machine(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")
     add_line(results, {"machine": where, "versions": installed()})
 

@@ -2,8 +2,8 @@
 
     python benchmarks/scaling.py
 
-Everything on the host is real: leases, messages, a process for each executor. With GPUs at hand, `executed.py` measures
-the whole (rounds "first" and "again").
+Everything on the host is real: leases, messages, a process for each executor. On a machine with GPUs, `executed.py`
+measures the real executors (rounds "first" and "again").
 """
 
 from __future__ import annotations

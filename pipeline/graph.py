@@ -40,7 +40,7 @@ class Stage:
 
     @property
     def module(self) -> str:
-        """The module of its transform, below `kernelquarry`; the fingerprint follows its imports."""
+        """Name of the module with the stage's transform, below `kernelquarry`. The fingerprint follows its imports."""
         return f"transforms.{self.folder or self.name}.transform"
 
     def load(self) -> type[StageTransform]:

@@ -1,4 +1,4 @@
-"""Records to test with: `make_x(**overrides)` gives one that is valid, small and always the same."""
+"""Records for tests: `make_x(**overrides)` returns a small, valid, deterministic record."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def make_verdict(ratio: float = 0.25, **overrides: Any) -> Verdict:
 
 
 def make_timing(eager: float = 300.0, compiled: float = 200.0, candidate: float = 100.0, **overrides: Any) -> Timing:
-    """Medians in microseconds; a contender that took 0 was left out."""
+    """A timing with these medians in microseconds; 0 leaves the contender out."""
     medians = {"eager": eager, "compile": compiled, "candidate": candidate}
     fields: dict[str, Any] = dict(
         workload=make_workload(4096, 8192),
@@ -187,7 +187,7 @@ def make_verified(candidate: Candidate | None = None, verdict: Verdict | None = 
 
 
 def make_pair(**overrides: Any) -> Pair:
-    """A row; its id follows from its code unless it is given."""
+    """A row. By default its id is derived from its code."""
     probed = make_probed()
     fields: dict[str, Any] = dict(
         module_name="ScaleShift",
@@ -264,7 +264,7 @@ def make_example(**overrides: Any) -> CounterExample:
 
 
 def make_drop_record(candidate: Candidate, **overrides: Any) -> DropRecord:
-    """Verify's, of a candidate with wrong values."""
+    """Verify's drop record of a candidate with wrong values."""
     fields: dict[str, Any] = dict(
         stage="verify",
         status=Status.DROPPED,
@@ -327,5 +327,5 @@ def make_fingerprint(settings: str = "") -> Fingerprint:
 
 
 def make_modules(number: int) -> list[Module]:
-    """Distinct ones; the code of each is its number."""
+    """Distinct modules; the code of each is its number."""
     return [replace(make_module(), id=ids.module_id(str(n)), code=str(n)) for n in range(number)]

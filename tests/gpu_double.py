@@ -1,4 +1,4 @@
-"""A device that is no GPU: kernels are Python functions that get real addresses and touch real memory."""
+"""A simulated GPU: kernels are Python functions that get real addresses and access real memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def floats(address: int, count: int) -> np.ndarray:
 
 
 class Double:
-    """`functions`: name of a kernel -> what it does with its grid and arguments."""
+    """A simulated GPU. `functions` maps a kernel's name to a function of the grid and the arguments."""
 
     memory = torch.device("cpu")
 

@@ -1,5 +1,7 @@
-"""Warm processes that last as long as the tests of a process: each takes two to six seconds of a processor to start,
-and tests open a hundred sandboxes. A guest is, as ever, a fork of one that has run nothing.
+"""Warm processes that all sandboxes of a test process share.
+
+A warm process takes 2 to 6 CPU seconds to start, and the tests open a hundred sandboxes. Each guest is still a fork of
+a warm process that has run no job itself.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from kernelquarry.pipeline.sandbox.settings import SandboxSettings
 
 
 class Lasting(WarmProcess):
-    """Outlives the sandboxes that it is lent to, unless it dies."""
+    """A warm process that outlives the sandboxes that use it, unless it dies."""
 
     over = False  # dead, or no longer needed
 
@@ -35,7 +37,7 @@ class Lasting(WarmProcess):
 
 
 class Warm:
-    """Warm processes that outlive a sandbox; sandboxes start theirs through it in place of `WarmProcess`."""
+    """A pool of warm processes. Tests make sandboxes call `lend` in place of `WarmProcess`."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-")).resolve()
@@ -44,7 +46,7 @@ class Warm:
         self._lock = threading.Lock()  # of these
 
     def lend(self, kind: GuestKind, folder: Path, settings: SandboxSettings) -> WarmProcess:
-        """One that is warm, unless the sandbox is set up in a way of its own, and wants one of its own.
+        """Return the shared warm process of this kind, or a new one if the sandbox has settings other than `workers`.
 
         Raises:
             SandboxError: as `WarmProcess` does.

@@ -1,4 +1,4 @@
-"""Modules with gradients of many kinds, and what the stages before verify make of them."""
+"""Modules with gradients of many kinds, and the candidates that the stages before verify make of them."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Run:
         return [count for manifest in manifests if manifest is not None for count in manifest.counts]
 
     def fingerprint(self, stage: Stage) -> Fingerprint:
-        """All that decides the stage's results besides its input, as code and settings are now."""
+        """Fingerprint of the current code and settings, which with the input determine the stage's results."""
         transform = stage.load()
         found = Fingerprint.of(stage.module, transform.executes_kernels and bool(self.sandbox.gpus))
         if not transform.calls_models:
@@ -120,9 +120,9 @@ class Run:
 
 
 def claim(root: Path, corpus: str | None) -> str:
-    """Remember the corpus of the run directory, or return the one that it was started with.
+    """Write the corpus of a new run directory to `run.json`, or return the corpus that the run was started with.
 
-    Raises: UserError: it holds a run of another corpus or of another release, or none.
+    Raises: UserError: the directory belongs to another corpus or release, or is new and `corpus` is None.
     """
     path = root / "run.json"
     if path.exists():

@@ -159,7 +159,7 @@ class _Apply(beam.DoFn):
             return self._submit(record)
 
     def _outcome(self, future: Future[Outcome[Any]], record: Record) -> Outcome[Any]:
-        """The record's outcome; a dead process fails all records in flight, so each gets a process of its own."""
+        """The record's outcome. A dead process fails all records in flight: retry each in a process of its own."""
         try:
             return future.result()
         except BrokenProcessPool:

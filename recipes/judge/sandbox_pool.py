@@ -82,9 +82,9 @@ class SandboxPool:
         return worker
 
     def run(self, work: Callable[..., Outcome[Any]], record: Record) -> Outcome[Any]:
-        """`work(record, sandbox)` with the next free worker; `Errored` if it raises or its process dies.
+        """Run `work(record, sandbox)` on the next free worker. An exception or a dead process gives `Errored`.
 
-        Raises: UserError.
+        Raises: UserError: raised by `work`; it is passed on.
         """
         worker = self._free.get()
         try:

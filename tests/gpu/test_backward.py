@@ -1,4 +1,4 @@
-"""Outputs and gradients on a GPU. No program says what a backward pass does, so guests run them."""
+"""Verify outputs and gradients on a GPU. Guests run the kernels: the executor cannot replay a backward pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_outputs_and_gradients_are_those_of_the_module(name: str, sandbox: Sandb
     assert verified.record.verdict.engine is Engine.GUEST
 
 
-def test_a_gradient_that_is_wrong(sandbox: Sandbox) -> None:
+def test_a_wrong_gradient_is_rejected(sandbox: Sandbox) -> None:
     candidate = candidate_of(*MODULES["softmax"], sandbox)
     wrong = replace(candidate, triton_code=candidate.triton_code.replace("tl.sum(acc, 1)", "-tl.sum(acc, 1)"))
     assert wrong.triton_code != candidate.triton_code

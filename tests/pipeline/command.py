@@ -81,6 +81,6 @@ class Built:
 
 
 def dataset_bytes(root: Path) -> dict[str, bytes]:
-    """Every published file."""
+    """The contents of each published file, by path."""
     dataset = root / "dataset"
     return {path.relative_to(dataset).as_posix(): path.read_bytes() for path in dataset.rglob("*") if path.is_file()}

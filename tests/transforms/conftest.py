@@ -1,4 +1,4 @@
-"""One sandbox for the stages' tests of a process: warming it up takes longer than most of what it is used for."""
+"""One sandbox for all stage tests of a process, since starting a sandbox takes longer than most tests."""
 
 from __future__ import annotations
 

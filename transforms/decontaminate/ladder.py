@@ -133,7 +133,7 @@ def _by_rarest_path(problems: Sequence[Problem], least: int) -> dict[str, list[i
 
 
 class _Runs:
-    """Runs of tokens that at most `common` problems of a benchmark share: others are no evidence against a row."""
+    """Token n-grams that at most `common` problems of a benchmark share; commoner n-grams are no evidence."""
 
     def __init__(self, problems: Sequence[Problem], place: int, thresholds: Thresholds) -> None:
         runs = [np.frombuffer(problem.fingerprint.ngrams[place], np.uint32).tolist() for problem in problems]
@@ -147,7 +147,7 @@ class _Runs:
                 self._holders[run].append(i)
 
     def shares(self, packed: bytes) -> list[tuple[int, float]]:
-        """(problem, share of its own runs that the row has)"""
+        """Index of each matching problem, and the share of the problem's n-grams that occur in the row."""
         counts = Counter(i for run in np.frombuffer(packed, np.uint32).tolist() for i in self._holders.get(run, ()))
         return sorted((i, count / self._own[i]) for i, count in counts.items() if self._own[i])
 

@@ -24,11 +24,10 @@ from .teachers import DistillConfig
 
 
 class DistillKernels(StageTransform):
-    """Verified kernels -> themselves, with models' explanations, and an outcome for each answer (line "distill").
+    """Add models' explanations to verified kernels, and add an outcome for each answer (line "distill").
 
-    `teach` makes a `DistillResult` of each module, which has a line of its own; None passes all kernels on as they are.
-    A kernel goes on whatever became of its module's answers. `modules` are further modules, of which those without a
-    verified kernel are sent to the models too.
+    `teach` makes a `DistillResult` of each module (line "teach"); without `teach`, kernels pass unchanged. A kernel is
+    kept even if all answers for its module fail. Models also get those of `modules` that have no verified kernel.
     """
 
     executes_kernels = True

@@ -1,4 +1,4 @@
-"""One module of each source: the copy whose source reference is the smallest."""
+"""Keep one of the modules with equal source: the copy with the smallest source reference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def outcome_id(outcome: Outcome[Module]) -> str:
 
 
 def keep_one(copies: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
-    """Keep the first by source of the outcomes that share a module id, and drop the others."""
+    """Of the modules that share an id, keep the one with the smallest source reference and drop the others."""
     kept: list[Module] = []
     for outcome in copies:
         if isinstance(outcome, Kept):

@@ -1,4 +1,4 @@
-"""Sizes fixed to those of the first workload, and wrong launches."""
+"""Mutations that hard-code sizes of the first workload, and mutations of launches."""
 
 from __future__ import annotations
 

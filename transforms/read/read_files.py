@@ -24,7 +24,7 @@ _FORBIDDEN_ENCODINGS = frozenset({"idna", "punycode", "raw-unicode-escape", "und
 
 
 class _Unfit(Exception):
-    """A file must be dropped, for a reason."""
+    """Raised when a file must be dropped; holds the reason."""
 
     def __init__(self, reason: Reason, evidence: str) -> None:
         super().__init__(evidence)

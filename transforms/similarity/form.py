@@ -43,7 +43,7 @@ class Form:
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """Keys that similar forms share, except with the probability that BANDS and ROWS leave."""
+        """MinHash bands: similar forms share at least one, with the probabilities given at BANDS."""
         values = [f"{value:08x}" for value in minhash(self.shingles, BANDS * ROWS)]
         bands = ("".join(values[i * ROWS : (i + 1) * ROWS]) for i in range(BANDS))
         return tuple(f"band{i}:{band}" for i, band in enumerate(bands))

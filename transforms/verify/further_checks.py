@@ -47,7 +47,7 @@ _MAX_UNFINISHED = 2  # calls that exceed the limit, before the others are skippe
 
 
 def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> list[str]:
-    """Check a model's candidate in ways that no trial does; calls that exceed a limit prove nothing. Raises: Rejected.
+    """Check a model's candidate beyond the trials. Calls that exceed a limit are ignored. Raises: Rejected.
 
     Returns:
         The launch logs of the calls with further sizes.

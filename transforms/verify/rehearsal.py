@@ -132,7 +132,7 @@ def _check_larger(dry_run: DryRunReply, known: Sequence[Workload], larger: Seque
 
 
 def _larger_calls(workloads: Sequence[Workload], elements: int) -> list[tuple[Workload, Workload | None]]:
-    """Calls with medium sizes, for loops, and with large ones.
+    """Calls with medium sizes, in which loops iterate several times, and calls with large sizes.
 
     Each has an alternative with multiples of 64, or None, for candidates that reject odd sizes.
     """

@@ -91,7 +91,7 @@ class Executor:
             )
 
     def wait(self) -> GpuDescription:
-        """Wait until it is ready for its first job. Raises NotStarted."""
+        """Wait until the executor is ready for its first job. Raises NotStarted."""
         if self.description:
             return self.description
         try:

@@ -10,7 +10,7 @@ from .kind import GuestKind
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """Trial 0 is compiled for each target, and `more_trials` for `more_target`, one of them."""
+    """Compile trial 0 for each target, and `more_trials` for `more_target`, which is one of the targets."""
 
     module: ModuleSource
     trials: tuple[TrialCall, ...]

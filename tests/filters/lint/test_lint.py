@@ -1,4 +1,4 @@
-"""The linter on both corpora, and each rule on who does the work on a source of its own."""
+"""The linter on honest kernels and on hacks, and each rule about work outside of kernels on a small source."""
 
 from __future__ import annotations
 

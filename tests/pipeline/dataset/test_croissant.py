@@ -1,6 +1,6 @@
-"""The Croissant metadata names every shard and column, and their meanings.
+"""The Croissant metadata names and describes every shard and column.
 
-`benchmarks/publishing.py` has the format's own validator read it, in an environment of its own.
+`benchmarks/publishing.py` runs the format's own validator, in a separate environment.
 """
 
 from __future__ import annotations

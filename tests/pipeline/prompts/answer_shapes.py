@@ -1,6 +1,6 @@
-"""Hundreds of shapes of answers: surroundings of the code times thoughts, and answers without code.
+"""Hundreds of shapes of answers: each text around the code, after each form of thinking, and answers without code.
 
-Each shape is a text and the code that is in it, "" if there is none that is whole.
+A shape has a text and the code in the text, "" if the text has no complete code.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def numbered(form: str) -> str:
 
 
 def marked(code: str, mark: str) -> str:
-    """The code as the added lines of a patch."""
+    """Prefix each line of `code` with `mark`, as a patch does."""
     return "".join(f"{mark}{line}\n" for line in code.splitlines())
 
 
@@ -336,7 +336,7 @@ TYPED: dict[str, tuple[str, str]] = {  # odd characters, and the code that they 
 
 
 def styles() -> Iterator[Shape]:
-    """The styles of `answer_styles.txt`, and odd typography and numbering; each contains the file."""
+    """The styles in `answer_styles.txt`, and answers with odd fences, line numbers or characters; all contain code."""
     text = (Path(__file__).parent / "answer_styles.txt").read_text()
     for name, body in re.findall(r"^=== (.*)\n([\s\S]*?)(?=^=== |\Z)", text, re.MULTILINE):
         yield Shape(f"style: {name}", re.sub("«(.*?)»", lambda part: PARTS[part[1]], body), CODE)
@@ -348,7 +348,7 @@ def styles() -> Iterator[Shape]:
 
 
 def shapes() -> Iterator[Shape]:
-    """Every body after three kinds of thoughts or none, and answers without code."""
+    """Every body after each form of thinking, all texts without code, and all styles."""
     for thought, think in THOUGHTS.items():
         for name, (body, code) in (BODIES | WRAPPED).items():
             if thought != "think with code" or "no fence" not in name:

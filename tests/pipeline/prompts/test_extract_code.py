@@ -18,7 +18,7 @@ SHAPES = list(our.shapes())
 
 
 def same(a: str, b: str) -> bool:
-    """The program in normal form, or the text itself if it does not parse."""
+    """True if two sources have equal syntax trees, or equal text if one does not parse."""
     try:
         return bool(a.strip()) == bool(b.strip()) and ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""Each gate rejects the datasets that it is for."""
+"""Publish gates: each defect of a dataset is reported by the gate for this kind of defect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUILD = Build(corpus="tiny", sources={}, benchmarks=({"benchmark": "kernelbench"
 
 
 def write(folder: Path, pairs: Sequence[Pair], **configs: Sequence[Any]) -> None:
-    """A folder with any rows, and a manifest and card that match them."""
+    """Write a folder with any rows, and a manifest and a card that match them."""
     rows = {"pairs": pairs, **configs}
     write_release(folder, Release(rows, StageCounts("rejected", "candidate", 0, 0), [], BUILD, origin()))
 
@@ -97,7 +97,7 @@ def off(pair: Pair) -> Pair:
         (lambda pair: replace(pair, inductor_code="key = 'AKIA" + "A" * 16 + "'"), "secrets: {}: aws-access-key in"),
     ],
 )
-def test_a_row_that_must_not_be_published(tmp_path: Path, change: Callable[[Pair], Pair], problem: str) -> None:
+def test_an_unpublishable_row_is_reported(tmp_path: Path, change: Callable[[Pair], Pair], problem: str) -> None:
     pairs = tampered(change)
     write(tmp_path, pairs)
     (found,) = problems(tmp_path)
@@ -163,7 +163,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_a_file_that_was_changed(folder: Path) -> None:
+def test_a_changed_file_is_reported(folder: Path) -> None:
     card = folder / "README.md"
     card.write_text(card.read_text() + "\nAlso verified on the moon.\n")
     assert problems(folder) == ["files: README.md differs from the manifest: it was changed after it was written"]
@@ -213,7 +213,7 @@ def test_metadata_of_another_dataset(folder: Path, tmp_path: Path) -> None:
     assert "croissant: its files differ from those of the manifest" in problems(folder)
 
 
-def test_a_signature_of_something_else(folder: Path, tmp_path: Path) -> None:
+def test_a_signature_of_another_manifest_is_reported(folder: Path, tmp_path: Path) -> None:
     sign(folder / "manifest.json", make_key(tmp_path))
     assert problems(folder) == []
     path = folder / "manifest.json"

@@ -1,4 +1,4 @@
-"""Settings are read whole or refused with a line that says what there is."""
+"""The settings file: valid settings are read, and mistakes give one line that names the valid options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def settings(tmp_path: Path, text: str) -> Settings:
     return read_settings(tmp_path / "settings.toml")
 
 
-def test_what_is_not_named_is_the_default(tmp_path: Path) -> None:
+def test_missing_settings_have_defaults(tmp_path: Path) -> None:
     assert settings(tmp_path, "") == Settings()
     found = settings(tmp_path, "[decontaminate]\nngrams_13 = 0.5\n[caps]\ncluster = 20\n")
     assert found == Settings(Thresholds(ngrams_13=0.5), Caps(cluster=20))
@@ -40,12 +40,12 @@ def test_what_is_not_named_is_the_default(tmp_path: Path) -> None:
         ("[", "no TOML"),
     ],
 )
-def test_a_mistake_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
         settings(tmp_path, text)
 
 
-def test_a_run_remembers_them(tmp_path: Path) -> None:
+def test_a_run_remembers_its_settings(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Settings()
     given = Settings(Thresholds(common=5), Caps(operators=7))
     remember(tmp_path, given)
@@ -65,6 +65,6 @@ def test_a_missing_file_is_one_line_and_makes_no_run(tmp_path: Path, invoke: Cal
     )
 
 
-def test_the_manifest_says_what_was_set(built: Built) -> None:
+def test_the_manifest_holds_the_settings(built: Built) -> None:
     manifest = json.loads((built.root / "dataset" / "manifest.json").read_text())
     assert manifest["build"]["settings"] == asdict(Settings())

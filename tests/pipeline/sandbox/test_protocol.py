@@ -1,4 +1,4 @@
-"""The message: what goes in comes out, and nothing that a guest writes gets further than an error."""
+"""Messages between host and guest: contents survive the round trip, and malformed messages raise an error."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_tensor_read_is_private_and_writable(fd: int) -> None:
     ],
     ids=["meta", "sparse", "dimensions", "str"],
 )
-def test_what_has_no_plain_memory_is_refused(fd: int, tensor: object) -> None:
+def test_a_tensor_without_plain_memory_is_refused(fd: int, tensor: object) -> None:
     with pytest.raises(ProtocolError, match="x"):
         write(fd, {}, {"x": tensor})
 
@@ -194,7 +194,7 @@ def test_an_answer_to_another_request_is_refused(fd: int) -> None:
         protocol.read(fd, bytes(16))
 
 
-def test_a_message_that_somebody_can_still_change_is_refused(fd: int) -> None:
+def test_a_message_that_is_still_writable_is_refused(fd: int) -> None:
     write(fd)
     writer = mmap.mmap(fd, HEADER.size)
     with pytest.raises(ProtocolError, match="can still be written"):

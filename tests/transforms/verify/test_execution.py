@@ -39,7 +39,7 @@ TRIALS = (PlannedTrial(0, 0, "normal"), PlannedTrial(0, 1, "scaled"), PlannedTri
 
 
 class TracedSandbox:
-    """A sandbox whose guest traced `report`, and whose GPU is a double in this process."""
+    """A sandbox whose guest returns `report` as its trace, and whose GPU is simulated in this process."""
 
     description = GpuDescription("a double", "sm_90", "1")
 

@@ -23,7 +23,7 @@ Place = tuple[int, int]  # index of a tensor of the call, and its axis
 
 
 class Checks:
-    """Checks of the tensors that `forward` reads; `sizes` are the sizes that it has names for."""
+    """Checks of the tensors that `forward` reads; `sizes` maps places to the names that `forward` has for sizes."""
 
     def __init__(self, lowered: Lowered, tensors: Mapping[int, str], sizes: Mapping[Place, str]) -> None:
         self._lowered = lowered
@@ -35,7 +35,7 @@ class Checks:
         self.missing = sorted(self._needed() - self._sizes.keys())  # checked sizes without a name
 
     def lines(self, names: Mapping[Place, str]) -> list[str]:
-        """The lines; `names` are the names of the missing sizes."""
+        """Lines that check all arguments; `names` gives each place in `missing` a name."""
         self._sizes |= {place: (place, name) for place, name in names.items()}
         lines = [line for tensor in sorted(self._tensors) for line in self._shape_lines(tensor)]
         return [*_value_lines(self._lowered), *lines, *self._guard_lines()]

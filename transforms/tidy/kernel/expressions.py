@@ -134,7 +134,7 @@ class Expressions:
         return call(function, a, b), combined([known_a, known_b])
 
     def _by_dtype(self, node: ast.IfExp) -> Typed:
-        """The branch that is taken of `f(x) if x.dtype is tl.float32 else g(x)`."""
+        """The branch of `f(x) if x.dtype is tl.float32 else g(x)` that the known dtype selects."""
         match node.test:
             case ast.Compare(left=ast.Attribute(value=tested, attr="dtype"), comparators=[dtype]):
                 known = self.expression(tested)[1]

@@ -25,7 +25,7 @@ def construct(source: ModuleSource, name: str) -> nn.Module:
 
     Raises:
         Exception: whatever the source or the constructor raises.
-        TypeError: the entry point makes something else than a module.
+        TypeError: the entry point returns something other than a module.
     """
     return instance(vars(load_source(source.code, name)), source)
 

@@ -16,9 +16,9 @@ _tuners: set[Autotuner] = set()  # that have selected a configuration
 
 
 def install(unseen: Callable[[], AbstractContextManager[None]]) -> None:
-    """Select, for each new key of a trial, the configuration of the trial's number: any may be the fastest on a GPU.
+    """Make autotuners select configuration `trial % number of configurations`, since any may be the fastest on a GPU.
 
-    As timing would, the selection runs the kernel before its launch: a kernel that adds to its output must have a reset
+    Like timing, the selection runs the kernel before its launch: a kernel that adds to its output must have a reset
     hook. A configuration that does not fit the target is not selected.
 
     Args:

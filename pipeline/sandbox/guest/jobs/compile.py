@@ -124,7 +124,7 @@ def _compile(forward: Callable[[int], Any], trial: int) -> CompiledCall:
 
 
 def _describe(error: BaseException) -> str:
-    """The first cause: Triton reports an error in a called kernel as the cause of one in its caller."""
+    """Describe the innermost error: Triton wraps the error of a called kernel in an error of its caller."""
     first = error
     while first.__cause__ is not None:
         first = first.__cause__

@@ -128,7 +128,7 @@ def _unseen() -> Iterator[None]:
 
 
 class _CutOff(LookupError):
-    """A path is as long as it may be. `ExceptionWatch` does not count lookup errors."""
+    """Ends a call whose path has its maximum length. A `LookupError`, since `ExceptionWatch` does not count these."""
 
 
 class _PathLog(TorchDispatchMode):
@@ -182,7 +182,7 @@ def _log_returned(result: Any, given: Iterable[Tensor]) -> None:
 
 
 def _with_history(value: Tensor, taking: bool) -> Tensor:
-    """An input made by an operator of a tensor that takes a gradient; or a parameter that has one."""
+    """The input as a result of an operator on a tensor that requires a gradient, or as a parameter with a gradient."""
     if taking:
         return value.requires_grad_().view_as(value)
     parameter = nn.Parameter(value)
@@ -201,13 +201,13 @@ def _watched(watch: ExceptionWatch, module: nn.Module, call: DryCall) -> DryPath
 
 
 def _watched_or_otherwise(watch: ExceptionWatch, module: nn.Module, call: DryCall) -> DryPath:
-    """The path of a call, or of the call in its place if it raises."""
+    """The path of a call, or of its alternative `otherwise` if the call raises."""
     found = _watched(watch, module, call)
     return _watched(watch, module, call.otherwise) if found.path is None and call.otherwise else found
 
 
 def _path(module: nn.Module, call: DryCall, recording: Recording | None = None) -> DryPath:
-    """The path of a call; with a recording, on inputs that are laid out as no trial's are."""
+    """The path of a call. A recorded call gets inputs at storage offsets, a layout that no trial has."""
     record, taking = recording or NO_GRAD
     _PathLog.path, session.trial = [], call.trial
     _PathLog.most = sys.maxsize if call.steps is None else call.steps

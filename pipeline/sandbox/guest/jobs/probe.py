@@ -165,7 +165,7 @@ class _Finder:
         """The first construction for which a call is found.
 
         Raises:
-            Unfit: there is none. The evidence is the first failure.
+            Unfit: no construction has a call. The evidence is the first failure.
         """
         try:
             return self._first(self._constructor.constructions(STYLES))
@@ -299,7 +299,7 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
     """The guess, or a smaller one that runs within the limits.
 
     Raises:
-        Unfit: none is within the limits, or the call is no task.
+        Unfit: no smaller guess is within the limits, or the call is no task.
         TooBig: there are too many contractions on any input, so another construction is needed.
     """
     # The other workloads may be larger than the first one.

@@ -103,7 +103,7 @@ class _Runs:
 
 
 def _construct(source: ModuleSource) -> nn.Module:
-    """The module. Values that its constructor computes are float32, then cast, in every run, as the candidate's are."""
+    """Construct the module in float32 whatever the dtype of the run, as the candidate is, and cast it afterwards."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:

@@ -89,7 +89,7 @@ def run(request: TimingRequest, tensors: dict[str, Tensor]) -> tuple[TimingReply
 
 
 def _inputs(request: TimingRequest, cuda: Cuda) -> list[Tensor]:
-    """The same values each time, in memory of their own: a call may change them."""
+    """Draw a fresh copy of the inputs, with the same values each time, since a call may change its inputs in place."""
     return draw_timing_inputs(request.inputs, cuda.memory)
 
 

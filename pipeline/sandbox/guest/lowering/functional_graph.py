@@ -132,7 +132,7 @@ def _replaced(module: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]
 
 
 def differing_sizes(workloads: Sequence[Mapping[str, Any]]) -> list[list[bool]] | None:
-    """For each input tensor, the dimensions that differ between workloads; None if more than sizes differ."""
+    """For each input tensor, flags of the dimensions that vary; None if workloads differ in more than sizes."""
     first = workloads[0]
     for other in workloads[1:]:
         same = all(other[key] == first[key] for key in ("args", "kwargs")) and [

@@ -1,4 +1,4 @@
-"""Detection of changes to what a candidate shares with its users: settings, warnings, and attributes of modules."""
+"""Detect changes that a candidate makes to global state: settings, warnings, and attributes of modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executors as processes: what the host learns of each way in which one can end. No GPU: the process is a double."""
+"""Executor processes: the host detects each way in which an executor can end. Simulated GPUs stand in for real ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Make = Callable[..., Gpus]
 
 @pytest.fixture
 def gpus(tmp_path: Path) -> Iterator[Make]:
-    """Two GPUs whose second kernel does what it is told."""
+    """Start simulated GPUs whose second kernel runs the given body."""
     made: list[Gpus] = []
 
     def make(body: str, ordinals: tuple[int, ...] = (0,)) -> Gpus:
@@ -77,7 +77,7 @@ def gpus(tmp_path: Path) -> Iterator[Make]:
 
 
 def used(tmp_path: Path) -> int:
-    """How many executors have executed something."""
+    """Number of executors that have run a job."""
     return len(list((tmp_path / "double.used").iterdir()))
 
 
@@ -107,15 +107,15 @@ def test_a_poisoned_context_is_replaced(gpus: Make, tmp_path: Path) -> None:
     assert used(tmp_path) == 2
 
 
-def test_what_torch_says_of_a_kernel_is_its_fault(gpus: Make, tmp_path: Path) -> None:
-    """The first operator behind a kernel that failed raises: the job is not tried again, as for one that just died."""
+def test_a_torch_error_after_a_failed_kernel_is_a_fault(gpus: Make, tmp_path: Path) -> None:
+    """The next torch operator raises the kernel's error. The job is not retried, unlike a job whose executor died."""
     service = gpus(f"if floats(x, 1)[0] > 100: fail()\n{RIGHT}")
     execution = service.run(REQUEST, FAULTY, 60)
     assert (execution.status, execution.error) == (ExecutionStatus.FAULT, "an illegal address") and used(tmp_path) == 1
     assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE and used(tmp_path) == 2
 
 
-def test_what_torch_says_where_the_gpu_is_well_is_no_fault(gpus: Make, tmp_path: Path) -> None:
+def test_a_torch_error_on_a_healthy_gpu_is_no_fault(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise torch.AcceleratorError('of ours')\n{RIGHT}")
     execution = service.run(REQUEST, FAULTY, 60)
     assert execution.status == ExecutionStatus.DIED and used(tmp_path) == 2
@@ -135,13 +135,13 @@ def test_after_a_failure_the_next_executor_starts_before_it_is_needed(gpus: Make
     assert all(process.poll() is not None for process in left), "a spare outlives its service"
 
 
-def test_who_is_alone_meets_no_executor_that_starts(gpus: Make, tmp_path: Path) -> None:
+def test_a_reservation_waits_until_the_spare_executor_has_started(gpus: Make, tmp_path: Path) -> None:
     service = gpus(f"if floats(x, 1)[0] > 100: raise Fault('illegal address', poisoned=True)\n{RIGHT}")
     assert service.run(REQUEST, FAULTY, 60).status == ExecutionStatus.FAULT
     with service.reserve():
         assert service._spare[0].description
     service._spare[0].kill()
-    with service.reserve():  # it was ready, and nobody asks it again
+    with service.reserve():  # the killed spare was ready, so its state is not queried again
         pass
     assert service.run(REQUEST, TENSORS, 60).status == ExecutionStatus.DONE, (
         "the next one is dead, and the job no cause of it"
@@ -181,7 +181,7 @@ def test_a_job_is_not_blamed_for_an_executor_that_was_dead_before(gpus: Make, tm
 
 
 def test_a_gpu_that_is_lost_is_left_out(gpus: Make, tmp_path: Path) -> None:
-    """The second dies under its first job and never starts again: no job is lost, and none asks for it any more."""
+    """The second GPU's executor dies during its first job and never restarts. No job is lost or sent to this GPU."""
     fallen = tmp_path / "fallen"
     body = f"""
         fallen = Path({str(fallen)!r})
@@ -244,8 +244,8 @@ class Loans:
             self._holders.remove(name)
 
 
-def test_one_that_is_alone_meets_no_other(gpus: Make) -> None:
-    """Jobs, guests and holders that want to be alone, on one GPU, all at once: all get their turn."""
+def test_a_reservation_excludes_guests_and_jobs(gpus: Make) -> None:
+    """Jobs, guests and exclusive holders compete for one GPU: all of them get it in the end."""
     service, loans = gpus(RIGHT), Loans()
 
     def guest() -> None:
@@ -269,7 +269,7 @@ def test_one_that_is_alone_meets_no_other(gpus: Make) -> None:
     assert loans.seen.count("guest") == 32 and loans.seen.count("alone") == 8
 
 
-def test_who_waits_to_be_alone_lets_nobody_in_before(gpus: Make) -> None:
+def test_a_waiting_reservation_comes_before_later_guests(gpus: Make) -> None:
     service, order = gpus(RIGHT), list[str]()
 
     def alone() -> None:
@@ -289,7 +289,7 @@ def test_who_waits_to_be_alone_lets_nobody_in_before(gpus: Make) -> None:
     assert order == ["alone", "guest"]
 
 
-def test_closing_wakes_those_who_wait(gpus: Make) -> None:
+def test_closing_wakes_waiting_threads(gpus: Make) -> None:
     service = gpus(RIGHT)
 
     def alone() -> None:
@@ -309,7 +309,7 @@ def test_guests_spread_over_gpus() -> None:
 
 
 def test_no_gpu(tmp_path: Path) -> None:
-    """The real process, where there is no GPU: one clear line."""
+    """On a machine without a GPU, the real executor process fails with one clear line."""
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with (

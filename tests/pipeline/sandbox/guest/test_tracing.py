@@ -208,7 +208,7 @@ def test_candidates_without_a_program(sandbox: Sandbox, body: str, why: str) -> 
 
 
 def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:
-    """The grids of a kernel with two configurations on two sizes; launches of the tuner are no steps."""
+    """Trace an autotuned kernel with two configurations on two sizes; return the grid of the one step of each trace."""
     body = f"out = torch.empty_like(x)\n{kernel}[{grid}](x, out, x.numel())\nreturn out"
     report = trace(sandbox, body, ((6, 4), (9, 4)))
     (first,), (second,) = (program(report, index).steps for index in range(2))
@@ -220,7 +220,7 @@ def test_an_autotuned_kernel_has_another_configuration_in_each_workload(sandbox:
     assert grids == [(1, 1, 1), (3, 1, 1)]
 
 
-def test_a_configuration_that_the_target_has_no_room_for_is_not_taken(sandbox: Sandbox) -> None:
+def test_a_configuration_too_large_for_the_target_is_skipped(sandbox: Sandbox) -> None:
     assert tuned(sandbox, "product", 'lambda meta: (meta["BLOCK"],)') == [(16, 1, 1), (16, 1, 1)]
 
 
