@@ -40,7 +40,7 @@ def test_losses_are_sorted_by_number_then_code() -> None:
 
 def test_codes_are_explained() -> None:
     assert explain("no_workload") == "no inputs were found on which forward runs"
-    assert explain("OSError").startswith("our failure")
+    assert explain("OSError").startswith("a failure of the pipeline")
 
 
 def test_rendering_shows_figures_and_reasons() -> None:
@@ -56,7 +56,7 @@ def test_rendering_shows_figures_and_reasons() -> None:
 @pytest.mark.parametrize("kind", [BudgetSpent, Postponed, Unanswered])
 def test_outcomes_without_a_result_name_the_next_step(kind: type[NotYet]) -> None:
     assert issubclass(kind, NotYet)
-    assert "our failure" not in explain(kind.__name__)
+    assert "a failure of the pipeline" not in explain(kind.__name__)
 
 
 def test_only_our_own_failures_name_a_place_in_the_code() -> None:
