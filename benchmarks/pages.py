@@ -18,9 +18,10 @@ _ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil
 _REASONS = """\
 # Reasons
 
-Why a record was dropped. A dropped record is not fit, and its evidence says what was measured; a record that *errored*
-is our failure, carries the type of the exception in place of a code, and is tried again by the next run. Both stand in
-the `lost.parquet` of their stage, with the id, the stage and the evidence. Codes are stable between releases.
+The reasons for which records are dropped. A dropped record is not fit for the dataset; its evidence says what was
+measured. A record that *errored* shows a failure of the pipeline: it has the type of the exception in place of a code, and
+the next run tries it again. Both are in the `lost.parquet` of their stage, with id, stage and evidence. Codes are stable
+between releases.
 
 This page is made from `pipeline/schema/reasons.py` by `make docs`.
 """
