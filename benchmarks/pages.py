@@ -19,9 +19,9 @@ _REASONS = """\
 # Reasons
 
 The reasons for which records are dropped. A dropped record is not fit for the dataset; its evidence says what was
-measured. A record that *errored* shows a failure of the pipeline: it has the type of the exception in place of a code, and
-the next run tries it again. Both are in the `lost.parquet` of their stage, with id, stage and evidence. Codes are stable
-between releases.
+measured. A record that *errored* shows a failure of the pipeline: it has the type of the exception in place of a code,
+and the next run tries it again. Both are in the `lost.parquet` of their stage, with id, stage and evidence. Codes are
+stable between releases.
 
 This page is made from `pipeline/schema/reasons.py` by `make docs`.
 """
