@@ -64,7 +64,7 @@ def keep(module: Module, sandbox: Sandbox) -> Outcome[Module]:
 
 
 def peak(number: int) -> float:
-    """Peak MiB of the larger of two worker processes that handle so many modules of 2 KB."""
+    """Peak MiB of the larger of two worker processes that handle `number` modules of 2 KB."""
     with tempfile.TemporaryDirectory() as name:
         paths = [Path(name, f"{first}.parquet") for first in range(0, number, SHARD)]
         for path, first in zip(paths, range(0, number, SHARD), strict=True):

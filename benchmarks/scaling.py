@@ -47,7 +47,7 @@ def executor() -> None:
 
 
 def rate(number: int) -> float:
-    """Jobs per second on so many GPUs."""
+    """Jobs per second on `number` simulated GPUs."""
     tensors = {"x": torch.zeros(BYTES, dtype=torch.uint8)}
     with (
         Gpus(range(number), (sys.executable, __file__, "--executor")) as gpus,

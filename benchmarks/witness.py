@@ -82,7 +82,7 @@ def search(pair: Pair, mutant: Mutant, sandbox: Sandbox, settings: VerifySetting
 
 
 def _is_stillborn(task: Task, rejected: Rejected, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """True if it does not load, or its first call raises for another reason than a wrong address."""
+    """True if the mutant does not load, or its first call raises for another reason than a wrong address."""
     if rejected.reason is Reason.DOES_NOT_LOAD:
         return True
     if rejected.reason is not Reason.DOES_NOT_RUN or "OutOfBounds" in rejected.evidence:

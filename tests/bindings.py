@@ -1,5 +1,5 @@
-"""Modules that are made to confuse what an argument is: equal shapes, equal values, shared and tied weights, one name
-in several places, use in another order. Each with its calls, and what each argument of its graph must be bound to.
+"""Modules whose graph arguments are easily confused: equal shapes, equal values, shared and tied weights, one name in
+several places, use in another order. Each has its calls, and the expected binding of each argument of its graph.
 """
 
 from __future__ import annotations

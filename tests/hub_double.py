@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on this machine, over real HTTP: what its client and `datasets` ask for, and faults on demand.
+"""A local Hugging Face Hub over real HTTP: the requests of its client and of `datasets`, and faults on demand.
 
     with HubDouble() as hub:
         hub.add("someone/data", {"data/a.parquet": data}, gated=True)
@@ -24,8 +24,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 TOKEN = "hf_double"  # is let into everything; any other token is somebody without access to what is gated
 _REPO = r"/(?P<kind>datasets|models|spaces)/(?P<id>[^/]+/[^/]+)"
 _DATE = "2026-01-01T00:00:00.000Z"
-CUT = 0  # status of a fault: it is done, and half of the answer sent, then the connection ends
-GONE = -1  # the connection ends, and nothing is done
+CUT = 0  # status of a fault: the request is executed, and the connection ends in the middle of the response
+GONE = -1  # status of a fault: the connection ends, and the request is not executed
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Repo:
     requests: dict[int, list[str]] = field(default_factory=dict)  # pull request -> [title, "open" or "closed"]
 
     def commit(self, branch: str, files: Mapping[str, str], title: str) -> str:
-        """The same history gives the same commits."""
+        """Commit `files` to the branch. The commit's id depends only on parent, files and title."""
         parent = self.refs.get(branch, "")
         sha = hashlib.sha1(json.dumps([parent, sorted(files.items()), title]).encode()).hexdigest()
         self.commits[sha], self.refs[branch] = dict(files), sha
@@ -60,7 +60,7 @@ class Fault:
 
 
 class HubDouble:
-    """The server and what it holds. A context manager."""
+    """The server and its repositories. A context manager."""
 
     def __init__(self) -> None:
         self.repos: dict[tuple[str, str], Repo] = {}
@@ -104,7 +104,7 @@ class HubDouble:
     def fail(
         self, status: int, path: str = "", method: str = "", times: int = 1, headers: Mapping[str, str] | None = None
     ) -> None:
-        """The next `times` requests whose path matches end in `status`; `CUT` and `GONE` break off."""
+        """Make the next `times` requests to a matching path fail with `status`, or with `CUT` or `GONE`."""
         self.faults.append(Fault(method, re.compile(path), status, times, headers or {}))
 
     def fault(self, method: str, path: str) -> Fault | None:

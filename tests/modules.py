@@ -1,4 +1,4 @@
-"""Small modules of our own, each as what the probe would find out about it."""
+"""Small modules, each as the record that the probe would make."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def get_init_inputs():
 
 @dataclass(frozen=True)
 class Call:
-    """One call of `forward`: `tensors` are drawn, `args` and `kwargs` are trees that hold them (None: all in order)."""
+    """One call of `forward`. `args` and `kwargs` are trees that refer to `tensors` (None: all tensors in order)."""
 
     tensors: Mapping[str, Shape | TensorSpec]
     args: Sequence[Any] | None = None
@@ -59,7 +59,7 @@ class Call:
 
 
 def whole(shape: Shape, high: int, dtype: str = "int64") -> TensorSpec:
-    """Whole numbers from 0 to `high`, which is not among them."""
+    """A tensor of integers in [0, high)."""
     return TensorSpec("index", shape, dtype, 0, high)
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 
 @dataclass(frozen=True)
 class Said:
-    """One response: its parts, and what goes wrong with it."""
+    """One response: its parts and its faults."""
 
     content: str = "hello"
     status: int = 200
@@ -26,7 +26,7 @@ class Said:
     usage: bool = True
 
 
-Script = Callable[[dict[str, Any], int], Said]  # (request, how many came before) -> response
+Script = Callable[[dict[str, Any], int], Said]  # (request, number of earlier requests) -> response
 
 
 def completion(content: object, usage: bool = True, **extra: Any) -> bytes:
@@ -38,7 +38,7 @@ def completion(content: object, usage: bool = True, **extra: Any) -> bytes:
 
 
 class ScriptedEndpoint:
-    """A context manager. `url` ends with /v1."""
+    """The endpoint, as a context manager. `url` ends with /v1."""
 
     def __init__(self, script: Script | None = None) -> None:
         self.script: Script = script or (lambda request, number: Said())

@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def sources() -> list[Path]:
-    """Everything below the package's folders that belongs to it, relative to the repository."""
+    """All files of the package, by path in the repository."""
     files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file())
     return sorted(path.relative_to(ROOT) for path in files if "__pycache__" not in path.parts)
 
@@ -37,7 +37,7 @@ def test_every_package_is_one() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, since a build writes beside what it builds; without a network."""
+    """A wheel, built without a network from a copy of the sources, since a build writes into its source folder."""
     copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -59,7 +59,7 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
 
 
 def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
-    """From a folder of its own, away from the repository."""
+    """The wheel is unpacked and run outside of the repository."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     script = (
@@ -85,7 +85,7 @@ LOCKS = {"dev": "requirements.lock", "train": "requirements-train.lock"}
 
 
 def locked(extra: str) -> list[tuple[Requirement, int]]:
-    """Each requirement of the lock of an extra, and how many hashes it has."""
+    """Each requirement in the lock file of an extra, with its number of hashes."""
     lines = (ROOT / LOCKS[extra]).read_text().replace("\\\n", " ").splitlines()
     entries = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return [(Requirement(entry.split("--hash")[0]), entry.count("--hash=sha256:")) for entry in entries]
@@ -112,14 +112,14 @@ def test_the_lock_holds_the_projects_requirements(extra: str) -> None:
         assert versions and all(version in requirement.specifier for version in versions), requirement
 
 
-def test_what_is_in_both_locks_is_the_same() -> None:
+def test_both_locks_pin_the_same_versions() -> None:
     dev, train = ({(r.name, str(r.marker)): str(r.specifier) for r, _ in locked(extra)} for extra in LOCKS)
     assert all(dev[key] == train[key] for key in dev.keys() & train.keys())
 
 
 @pytest.mark.parametrize("extra", LOCKS)
 def test_torch_is_not_locked(extra: str) -> None:
-    """Its CPU and CUDA builds share a version and not a hash. What it needs itself is locked, its CUDA excepted."""
+    """Torch's CPU and CUDA builds share a version but have different hashes. Its other requirements are locked."""
     names = {canonicalize_name(requirement.name) for requirement, _ in locked(extra)}
     assert not {name for name in names if name == "torch" or name.startswith("nvidia-")}
     assert {canonicalize_name(name) for name in PROJECT["dependency-groups"]["torch"]} <= names

@@ -59,7 +59,7 @@ class DatasetManifest:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """All that a published folder is made of."""
+    """The contents of a published folder."""
 
     rows: Mapping[str, Sequence[Published]]  # by config
     rejected: StageCounts

@@ -117,7 +117,7 @@ def number_of(id: str) -> int:
 
 
 def write_sorted(path: Path, records: Iterable[Any], kind: type) -> None:
-    """Write a shard of kept records, or the shard of lost ones, sorted."""
+    """Write a shard of kept records, or the shard of dropped and errored records, sorted."""
     if path.name == LOST:
         losses = sorted(records, key=lambda loss: (loss.stage, loss.id, loss.reason, loss.evidence))
         write_shard(path, losses, DropRecord)

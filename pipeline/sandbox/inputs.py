@@ -172,9 +172,9 @@ def _shifted(stream: _Stream, shape: _Shape) -> Array:
 
 
 def _faint(stream: _Stream, shape: _Shape) -> Array:
-    """Numbers below 0, scaled by 2^-8, and by 2^-20 in every other slice: an eps of 1e-5 counts, or one of 1e-12.
+    """Numbers below 0, scaled by 2^-8, and by 2^-20 in every other slice: so small that a wrong eps shows.
 
-    They reveal cancellation near 0, and a padding of zeros, which is the largest value of a row.
+    They reveal cancellation near 0. They also reveal a padding with zeros, since 0 exceeds all values of a row.
     """
     return _in_slices(stream.normal(math.prod(shape)) - 4, shape, (2.0**-8, 2.0**-20))
 
@@ -202,10 +202,10 @@ _SPECIAL = (np.nan, np.inf, -0.0, -np.inf)
 
 
 def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
-    """Divide the values into parts: rows, or `kinds` parts where there are fewer rows.
+    """Divide the values into parts: rows, or `kinds` parts if there are fewer rows than kinds.
 
-    Returns the number of parts, the part of each value, and the kind of each value's part; the kinds follow each other
-    from a drawn one on.
+    Returns the number of parts, the part of each value, and the kind of each value's part. Kinds repeat in order; the
+    first one is drawn.
     """
     size = math.prod(shape)
     number = max(size // shape[-1] if shape and size else 0, kinds)
@@ -217,8 +217,8 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
     """Rows of eight kinds in turn; parts of all values where there are few rows.
 
     The kinds: equal values; whole numbers; numbers from 0 to 1; numbers of one sign and size; all far below 0; large;
-    tiny; ascending, the last beyond all others. How large, tiny and far they are is drawn. Where `parts` inputs are
-    multiplied with each other, each takes the root of that range.
+    tiny; ascending, the last beyond all others. The scales of the large, tiny and far kinds are drawn. If `parts`
+    inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value.
     """
     size = math.prod(shape)
     number, part, kinds = _over_and_over(stream, shape, KINDS)

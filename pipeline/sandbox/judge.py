@@ -204,7 +204,7 @@ class _Discrete:
         return Measure(wrong, 0.0, 0.5 / max(1, value.numel()), "share of wrong elements")
 
     def deviations(self, value: Tensor) -> Tensor:
-        """1 where an element is wrong."""
+        """For each element, 1 if it is wrong and 0 if it is right."""
         right = torch.stack([value == accepted for accepted in self._accepted]).any(dim=0)
         return 1.0 - (right | self._free).double()
 

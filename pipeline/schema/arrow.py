@@ -181,7 +181,7 @@ def _read_plain(file: pq.ParquetFile, path: Path, start: int = 0, stop: int = sy
 
 
 def _check_record(schema: pa.Schema, cls: type, place: Path | str) -> int:
-    """The schema version."""
+    """The schema version. Raises: SchemaError if the schema is not that of `cls` records."""
     metadata = schema.metadata or {}
     if _RECORD not in metadata or _VERSION not in metadata:
         raise SchemaError(place, "not written by kernelquarry", f"Give a shard of {cls.__name__} records")

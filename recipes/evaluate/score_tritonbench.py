@@ -89,7 +89,7 @@ def _run(code: str, problem: TritonbenchProblem, sandbox: Sandbox, draws: int, t
 
 
 def _is_close(wanted: torch.Tensor, actual: torch.Tensor | None, any_values: bool = False) -> bool:
-    """True if shapes, dtypes and values agree; with `any_values`, shapes and dtypes."""
+    """True if shapes, dtypes and values agree; with `any_values`, values may differ."""
     if actual is None or wanted.shape != actual.shape or wanted.dtype != actual.dtype:
         return False
     if any_values or not wanted.dtype.is_floating_point:

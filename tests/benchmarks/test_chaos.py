@@ -1,4 +1,4 @@
-"""A small chaos: a build that is killed three times, at fixed moments, has the undisturbed shards."""
+"""A small chaos test: a build that is killed three times, at fixed moments, gives the same shards as without kills."""
 
 from __future__ import annotations
 

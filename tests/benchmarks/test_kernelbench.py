@@ -1,4 +1,4 @@
-"""KernelBench's questions, asked with Triton's interpreter in place of a GPU."""
+"""KernelBench's checks of an answer, run with Triton's interpreter in place of a GPU."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ print(json.dumps([kernelbench.evaluate({reference!r}, source, torch.device("cpu"
 
 
 def reasons_against(*sources: str) -> list[str]:
-    """The reason for which each source is not accepted as an answer to `SCALE`; "" if it is."""
+    """For each source, the reason why it is rejected as an answer to `SCALE`; "" if it is accepted."""
     script = ASK.format(folder=str(HERE.parent / "benchmarks"), reference=SCALE)
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run(

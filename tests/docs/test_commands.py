@@ -24,7 +24,7 @@ def name(page: Path) -> str:
 
 
 def lines_of_code(page: Path) -> Iterator[str]:
-    """Lines of code blocks, and what stands between backticks or <code> tags in the text."""
+    """Lines of code blocks, and inline code between backticks or <code> tags."""
     for index, part in enumerate(re.split(r"^ *```.*$", page.read_text(), flags=re.MULTILINE)):
         if index % 2:
             yield from (line.strip().removeprefix("$ ") for line in part.splitlines())
@@ -65,7 +65,7 @@ def test_targets_and_their_variables_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_paths_exist(page: Path) -> None:
-    """Those in the repository; what a run makes lies below `out/`."""
+    """Paths in the repository, without those of a run's output below `out/`."""
     for line in lines_of_code(page):
         path = re.fullmatch(
             r"(?:python )?((?:pipeline|transforms|filters|tests|docs|benchmarks|examples)/[\w./-]+)", line

@@ -1,4 +1,4 @@
-"""The docs say what the code does, or a test fails."""
+"""The docs agree with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of packed rows and of slots, and answers by slots, on a GPU."""
+"""Attention on a GPU: over packed rows and over the decoder's slots, and answers of the decoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that were taken on a GPU: all contenders are there, and honest numbers fit together."""
+"""Timings on a GPU: all contenders are timed, and the times of honest kernels are consistent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def timing(pair: Pair, sandbox: Sandbox, settings: TimeSettings | None = None) -
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_honest_numbers_fit_together(sandbox: Sandbox, name: str) -> None:
+def test_times_of_honest_kernels_are_consistent(sandbox: Sandbox, name: str) -> None:
     found = timing(pair(name), sandbox)
     assert (found.left_out, found.suspect, found.engine) == ("", "", Engine.TRACE), found
     assert [timed.name for timed in found.contenders] == ["eager", "compile", "candidate"]
@@ -48,7 +48,7 @@ def test_the_call_is_large_enough_for_the_memory_to_be_the_limit(sandbox: Sandbo
     assert candidate.median_us < 20 * found.floor_us and candidate.median_us < 3 * found.slope_us
 
 
-def test_what_no_trace_tells_is_timed_in_the_guest(sandbox: Sandbox) -> None:
+def test_an_untraceable_candidate_is_timed_in_the_guest(sandbox: Sandbox) -> None:
     found = timing(pair("softmax", Engine.GUEST), sandbox)
     assert (found.engine, found.slope_us, found.suspect) == (Engine.GUEST, 0.0, "")
     assert [timed.name for timed in found.contenders] == ["eager", "compile", "candidate"]

@@ -1,4 +1,4 @@
-"""Verdicts that were reached on a GPU: by traces, by guests, and after candidates that break things."""
+"""Verdicts on a GPU: from traces, from guests, and after candidates that break a GPU context."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_guest_with_a_gpu_gives_the_same_verdict(sandbox: Sandbox) -> None:
     assert (reached.launches, reached.launched_kernels) == (1, ("softmax",))
 
 
-def test_what_no_trace_tells_is_executed_in_a_guest(sandbox: Sandbox) -> None:
+def test_an_untraceable_candidate_is_executed_in_a_guest(sandbox: Sandbox) -> None:
     code = written(STORE).triton_code.replace("return out", "return torch.add(out, 0.0)")
     mixed = replace(written(STORE), triton_code=code, purity=Purity.MIXED, extern_ops=("aten.add",))
     assert verdict(mixed, sandbox).engine == Engine.GUEST
@@ -110,7 +110,7 @@ BREAKING = {
 
 
 @pytest.mark.parametrize("name", BREAKING)
-def test_what_breaks_costs_one_candidate(sandbox: Sandbox, name: str) -> None:
+def test_a_breaking_candidate_does_not_affect_the_next(sandbox: Sandbox, name: str) -> None:
     body, reasons = BREAKING[name]
     assert rejected(written(body), sandbox).reason in reasons
     assert verdict(written(STORE), sandbox).engine == Engine.TRACE

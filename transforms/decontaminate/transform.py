@@ -75,7 +75,7 @@ def _plant(settings: SandboxSettings) -> Controls:
 
 
 class _Climb(beam.DoFn):
-    """Each module with what the ladder finds; the ladder is built once in each worker."""
+    """Adds to each module the ladder's hits. Each worker builds the ladder once."""
 
     def __init__(self, indexes: tuple[Path, ...], thresholds: Thresholds) -> None:
         self._indexes, self._thresholds = indexes, thresholds

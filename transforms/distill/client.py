@@ -273,10 +273,10 @@ async def _read_body(response: aiohttp.ClientResponse, most: int) -> bytes | Non
 
 
 def _read_error(response: aiohttp.ClientResponse, raw: bytes, request: ChatRequest, key: str) -> Reply:
-    """A refused reply, for a status that another try would not change.
+    """A refused reply, for an HTTP error that a retry would not change.
 
     Raises:
-        _Failed: another try may succeed.
+        _Failed: a retry may succeed.
         UserError: no request to this endpoint can succeed.
     """
     status, text = response.status, " ".join(raw[:2000].decode(errors="replace").split())[:300]

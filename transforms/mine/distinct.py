@@ -14,7 +14,7 @@ def outcome_id(outcome: Outcome[Module]) -> str:
 
 
 def keep_one(copies: Iterable[Outcome[Module]]) -> Iterator[Outcome[Module]]:
-    """Of the modules that share an id, keep the one with the smallest source reference and drop the others."""
+    """Keep the module with the smallest source reference among those with the same id, and drop the others."""
     kept: list[Module] = []
     for outcome in copies:
         if isinstance(outcome, Kept):

@@ -219,7 +219,7 @@ def source_values(task: Task) -> tuple[float, ...]:
 def uneven(task: Task) -> int | None:
     """Index of the workload with the most free sizes that are not powers of two; None if all are.
 
-    There, blocks are longer than rows.
+    In such a workload, blocks are longer than rows, since Triton's blocks have power-of-two sizes.
     """
     counts = _counts_of_uneven(task)
     return counts.index(max(counts)) if any(counts) else None
@@ -244,7 +244,7 @@ def _counts_of_uneven(task: Task) -> list[int]:
 
 
 def _larger(task: Task) -> list[int]:
-    """Indices of the enlarged calls; also of multiplied ones that guards allow, if guards forbid an enlarged call."""
+    """Indices of the enlarged calls. If guards forbid one of them, also of the multiplied calls that guards allow."""
     if all(hold(task.guards, task.calls[call]) for call in task.enlarged):
         return list(task.enlarged)
     multiples = range(task.enlarged.stop, len(task.calls))
@@ -323,7 +323,7 @@ def nudges(task: Task, in_order: bool = False) -> list[int]:
     """Perturbations of the inputs in the honest runs after the first, in units in the last place.
 
     A kernel may sum a dot product of n terms sequentially. To first order, the result is the exact sum of terms that
-    are each off by sqrt(n / 2) roundoffs, while the blocked sum of a library is off by few. The second perturbed run
+    are each off by sqrt(n / 2) roundoffs, while the blocked sum of a library is off by a few. The second perturbed run
     measures the effect. The judge allows `FACTOR` times the measured error, so short sums need one unit only.
 
     Args:

@@ -20,7 +20,7 @@ class Gpu(Cuda):
     """A `replay_program.Device`. Only trusted code decides what is launched on it, and with which arguments."""
 
     def __init__(self, ordinal: int) -> None:
-        """Make it the only GPU that torch sees. `ordinal` is the driver's number.
+        """Make this GPU the only one that torch sees. `ordinal` is the driver's number of the GPU.
 
         Raises RuntimeError if there is no such GPU.
         """

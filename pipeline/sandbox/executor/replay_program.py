@@ -19,7 +19,7 @@ from .program import Copy, Descriptor, Fill, Kernel, Launch, Number, Pointer, Pr
 
 
 class Device(Protocol):
-    """A GPU, or its double in a test."""
+    """A GPU, or a simulated one in a test."""
 
     memory: torch.device
 
@@ -112,7 +112,7 @@ def fill(
 def steps(
     program: Program, kernels: Sequence[Kernel], device: Device, arena: Arena, launching: bool = True
 ) -> list[Callable[[], Any]]:
-    """The calls that make up a run, in order. They raise `Fault` when they fail, as does a launch that cannot be."""
+    """The calls that make up a run, in order. Calls that fail, and launches that cannot be prepared, raise `Fault`."""
     made: list[Callable[[], Any]] = []
     for step in program.steps:
         match step:

@@ -104,7 +104,7 @@ class Executor:
         return self.description
 
     def run(self, request: Mapping[str, Any], tensors: Tensors, wall_s: float) -> Execution:
-        """Run one job, see `process.execute`. Afterwards `usable` is true if it can run another."""
+        """Run one job, see `process.execute`. Afterwards `usable` is true if the executor can run another job."""
         nonce = secrets.token_bytes(protocol.NONCE_BYTES)
         with contextlib.ExitStack() as stack:
             sent, received = (memfd(stack, name) for name in ("request", "reply"))

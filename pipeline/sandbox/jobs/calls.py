@@ -32,8 +32,8 @@ class InputSpec:
 class TrialCall:
     """One call on tensors of the message.
 
-    Inputs are named `input.<trial>.<i>`, weights `state.<set>.<name>`, and the numbers of the gradients of its outputs,
-    where a backward follows, `gradient.<trial>`.
+    Inputs are named `input.<trial>.<i>`, and weights `state.<set>.<name>`. If a backward pass follows, the tensor
+    `gradient.<trial>` holds the gradients of the outputs.
     """
 
     args: str  # JSON; {"tensor": i} stands for input i

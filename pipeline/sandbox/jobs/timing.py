@@ -28,7 +28,7 @@ class TimingRequest:
 
 @dataclass(frozen=True, slots=True)
 class TimingReply:
-    """The times, and numbers of one call. State that the program names comes as `state.<name>`."""
+    """Times of all rounds, and facts about one call. State entries that the program uses come as `state.<name>`."""
 
     times: dict[str, tuple[float, ...]]  # contender -> microseconds of each round
     left_out: dict[str, str]  # contender -> why it has no times

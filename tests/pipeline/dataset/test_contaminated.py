@@ -77,7 +77,7 @@ def test_a_benchmark_is_indexed_by_the_command(tmp_path: Path) -> None:
 def test_a_dataset_of_the_hub_is_indexed_by_one_command(
     hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The columns are those of KernelBench, whose splits are its levels."""
+    """The dataset has KernelBench's columns, and one split for each level."""
     for name, value in (("HF_HOME", str(tmp_path / "home")), ("HF_ENDPOINT", hub.url), ("HF_HUB_OFFLINE", "0")):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "0")

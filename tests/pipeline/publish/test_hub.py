@@ -1,4 +1,4 @@
-"""The real client against the double of the Hub, over HTTP: one commit, whole or not at all, whatever goes wrong."""
+"""The real client on a simulated Hub, over HTTP: despite any fault, one complete commit or none."""
 
 from __future__ import annotations
 

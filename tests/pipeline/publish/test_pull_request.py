@@ -1,4 +1,4 @@
-"""A release as a pull request, by the real client against the double: one, whole, whatever goes wrong."""
+"""A release as a pull request, by the real client on a simulated Hub: one complete pull request despite any fault."""
 
 from __future__ import annotations
 

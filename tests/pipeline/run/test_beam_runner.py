@@ -1,4 +1,4 @@
-"""Every shape of pipeline that our stages are made of works on each runner that this machine has.
+"""Every pipeline construct that our stages use works on each runner that this machine has.
 
 Job servers of Flink and Spark, and Dataflow, are not on most machines. KERNELQUARRY_RUNNER names a file of options that
 reaches one, and a folder that its workers share with this machine: `KERNELQUARRY_RUNNER=flink.options:/mnt/shared`.
@@ -41,7 +41,7 @@ PROCESSES = ("--runner=FnApiRunner", "--direct_running_mode=multi_processing", "
 
 @pytest.fixture(params=["in process", "processes", "worker pool", "given"])
 def runner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Options, and a folder that the workers reach."""
+    """The options of a runner, and a folder that its workers can access."""
     match request.param:
         case "in process":
             yield DEFAULT, tmp_path
@@ -102,7 +102,7 @@ def test_a_stage_gives_the_same_bytes(runner: tuple[tuple[str, ...], Path]) -> N
 
 
 def test_a_stage_goes_on_when_a_worker_is_killed(tmp_path: Path) -> None:
-    """Beam's own local runner would wait for ever."""
+    """Beam's own local runner would wait forever."""
 
     def fatal(module: Module, sandbox: Sandbox) -> Outcome[Module]:
         began = tmp_path / "began"

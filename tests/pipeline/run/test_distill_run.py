@@ -1,4 +1,4 @@
-"""Models in a whole run: off unless requests for, resumed after a kill, by batches, and told of in the report."""
+"""Distillation in a whole run: off by default, resumed after a kill, through batch files, and shown in the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def teach(request: dict[str, Any], number: int) -> Said:
-    """No kernel first; told what is wrong with it, the kernel that was shown, with something of its own."""
+    """Reply without a kernel first; after the rejection, reply with the kernel of the prompt and one more line."""
     shown = BLOCK.findall(request["messages"][1]["content"])[1]
     if len(request["messages"]) == 2:
         return Said("```python\nimport os\n```")
@@ -50,7 +50,7 @@ def folder(built: Built, tmp_path: Path, endpoint: ScriptedEndpoint, monkeypatch
 
 @pytest.fixture
 def build(folder: Path, invoke: Invoke) -> Invoke:
-    """The run again, with these options."""
+    """A function that repeats the run with further options."""
     corpus = json.loads((folder / "out/layers/run.json").read_text())["corpus"]
     return partial(invoke, "dataset", corpus, "--out", "out/layers")
 

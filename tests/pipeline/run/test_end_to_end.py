@@ -1,4 +1,4 @@
-"""The whole command on a small corpus of our own, as a user meets it."""
+"""The whole command on a small corpus, run as a user would run it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = [stage.name for stage in STAGES]
 
 
 def copy(built: Built, folder: Path) -> Path:
-    """The run directory again, to be changed."""
+    """A copy of the run directory that a test may change."""
     shutil.copytree(built.root, folder / "run")
     return folder / "run"
 
@@ -118,8 +118,8 @@ def test_a_second_run_has_nothing_to_do(built: Built, tmp_path: Path) -> None:
     assert dataset_bytes(root) == dataset_bytes(built.root)
 
 
-def test_stages_one_by_one_give_the_same(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
-    """Each has its command. What is stored is not paid for again."""
+def test_stages_run_one_by_one_give_the_same(built: Built, tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+    """Each stage has its own command. Stored results are not computed again."""
     root = tmp_path / "run"
     shutil.copytree(built.root / "store", root / "store")
     entries = {path: path.stat().st_ino for path in (root / "store").rglob("*.parquet")}

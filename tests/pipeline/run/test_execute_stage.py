@@ -1,4 +1,4 @@
-"""One stage on a directory of shards: every record is accounted for, and nothing is done twice."""
+"""One stage on a directory of shards: every record is accounted for, and none is processed twice."""
 
 from dataclasses import replace
 from pathlib import Path

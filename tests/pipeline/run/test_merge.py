@@ -1,4 +1,4 @@
-"""Merged work of several machines has the bytes that one machine would have written."""
+"""Merging the parts of several machines gives the same bytes as one machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN = "\n\nclass Own(torch.nn.Module):\n    def forward(self, x):\n        retur
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Tables of five repositories, of which all hold one module, and each has one of its own."""
+    """Tables of five repositories: one module is in all of them, and each has one further module."""
     folder = tmp_path / "tables"
     folder.mkdir()
     for n in range(5):

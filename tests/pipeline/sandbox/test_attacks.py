@@ -1,4 +1,4 @@
-"""Modules that misbehave, each with how it must end. After each, nothing is left and the next one works."""
+"""Misbehaving guests, each with the status that it must get. After each, no process is left and the next job works."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ ATTACKS: dict[str, tuple[str, Status, str, dict[str, float]]] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_it_ends_as_it_must(run: Run, sandbox: Sandbox, name: str) -> None:
+def test_a_misbehaving_guest_ends_with_the_expected_status(run: Run, sandbox: Sandbox, name: str) -> None:
     body, status, error, limits = ATTACKS[name]
     report = run(body, **limits)
     assert report.status is status, (report.error, report.stderr)
@@ -121,12 +121,12 @@ def test_output_is_capped_and_drained(run: Run) -> None:
     assert len(report.stderr) == 1 << 16
 
 
-def test_output_that_is_no_text_is_kept_as_text(run: Run) -> None:
+def test_binary_output_is_decoded(run: Run) -> None:
     assert run(r"import os; os.write(1, b'\xff\x00\x1b[31m')").stderr == "\ufffd\x00\x1b[31m"
 
 
 def test_many_processes_are_refused_and_none_is_left(sandbox: Sandbox) -> None:
-    """A small fork bomb; beside it an honest guest."""
+    """A small fork bomb does not affect an honest guest that runs at the same time."""
     body = """
     import os, time
     for _ in range(6):
@@ -169,7 +169,7 @@ def test_a_daemon_dies_with_its_guest(run: Run, sandbox: Sandbox) -> None:
 
 
 def guests_alive(sandbox: Sandbox) -> int:
-    """Processes below the warm processes, seen from the host."""
+    """Number of processes below the warm processes, as the host counts them."""
     warm_processes = [process._process.pid for process in sandbox._warm_processes.values()]
     below = [pid for process in warm_processes for pid in descendants(process)]
     return sum(not Path(f"/proc/{pid}/cmdline").read_bytes() or not is_warm_process(pid) for pid in below)
@@ -181,7 +181,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_warm_process(pid: int) -> bool:
-    """The warm process is the first of its PID namespace."""
+    """True if the process is the first of its PID namespace, as warm processes are."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1] == "1"
 

@@ -1,4 +1,4 @@
-"""From how a process ended, and what it left, to a status: a guest is believed only where it must be."""
+"""The status of a job follows from its process's end and its reply; claims of the guest are believed last."""
 
 from __future__ import annotations
 

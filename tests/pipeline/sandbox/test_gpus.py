@@ -1,4 +1,4 @@
-"""The choice of GPUs, also where the environment shows only some of the machine's."""
+"""The choice of GPUs, also if the environment makes only a part of the machine's GPUs visible."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from kernelquarry.pipeline.schema.errors import UserError
         ("GPU-5a", 1, "none", ()),
     ],
 )
-def test_numbers_are_the_drivers(
+def test_ordinals_are_those_of_the_driver(
     visible: str | None, number: int, choice: str, named: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     show(visible, number, monkeypatch)
     assert choose_gpus(choice) == named
 
 
-def test_what_is_not_visible_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invisible_gpus_do_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     show("3", 1, monkeypatch)
     with pytest.raises(UserError, match=r"there is no GPU 3; torch .* finds 1 here"):
         choose_gpus("3")
 
 
-def test_names_that_are_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_uuids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     show("GPU-5a", 1, monkeypatch)
     with pytest.raises(UserError, match="CUDA_VISIBLE_DEVICES=GPU-5a: name GPUs by their numbers"):
         choose_gpus("all")

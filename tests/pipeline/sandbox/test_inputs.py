@@ -1,4 +1,4 @@
-"""Trials are drawn from a seed: the same bytes everywhere, away from what hides mistakes."""
+"""Trials are drawn from a seed: the same bytes on every machine, without values that hide mistakes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_tensor_does_not_depend_on_its_neighbours() -> None:
 
 
 @given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
-def test_seeds_decide(seed: int, other: int) -> None:
+def test_inputs_depend_on_the_seed(seed: int, other: int) -> None:
     left, right = (draw_inputs(workload(floats(32)), "normal", s)[0] for s in (seed, other))
     assert torch.equal(left, right) == (seed == other)
 
@@ -132,12 +132,12 @@ def test_assorted_values_are_finite_in_half() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2000,), (1, 2000)])
-def test_what_is_one_slice_has_one_scale(shape: tuple[int, ...]) -> None:
+def test_a_tensor_of_one_slice_has_one_scale(shape: tuple[int, ...]) -> None:
     (x,) = draw_inputs(workload(floats(*shape)), "scaled", 0)
     assert abs(x.std().item() * 2**50 - 1) < 0.1
 
 
-def test_what_is_faint_is_below_zero() -> None:
+def test_faint_values_are_negative() -> None:
     (x,) = draw_inputs(workload(floats(200, 100)), "faint", 0)
     assert (x < 0).double().mean() > 0.999
 
@@ -152,7 +152,7 @@ def test_special_values_are_few_and_far_apart(size: int, seed: int, dtype: str) 
     assert x.isfinite().sum() == size - 3
 
 
-def test_what_has_few_values_has_no_special_ones() -> None:
+def test_small_tensors_have_no_special_values() -> None:
     drawn = draw_inputs(workload(floats(7), floats(), floats(0, 3)), "special", 0)
     assert all(value.isfinite().all() for value in drawn)
 
@@ -188,7 +188,7 @@ def test_other_floating_dtypes(dtype: str) -> None:
     assert x.dtype == getattr(torch, dtype)
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_undrawable_specs_are_refused() -> None:
     with pytest.raises(ValueError, match="complex64"):
         draw_inputs(workload(floats(4, dtype="complex64")), "normal", 0)
     with pytest.raises(ValueError, match="uniform"):
@@ -227,7 +227,7 @@ def test_a_bias_of_zero_takes_both_signs() -> None:
 @pytest.mark.parametrize(
     "spec", [entry("buffer", mean=1.0, low=1.0), entry("buffer"), entry(mean=0.5, std=0.3, low=0.01)]
 )
-def test_what_was_positive_stays_so(spec: StateSpec) -> None:
+def test_positive_weights_stay_positive(spec: StateSpec) -> None:
     values = redrawn(spec)
     assert values.min() >= 0 and values.std() > 0.05
 

@@ -43,7 +43,7 @@ def test_an_exception_is_described(run: Run) -> None:
 
 
 def test_the_same_failure_reads_the_same_each_time(run: Run) -> None:
-    """The scratch folder has another name each time, and text goes into records."""
+    """Each job has another scratch folder, whose name must not appear in the texts that records keep."""
     body = "import os, sys; print(os.getcwd(), file=sys.stderr); open('missing/file')"
     first, second = run(body), run(body)
     assert (first.error, first.traceback, first.stderr) == (second.error, second.traceback, second.stderr)
@@ -57,14 +57,14 @@ def test_inputs_are_the_guests_own(run: Run) -> None:
 
 
 def test_sets_have_one_order(run: Run, tmp_path: Path) -> None:
-    """Also from another warm process."""
+    """Guests of different warm processes iterate over a set in the same order."""
     body = "return {'order': list({'alpha', 'beta', 'gamma', 'delta', 'epsilon'})}, {}"
     with Sandbox(SandboxSettings(workers=1, scratch=str(tmp_path))) as other:
         report = other.run(script(body))
     assert report.reply == run(body).reply is not None
 
 
-def test_a_guest_starts_from_nothing_that_another_left(run: Run) -> None:
+def test_a_guest_sees_no_traces_of_earlier_guests(run: Run) -> None:
     assert run("import torch, os; torch.relu = None; os.environ['LEFT'] = '1'; open('left', 'w')").status is Status.OK
     report = run("import torch, os; return {'left': 'LEFT' in os.environ, 'files': os.listdir(), 'relu': "
                  "torch.relu(torch.tensor([-1.0])).item()}, {}")  # fmt: skip
@@ -72,14 +72,14 @@ def test_a_guest_starts_from_nothing_that_another_left(run: Run) -> None:
 
 
 def test_jobs_run_side_by_side(sandbox: Sandbox) -> None:
-    """Two guests that each wait for the other's turn in time: one after the other would be twice as long."""
+    """Several threads run jobs on one sandbox, and each gets the reply to its own job."""
     with ThreadPoolExecutor(4) as threads:
         reports = list(threads.map(lambda n: sandbox.run(script(f"return {{'n': {n}}}, {{}}")), range(12)))
     assert [report.reply for report in reports] == [{"n": n} for n in range(12)]
 
 
 def test_no_more_guests_than_workers() -> None:
-    """One worker: a second job starts only when the first has ended."""
+    """With one worker, a second job starts only when the first has ended."""
     with Sandbox(SandboxSettings(workers=1)) as sandbox, ThreadPoolExecutor(2) as threads:
         body = "import time; start = time.monotonic(); time.sleep(0.1); return {'at': [start, time.monotonic()]}, {}"
         reports = list(threads.map(sandbox.run, [script(body)] * 2))
@@ -118,5 +118,5 @@ def test_a_deadline_does_not_wait_for_the_guest(run: Run) -> None:
     assert time.monotonic() - started < 5
 
 
-def test_limits_are_checked_against_nothing_by_default() -> None:
+def test_a_job_has_the_default_limits() -> None:
     assert Job(SCRIPT, ScriptRequest("")).limits == Limits()

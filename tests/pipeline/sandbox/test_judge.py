@@ -142,7 +142,7 @@ def of_runs(exact: torch.Tensor, *runs: torch.Tensor) -> ErrorBounds:
     return ErrorBounds(observed(exact), [observed(run.float()) for run in (exact, *runs)], 1)
 
 
-def test_what_is_not_finite_is_decided_where_honest_runs_agree() -> None:
+def test_nonfinite_values_are_decided_if_honest_runs_agree() -> None:
     exact = randn(10)
     exact[2:5] = math.nan
     assert bounds_of(exact).is_decided
@@ -152,7 +152,7 @@ def test_what_is_not_finite_is_decided_where_honest_runs_agree() -> None:
 
 
 @pytest.mark.parametrize("given", [0.0, math.nan, math.inf])
-def test_where_honest_runs_disagree_anything_goes(given: float) -> None:
+def test_any_value_is_accepted_where_honest_runs_disagree(given: float) -> None:
     exact = randn(40)
     exact[3] = math.inf
     other = exact.clone()
@@ -251,7 +251,7 @@ def test_a_candidate_may_be_denser_and_share_less_than_the_reference() -> None:
     assert contract_difference(view, view) == ""
 
 
-def test_the_layout_of_what_comes_of_strided_inputs_is_free() -> None:
+def test_outputs_of_strided_inputs_may_have_any_layout() -> None:
     reference, candidate = observed(torch.empty(3, 5)[:, :4]), observed(torch.empty(4, 3).T)
     assert "strides" in contract_difference(reference, candidate)
     assert contract_difference(reference, candidate, strided=True) == ""
@@ -279,7 +279,7 @@ def test_impostors_are_other_answers_of_the_same_shape() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 4), (1, 1), (1,), ()])
 def test_no_impostor_is_the_right_answer(shape: tuple[int, ...]) -> None:
-    """The mean over a batch of one is what was averaged, and so is the mean of one number."""
+    """A mean over a batch of one element, or of a single number, equals the averaged value and is no impostor."""
     exact = randn(*shape)
     for name, values in impostor_answers(observed(exact.float()), [], {}).items():
         assert not bounds_of(exact).measure(values).passes, name
@@ -408,7 +408,7 @@ def test_a_long_sum_is_not_kept_in_float16() -> None:
     assert not bounds.measure([kept / 4096]).passes
 
 
-def test_what_overflows_in_half_precision_alone_is_not_compared() -> None:
+def test_values_that_overflow_only_in_half_precision_are_not_compared() -> None:
     exact = randn(10, 10)
     exact[0, 0] = 1e6
     runs = [observed(exact.float())] * 2

@@ -1,4 +1,4 @@
-"""Each layer forbids what it says, and what is missing is said."""
+"""Each isolation layer forbids the acts that it claims to forbid, and missing layers are reported."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_every_layer_is_described(sandbox: Sandbox) -> None:
     ]
 
 
-def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
-    """Asked of other programs than ours, so that a layer that is lost by mistake is missed."""
+def test_all_layers_that_the_machine_supports_are_active(sandbox: Sandbox) -> None:
+    """Other programs detect the machine's features, so a layer that we disable by mistake is noticed."""
     active = {layer.name for layer in isolation_check.describe_layers(sandbox) if layer.active}
     assert {"privileges", "limits"} <= active
     namespaces = ["unshare", "--user", "--mount", "--net", "--ipc", "--pid", "--fork", "--mount-proc", "true"]
@@ -42,8 +42,8 @@ def test_what_the_machine_has_is_used(sandbox: Sandbox) -> None:
         assert "watch" in active
 
 
-def test_nothing_that_is_tried_is_allowed(sandbox: Sandbox) -> None:
-    """On a machine without Landlock and namespaces some of it is; there this test says which."""
+def test_no_escape_attempt_succeeds(sandbox: Sandbox) -> None:
+    """On a machine without Landlock and namespaces this test fails, and lists the acts that are allowed."""
     outcomes = isolation_check.attempt_escapes(sandbox)
     assert [act for act, outcome in outcomes.items() if outcome == "allowed"] == []
 
@@ -77,7 +77,7 @@ def test_a_trial_says_why_it_failed() -> None:
 
 @pytest.mark.skipif(not seccomp.supported(), reason="the filter is for x86-64")
 class TestFilter:
-    """The program, run as the kernel would."""
+    """The seccomp program, interpreted as the kernel would."""
 
     ARCH, X32 = 0xC000003E, 0x40000000
     ALLOW, EPERM, ENOSYS, PRETEND, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50000, 0x80000000
@@ -155,7 +155,7 @@ class TestFilter:
         assert self.answer(NUMBERS["kill"], 0xFFFFFFFF, 9, own_pid=77) == self.EPERM
 
 
-# A machine that has less: system calls of the host, and so of all below, that fail with EPERM.
+# Machines without some layers: system calls that fail with EPERM in the host and so in all its descendants.
 MISSING = {
     "container": ["unshare", "mount", "setns"],
     "container on an old kernel": ["unshare", "mount", "landlock_create_ruleset"],
@@ -196,7 +196,7 @@ with Sandbox() as sandbox:
 
 
 @pytest.mark.parametrize("machine", MISSING)
-def test_a_machine_with_less_is_said_and_used(machine: str) -> None:
+def test_a_machine_without_some_layers_is_reported_and_used(machine: str) -> None:
     numbers = [CALLS[name] for name in MISSING[machine] if name in CALLS]
     result = subprocess.run(
         [sys.executable, "-c", DEGRADED, json.dumps(numbers), json.dumps("seccomp-mode" in MISSING[machine])],

@@ -117,7 +117,7 @@ print("running", flush=True)
 
 
 def host(tmp_path: Path, end: str) -> subprocess.Popen[str]:
-    """A host in a process of its own, with a guest that sleeps; then `end`."""
+    """Start a host process with a sleeping guest, which then runs the code `end`."""
     return subprocess.Popen(
         [sys.executable, "-c", HOST + textwrap.dedent(end), str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -152,7 +152,7 @@ def test_nothing_is_left_when_the_host_ends(tmp_path: Path, end: str, signal_num
 
 
 def test_a_warm_process_that_fails_without_its_host_leaves_nothing(tmp_path: Path) -> None:
-    """The host is killed while the warm process starts, which then cannot import what it should."""
+    """The host is killed while a warm process starts; then an import in the warm process fails."""
     unknown = "KINDS['unknown'] = dataclasses.replace(KINDS['script'], name='unknown')"
     end = "threading.Timer(0.2, os.kill, [os.getpid(), 9]).start(); sandbox.start(['unknown'])"
     imports = "import dataclasses\nfrom kernelquarry.pipeline.sandbox.jobs import KINDS"

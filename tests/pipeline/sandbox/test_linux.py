@@ -1,4 +1,4 @@
-"""System calls whose effect is on the process that makes them: each test asks a process of its own."""
+"""System calls that change the calling process: each test runs them in a child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor descriptors on their way to a kernel, by a driver's library that only notes what it is called with."""
+"""Tensor descriptors as kernel arguments, with a fake driver library that records the calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def numbers(pointer: Any, kind: Any, count: int) -> list[int]:
 
 
 class Library:
-    """In place of `libcuda.so.1`; `sizes` are those of the kernel's parameters, in bytes."""
+    """A fake `libcuda.so.1`. `sizes` are the sizes of the kernel's parameters in bytes."""
 
     def __init__(self, sizes: list[int], status: int = 0) -> None:
         self.sizes, self.status = sizes, status
@@ -94,7 +94,7 @@ def test_a_kernel_that_takes_a_pointer_gets_no_map(monkeypatch: pytest.MonkeyPat
         launch(Library([8, 4, 8, 8]), monkeypatch)
 
 
-def test_what_the_driver_refuses_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_of_the_driver_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Fault, match="cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE"):
         launch(Library([128, 4, 8, 8], status=1), monkeypatch)
 
@@ -130,6 +130,6 @@ def test_the_extent_ends_with_the_last_element() -> None:
     ],
     ids=str,
 )
-def test_what_no_map_is_like(change: dict[str, Any]) -> None:
+def test_malformed_tilings_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="no tensor map"):
         replace(TILES, **change)

@@ -1,4 +1,4 @@
-"""Rows under other names compute what they did."""
+"""Renaming a row's identifiers does not change the computation."""
 
 from __future__ import annotations
 

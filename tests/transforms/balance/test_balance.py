@@ -1,4 +1,4 @@
-"""The distributed form of balancing decides as the plain one, and loses nothing."""
+"""Distributed balancing drops the same rows as `over_caps`, and loses no row."""
 
 from __future__ import annotations
 

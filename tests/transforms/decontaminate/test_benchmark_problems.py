@@ -114,7 +114,7 @@ def test_it(): ...
 
 
 def test_the_data_of_tritonbench(tmp_path: Path) -> None:
-    """Functions run, kernels have their text alone, and lists of the same problems add nothing."""
+    """PyTorch functions become runnable problems, kernels text-only ones. Lists of the same problems add nothing."""
     listed = [{"file": "scale_kernel.py", "repo": "a/b", "output": KERNELS}, {"file": "none.py", "output": "x = 1"}]
     place = lay_out(
         tmp_path / "data",

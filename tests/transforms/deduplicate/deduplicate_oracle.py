@@ -21,7 +21,7 @@ from kernelquarry.transforms.similarity.form import COPIES, KIN, Form, Relation
 
 
 def deduplicate(modules: Iterable[Probed]) -> list[Outcome[Probed]]:
-    """One outcome a module, sorted by id: `Kept` with its cluster, or `Dropped` with what it copies."""
+    """One outcome a module, sorted by id: `Kept` with its cluster, or `Dropped` with the module that it copies."""
     known = {module.id: module for module in modules}
     formed = form_all(known.values())
     settled = [

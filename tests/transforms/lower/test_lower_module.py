@@ -194,7 +194,7 @@ REPLY = {
 
 
 class Stub(Sandbox):
-    """A sandbox whose every guest ends in the same way."""
+    """A sandbox that returns the same report for every job."""
 
     def __init__(self, reply: dict[str, Any] | None, status: Status = Status.OK) -> None:
         self.report = Report(status, reply, {}, "e" * 10_000, "", "", 0.1, 0.1, 1.0)

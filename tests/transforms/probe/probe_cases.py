@@ -1,11 +1,11 @@
 """Cases of probing as text: a class, then the expected call or the expected reason for a drop.
 
     -> [32, 4]; x: float a b 32; mask: bool a b     arguments of the constructor; of forward
-    -> where b % 4 == 0                             what else is true of the sizes
+    -> where b % 4 == 0                             further conditions on the sizes
     -> random: a call changes count                 the reason, and a part of the evidence
 
-A number is a size that is the same in all workloads. A letter is one that varies; sizes with one letter are
-equal in each workload.
+A number is a size that is the same in all workloads. A letter is a size that varies between workloads; sizes with the
+same letter are equal in each workload.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def shapes(outcome: Outcome[Probed]) -> list[tuple[int, ...]]:
 
 
 def test_the_same_module_gives_the_same_record(sandbox: Sandbox, tmp_path: Path) -> None:
-    """A second sandbox, with another warm process, gives it too."""
+    """Repeated probes are equal, also in a second sandbox with another warm process."""
     abouts = {"heads divide the width", "a list by its use", "a residual block needs equal sizes"}
     modules = [case.module for case in FOUND if case.about in abouts]
     with Sandbox(SandboxSettings(workers=1, scratch=str(tmp_path))) as other:

@@ -27,7 +27,7 @@ def state(code: str, name: str, *args: Any) -> dict[str, torch.Tensor]:
 
 
 def same_state(code: str, *args: Any) -> str:
-    """The slice, after a check that it makes the reference's state from the same seed."""
+    """The constructor's slice, after checking that it makes the reference's state from the same seed."""
     code = textwrap.dedent(code)
     expected = state(code, "Model", *args)
     text = made(code, tuple(expected))

@@ -1,4 +1,4 @@
-"""Modules of our own through lower, tidy and verify: each becomes a readable file that computes the same."""
+"""Small modules through lower, tidy and verify: each becomes a readable file that computes the same."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_module_becomes_a_verified_candidate(case: Case, sandbox: Sandbox) -> 
 
 
 def test_a_tensor_in_a_plain_attribute_becomes_a_buffer(sandbox: Sandbox) -> None:
-    """It moves to a GPU with the module then, and stays out of the state."""
+    """The buffer moves to a GPU with the module. It is not persistent, so the state does not have it."""
     (case,) = (case for case in CASES if case.name == "constants")
     lowered = lower(case.probed(), sandbox)
     assert isinstance(lowered, Kept)

@@ -1,4 +1,4 @@
-"""Long lines are broken so that they say the same."""
+"""Breaking long lines does not change the code's meaning."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ALL = VerifySettings().targets
 
 
 class Compiler:
-    """A sandbox with an H100, whose guest launches the same for each target, and fails for one."""
+    """A sandbox with an H100. Its guest reports the same launches for all targets; the target `fails` has an error."""
 
     gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
 

@@ -38,7 +38,7 @@ def make_task(*shapes: Shape, **overrides: object) -> Task:
 def search(
     task: Task, fails: Callable[[Shape], bool], rejected: Rejected | None = None, again: Reason = Reason.WRONG_VALUES
 ) -> tuple[list[Shape], list[Shape]]:
-    """The shapes that were tried, and those of the counter-examples."""
+    """Search for counter-examples; return the shapes that were tried, and the shapes of the counter-examples."""
     tried: list[Shape] = []
 
     def check(call: Call) -> None:

@@ -128,9 +128,9 @@ class Body:
         return used
 
     def _bind_arguments(self) -> dict[str, str]:
-        """Name the inputs of the graph; the lines that make tensors of the call contiguous, by the name that they bind.
+        """Name the graph's inputs. Returns the lines that make them contiguous, by the name that each line binds.
 
-        Where a kernel writes into an input, a last line copies the result back: the contiguous one may be a copy.
+        If a kernel writes into an input, a line at the end copies the result back, since `contiguous()` may copy.
         """
         launches = [self._given(step) for step in self._launches]
         written = {_root(arg) for given in launches for parameter, arg in given.items() if "out_ptr" in parameter}

@@ -128,7 +128,7 @@ _TEXTBOOK: dict[Any, Callable[..., Any]] = {
 
 
 def _another(x: Tensor, dim: int, places: Tensor) -> Tensor:
-    """For each index along the axis, that of an equal neighbour in sorted order; the same if there is none."""
+    """Replace each index in `places` by that of an equal element, if there is one: the neighbour in sorted order."""
     rows = x.movedim(dim, -1)
     order = torch.argsort(rows, dim=-1, stable=True)
     ranked, none = rows.gather(-1, order), torch.zeros_like(rows[..., :1], dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""One call of a module under test: its weights, the layout of its inputs, and what is observed of it."""
+"""One call of a module under test: its weights, the layout of its inputs, and its observed results."""
 
 from __future__ import annotations
 
@@ -104,12 +104,12 @@ class CandidateCall:
     def run(self, module: nn.Module, mode: AbstractContextManager[Any] | None = None) -> CallResult:
         """Call the module inside `mode`, on private copies of the inputs, and observe the call.
 
-        With `gradient` the result is a pair: the outputs, and the gradients of the inputs, a list, and of the
-        parameters, a dict; None stands for a tensor that gets no gradient.
+        With `gradient` the result is a pair: the outputs; and the gradients, a list for the inputs and a dict for the
+        parameters. None stands for a tensor that gets no gradient.
 
         Raises:
-            TypeError: the result holds something else than plain tensors, numbers, strings and containers, or a tensor
-                that is not on the GPU, where one is pretended; or a tensor has attributes that PyTorch did not set.
+            TypeError: the result holds other objects than plain tensors, numbers, strings and containers, or a tensor
+                that is not on the simulated GPU, or a tensor with attributes that PyTorch did not set.
         """
         record, taking = self.recording if self.gradient is None else (torch.enable_grad, False)
         given = self._lay_out(record, taking)

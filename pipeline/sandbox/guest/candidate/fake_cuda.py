@@ -239,7 +239,7 @@ def _redirected(
 
 
 def _printed(text: str) -> str:
-    """The text of a tensor with the device in its place, before the other suffixes."""
+    """Add the device to a tensor's `repr`, before suffixes such as `dtype`."""
     start = min((place for word in _REPR_SUFFIXES if (place := text.find(word)) >= 0), default=len(text) - 1)
     return f"{text[:start]}, device='{DEVICE}'{text[start:]}"
 

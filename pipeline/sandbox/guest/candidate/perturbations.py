@@ -164,7 +164,7 @@ def _use_keywords(use: PerturbedUse) -> None:
 
 
 def _call_by_keywords(module: nn.Module, names: Sequence[str], /, *args: Any, **kwargs: Any) -> Any:
-    """Call the module with all arguments by name, if it takes them so."""
+    """Call the module with all arguments by keyword if its signature allows this, else as given."""
     named = dict(zip(names, args, strict=False)) | kwargs
     try:
         for function in (module.__call__, module.forward):

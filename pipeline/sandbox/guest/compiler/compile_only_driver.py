@@ -156,7 +156,7 @@ class ScratchCache(CacheManager):
 
 
 class _Utils:
-    """Loads nothing: the binary stands for the function, and a `Tiling` for a tensor map."""
+    """Stands in for Triton's driver utilities: returns the binary as the function, and a `Tiling` as the tensor map."""
 
     def __init__(self, shared: int) -> None:
         self._shared = shared
@@ -175,7 +175,7 @@ class _Utils:
         strides: Sequence[int],
         padding: int,
     ) -> Tiling:
-        """A tiling of elements of `size` bytes; strides are in elements. The address differs in each run."""
+        """A tiling of elements of `size` bytes; strides are in elements. It omits the address, which varies by run."""
         rows = tuple(size * stride for stride in strides[:-1])
         return Tiling(element, tuple(shape), rows, tuple(block), swizzle, bool(padding))
 

@@ -136,7 +136,7 @@ class Tracer(Watch):
         }
 
     def program(self) -> Json:
-        """Everything but the constants' bytes."""
+        """The program as JSON, without the bytes of its constants."""
         return {"storages": self.storages, "named": self.named, "steps": self.steps}
 
     def _argument(self, kind: str, value: Any) -> list[Any]:

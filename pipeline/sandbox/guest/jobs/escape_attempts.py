@@ -1,4 +1,4 @@
-"""Attempts at acts that a guest must not be able to do: a source for the job `script`, as mined code is one."""
+"""Attempts at acts that a guest must not be able to do. The job `script` runs this file as it would run mined code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guest job: a candidate's forward as programs for an executor; no GPU is needed, and none is there."""
+"""Guest job: trace a candidate's forward as programs for an executor. The guest has no GPU and needs none."""
 
 from __future__ import annotations
 

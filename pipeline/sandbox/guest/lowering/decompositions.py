@@ -139,7 +139,7 @@ def _concatenated(decomposition: Decomposition) -> Decomposition:
 
 
 def _narrow(decomposition: Decomposition) -> Decomposition:
-    """Compute a product with a vector as a sum, as Inductor leaves it to the library."""
+    """Compute a product with a vector as a sum, since Inductor would call a library for the product."""
 
     def product(a: Tensor, b: Tensor) -> Any:
         if (result := decomposition(a, b)) is not NotImplemented:

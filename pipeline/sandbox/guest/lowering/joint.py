@@ -36,7 +36,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """The two graphs of a cut."""
+    """A joint graph, cut into a forward and a backward graph."""
 
     forward: GraphModule  # results: the outputs, then saved values
     backward: GraphModule  # saved values and gradients of outputs -> gradients of the forward's inputs, or None

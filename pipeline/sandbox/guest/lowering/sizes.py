@@ -58,9 +58,9 @@ class NamingLowering(GraphLowering):
             self.wrapper_code.ensure_size_computed(symbol)
 
     def output(self, target: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Give a result that is computed into a part of another one, as by `cat`, memory of its own.
+        """Copy each result that Inductor computes into a part of another result, as for `cat`.
 
-        The last state of a recurrent layer does not share memory with its output.
+        In eager mode such results do not share memory: for example the output and the last state of a recurrent layer.
         """
         (results,) = args
         clone = lowering.lowerings[torch.ops.aten.clone.default]

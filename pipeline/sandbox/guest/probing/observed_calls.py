@@ -38,12 +38,12 @@ _MAX_ITEMS = 8  # of a list that is written as source
 
 
 class NotRepresentable(Exception):
-    """A value has no source, or is no argument that a guess can hold."""
+    """A value cannot be written as source, or cannot be an argument of a guess."""
 
 
 @dataclass(slots=True)
 class ObservedCall:
-    """The arguments of one instance's constructor, and of the first call of it."""
+    """The constructor arguments of one instance, and the arguments of the instance's first call."""
 
     init_args: dict[str, str] = field(default_factory=dict)  # parameter -> source of its value
     args: dict[str, Arg] = field(default_factory=dict)  # parameter of forward -> its argument

@@ -1,4 +1,4 @@
-"""A guest's claim of a traced program is checked for all that could harm a GPU."""
+"""The host validates a guest's traced program, and refuses every form that could harm a GPU."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ FIRST = ("steps", 0)
         (("outputs",), {}, "expected list"),
     ],
 )
-def test_what_does_not_fit_is_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
+def test_inconsistent_programs_are_refused(path: tuple[Any, ...], value: Any, message: str) -> None:
     with pytest.raises(MalformedReply, match=message):
         read_program(changed(path, value)(), 2)
 

@@ -1,4 +1,4 @@
-"""Programs on a device that is no GPU, whose kernels write to real memory."""
+"""Replay of programs on a simulated GPU, whose kernels write to real memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_ghost_leaves_what_was_in_memory() -> None:
 
 def test_nothing_is_left_from_the_run_before() -> None:
     def never(grid: Any, *_: Any) -> None:
-        """Writes nothing."""
+        """A kernel that writes nothing."""
 
     _, results = executed(runs=[RUN, RUN], scale=never)
     assert results["1.output.0"].isnan().all()
@@ -148,7 +148,7 @@ def test_a_value_of_another_shape_is_refused() -> None:
         executed(tensors={"input.0.0": X[:3]})
 
 
-def test_a_program_that_names_what_no_host_fills() -> None:
+def test_a_program_that_names_an_unknown_tensor() -> None:
     claim = doubled_sum()
     claim["named"]["secret.0"] = view(0, [SIZE])
     with pytest.raises(MalformedReply, match=r"secret\.0"):

@@ -1,4 +1,4 @@
-"""The slope of a program on a device that is no GPU, by a clock that kernels move on."""
+"""The slope of a program on a simulated GPU, with a simulated clock that kernels advance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TENSORS = {
 
 
 class Clock:
-    """Moves on by what kernels and waits take."""
+    """A simulated clock. Kernels and waits advance it by their duration."""
 
     now = 100.0
 

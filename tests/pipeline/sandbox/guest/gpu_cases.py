@@ -1,4 +1,4 @@
-"""Cases of the pretended GPU; a script, as `interpreter_cases` is."""
+"""Cases of the simulated GPU; a script that prints the errors by case, like `interpreter_cases`."""
 
 # ruff: noqa: I001  the first import says that Triton interprets
 from interpreter_cases import CASES, case, expect, main, randn, softmax_rows

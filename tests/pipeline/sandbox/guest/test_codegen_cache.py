@@ -57,7 +57,7 @@ class Module:
 
 
 class Llvm:
-    """Appends its operations to the module."""
+    """A fake LLVM that appends the name of each operation to the module's text."""
 
     def __init__(self) -> None:
         self.runs: list[str] = []

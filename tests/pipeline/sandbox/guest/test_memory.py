@@ -29,7 +29,7 @@ def addresses(tensor: torch.Tensor, places: Iterable[int], *shape: int) -> Any:
 
 
 def between() -> torch.Tensor:
-    """Ten numbers that begin one byte behind the start of a storage."""
+    """40 bytes (ten float32 numbers) that start at byte 1 of a storage."""
     return torch.arange(44, dtype=torch.uint8)[1:41]
 
 

@@ -13,8 +13,8 @@ from kernelquarry.pipeline.sandbox.guest.jobs.compile import _ZeroedMemory
 
 @pytest.fixture
 def littered() -> Iterator[None]:
-    """New memory holds NaN, and the largest integers."""
-    torch.use_deterministic_algorithms(True)  # fills it
+    """Fill new memory with NaN or the largest integers."""
+    torch.use_deterministic_algorithms(True)  # fills new memory
     yield
     torch.use_deterministic_algorithms(False)
 

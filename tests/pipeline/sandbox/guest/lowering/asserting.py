@@ -1,4 +1,4 @@
-"""Modules that read values; they are in a file of their own, as pytest rewrites assertions of tests."""
+"""Modules that read values. They are in a separate file because pytest rewrites the assertions of test files."""
 
 from __future__ import annotations
 
