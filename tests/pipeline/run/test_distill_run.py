@@ -79,7 +79,7 @@ def test_models_add_pairs_with_their_provenance(folder: Path, endpoint: Scripted
     assert [row.reasons for row in conversations] == [("no_code", "")] * 2
     assert {row.triton_code for row in rows(folder, "rejected", Rejection) if row.distillation} == {"import os\n"}
     report = (folder / "out/layers/report.html").read_text()
-    assert "2 of their answers were verified" in report and "scripted · refine · 2" in report
+    assert "2 kernels by language models were verified" in report and "scripted · refine · 2" in report
     requests = len(endpoint.requests)
     again = build(*DISTILLED)
     assert "nothing to do" in again.out
