@@ -26,7 +26,7 @@ import torch
 from figures import ROOT, machine, record
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
-from kernelquarry.pipeline.sandbox.layers import usage
+from kernelquarry.pipeline.sandbox.layers import process_usage
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.transforms.verify import VerifySettings, verify
@@ -67,7 +67,7 @@ class Host:
 
 def descendants() -> int:
     """Number of processes below this one."""
-    return len(usage.tree(os.getpid(), sys.maxsize)) - 1
+    return len(process_usage.tree(os.getpid(), sys.maxsize)) - 1
 
 
 def still_there(wanted: int) -> int:
