@@ -1,7 +1,7 @@
 """Events of a running stage: each outcome becomes a log line and a call of every watcher (the CLI's progress bar).
 
 Beam's metrics can be read only after a local run has ended, so the process that did the work calls the watchers.
-A remote runner has none: its counts are in the stage's manifest.
+A remote runner has no watchers: its counts are in the stage's manifest.
 """
 
 from __future__ import annotations

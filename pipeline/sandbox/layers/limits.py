@@ -1,4 +1,4 @@
-"""Limits on the resources of one guest, and those of them that the kernel enforces: see getrlimit(2)."""
+"""Limits on the resources of one guest. `apply` sets those that the kernel enforces, see getrlimit(2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status of a job follows from its process's end and its reply; claims of the guest are believed last."""
+"""The status of a job follows from its process's end; the guest's reply counts only after exit status 0."""
 
 from __future__ import annotations
 

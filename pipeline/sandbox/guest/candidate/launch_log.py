@@ -16,7 +16,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 @dataclass
 class Session:
-    skip: bool = False  # launches do nothing, for a ghost
+    skip: bool = False  # launches do nothing, for a ghost replay
     reverse: bool = False  # interpreted programs of a grid run from the last to the first
     zero_masked: bool = False  # a masked load without `other` gives 0, as mostly on a GPU, in place of poison
     trial: int = 0  # number of the trial, and of the configuration of autotuned kernels

@@ -28,7 +28,7 @@ def meet(ordinal: int) -> Cuda:
 class Launcher:
     """Launches by the driver's library, as executors do: Triton's own launcher would have to be compiled in C.
 
-    Launches are recorded, and left out for a ghost.
+    Launches are recorded. In a ghost replay they are recorded but not executed.
     """
 
     cuda: Cuda

@@ -48,7 +48,7 @@ def device(gpu: int | None) -> Iterator[torch.device]:
 
 
 def run(request: TrialsRequest, tensors: dict[str, Tensor]) -> tuple[TrialsReply, dict[str, Tensor]]:
-    """Call the candidate on each trial, repeat the first one, and replay it without launches, as a ghost.
+    """Call the candidate on each trial, repeat the first one, and repeat it without launches (ghost replay).
 
     The repetition finds other values in fresh memory, and runs the programs of each grid in reverse where they are
     interpreted.

@@ -52,7 +52,7 @@ def output_texts(module: nn.Module, guess: Guess, file: str) -> list[str]:
 
 
 def evened_output_texts(module: nn.Module, size: int, guess: Guess, file: str) -> list[str]:
-    """The same for a module that was constructed with `size` for all sizes.
+    """Output texts as in `output_texts`, for a module that was constructed with `size` for all sizes.
 
     The values of the state follow from the sum of the indices modulo `size`. So a transposed weight has the same
     values, and so have several layers and their concatenation.
