@@ -1,4 +1,4 @@
 """The published dataset folder: shards, configs, card and metadata.
 
-Imported by `publish`, `report`, `run` and `cli`.
+Imported by `publish`, `report`, `run`, `cli` and `recipes.train`.
 """

@@ -1,1 +1,4 @@
-"""Building a run directory: which stages are up to date, running the others, merging parts, writing the products."""
+"""Building a run: bring stages up to date, merge parts of several machines, write the products.
+
+Imported by `cli` alone.
+"""

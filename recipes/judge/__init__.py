@@ -1,4 +1,4 @@
 """Judging a model's answer: verification in pools of sandboxes, rewards and speedups.
 
-Imported by `evaluate`, `generate`, `train` and `pipeline.cli`.
+Imported by `evaluate`, `generate` and `train`.
 """

@@ -1,4 +1,4 @@
-"""Rows whose kernels also compute gradients. `pipeline` imports this package."""
+"""Rows whose kernels also compute gradients. Only `pipeline.graph` loads it."""
 
 from .make_backward import backward
 

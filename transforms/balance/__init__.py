@@ -1,1 +1,1 @@
-"""Balance: caps on rows that share a cluster, operators or a package."""
+"""Balance: caps on rows that share a cluster, operators or a package. Only `pipeline.graph` loads it."""

@@ -1,4 +1,4 @@
 """Deduplicate: keep the best of the modules that copy each other, and put similar modules into one cluster.
 
-`transforms.wiring` imports its steps; nothing here needs Beam or a sandbox.
+`pipeline.graph` loads `transform.py`; the other files need no Beam.
 """

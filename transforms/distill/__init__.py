@@ -1,6 +1,6 @@
 """Distillation: asking language models for kernels and explanations, and verifying what they answer.
 
-Imported by the pipeline's `graph`, `run`, `runtime` and `cli`, and by `recipes`, which reuse the endpoint client.
+Imported by `pipeline.run`, `pipeline.cli` and `recipes.generate`, which reuses the endpoint client.
 """
 
 from .batch import BatchImport, BatchWriter, import_batch

@@ -1,4 +1,7 @@
-"""Screen: a verified candidate becomes a row, unless a filter objects."""
+"""Screen: a verified candidate becomes a row, unless a filter objects.
+
+Imported by `backward`, `variants` and `pipeline.dataset`.
+"""
 
 from .screen_pair import first_objection, screen
 

@@ -1,4 +1,4 @@
-"""Split: assign whole clusters to train, validation or test. Runs and the dataset's writer import it."""
+"""Split: assign whole clusters to train, validation or test. Imported by `backward`, `variants` and `recipes.train`."""
 
 from .assign_split import SPLITS, Shares, split, with_split
 

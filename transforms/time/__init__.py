@@ -1,4 +1,4 @@
-"""Time a pair's kernels, eager PyTorch and `torch.compile` on a GPU. `pipeline` imports this package."""
+"""Time a pair's kernels, eager PyTorch and `torch.compile` on a GPU. `recipes.judge` imports it."""
 
 from .time_pair import TimeSettings, time
 

@@ -1,4 +1,4 @@
-"""Variants of rows: kernels in half precision, and autotuned kernels. `pipeline` imports this package."""
+"""Variants of rows: kernels in half precision, and autotuned kernels. Imported by `backward`."""
 
 from .make_variant import autotuned, bfloat16, float16
 

@@ -1,6 +1,6 @@
 """Verify candidates: run the reference and the candidate in separate guests, and compare their outputs on the host.
 
-Distillation, variants, rewards and the CLI import this package.
+Imported by `distill`, `time`, `backward`, `variants`, `pipeline.dataset`, `pipeline.cli` and `recipes`.
 """
 
 from .replay_row import Replayed, ReplayedRejection, replay_pair, replay_rejection
