@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from .jobs import KINDS
 from .jobs.kind import GuestKind, Reply
 from .protocol import Tensors
 
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no UTF-8: written as its escape
 _KILLED = {
     "host": (Status.TIMED_OUT, "no reply within {limits.wall_s:g} s"),
     "memory": (Status.OUT_OF_MEMORY, "more than {limits.memory_mb} MiB"),
@@ -111,7 +113,7 @@ def _read_body(kind: GuestKind[Any, Reply], body: dict[str, Any], tensors: Tenso
 def _read_reply(kind: GuestKind[Any, Reply], message: dict[str, Any]) -> Reply:
     """The reply, with every type checked. Raises `ProtocolError` if it does not have the form of its kind."""
     try:
-        text = json.dumps(message, ensure_ascii=False).encode(errors="replace")  # surrogates are no UTF-8
+        text = _SURROGATE.sub(lambda found: rf"\\u{ord(found[0]):04x}", json.dumps(message, ensure_ascii=False))
         found: Reply = _adapter(kind.name).validate_json(text, strict=True)
         return found
     except ValidationError as error:

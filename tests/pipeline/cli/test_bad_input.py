@@ -92,7 +92,7 @@ def test_a_damaged_run_file(built: Built, tmp_path: Path, invoke: Invoke) -> Non
     ("row", "message"),
     [
         ("pair_none", "has no row pair_none: ids look like pair_"),
-        ("pair_", "2 rows match pair_: pair_"),
+        ("pair_", "2 rows match pair_: give more of the id, such as one of pair_"),
     ],
 )
 def test_an_unknown_row(command: str, row: str, message: str, built: Built, invoke: Invoke) -> None:
@@ -210,7 +210,7 @@ def test_a_damaged_shard_of_a_stage(harm: Callable[[Path], None], built: Built, 
     assert f"{shard}: missing or changed since it was written: run `kernelquarry tidy {root}` first" in message
     ended = invoke("dataset", built.folder / "layers", "--out", root)
     assert ended.status == 0
-    assert ended.err.startswith(f"{shard}: missing or changed since it was written, running the stage again\n")
+    assert ended.err.startswith(f"{shard}: missing or changed since it was written: running the stage again\n")
     assert "; ran tidy\n" in ended.out
     assert dataset_bytes(root) == dataset_bytes(built.root)
 

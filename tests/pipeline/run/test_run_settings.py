@@ -30,14 +30,14 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cap]\ncluster = 1", "no section is called cap: there are decontaminate, caps"),
-        ("caps = 3", "caps is no section"),
+        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps"),
+        ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
         ("[caps]\ncluster = true", "must be a whole number"),
         ("[decontaminate]\nminhash = -1", "must be a number of at least 0"),
         ("[decontaminate]\nminhash = 'a'", "must be a number"),
-        ("[", "no TOML"),
+        ("[", "not valid TOML"),
     ],
 )
 def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -> None:
