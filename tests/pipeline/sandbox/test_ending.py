@@ -123,9 +123,9 @@ def test_a_reply_of_another_type_is_a_crash(fd: int, kind: GuestKind, reply: dic
     assert seen.error.startswith("a malformed reply: ") and error in seen.error
 
 
-def test_lone_surrogates_are_replaced(fd: int) -> None:
+def test_lone_surrogates_are_kept_as_escapes(fd: int) -> None:
     seen = read(fd, INTERPRET, {"load_error": "\ud800"})
-    assert seen.reply == TrialsReply(load_error="?")
+    assert seen.reply == TrialsReply(load_error="\\ud800")
 
 
 def test_a_reply_that_can_still_change_is_a_crash(fd: int) -> None:
