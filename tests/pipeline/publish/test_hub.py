@@ -75,7 +75,7 @@ def test_one_commit_holds_the_folder_and_has_a_tag(hub: HubDouble, folder: Path)
     done = publish(folder, TARGET, api(hub))
     assert hub.files(REPO) == hub.files(REPO, done.tag) == bytes_of(folder)
     assert commits(hub) == 1 and done.changed == len(bytes_of(folder))
-    assert done.tag == default_tag(folder) and done.tag.startswith("v0.1.0-")
+    assert done.tag == default_tag(folder) and done.tag.startswith("v0.2.0-")
     assert hub.repos["datasets", REPO].refs["main"] == done.commit
 
 
