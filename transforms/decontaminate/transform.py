@@ -28,7 +28,7 @@ from .plant import Controls, plant
 class DecontaminateModules(StageTransform):
     """Modules -> an outcome for each: kept, or dropped with what each rung of the ladder found.
 
-    Planted controls go the same way beside them. *Fails when* a rung overlooks one (`ControlError`).
+    Planted controls take the same path. Raises: ControlError: a rung overlooks one of them.
     """
 
     def __init__(self, indexes: tuple[Path, ...], sandbox: SandboxSettings, thresholds: Thresholds = DEFAULT) -> None:
