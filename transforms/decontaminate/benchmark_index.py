@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.ids import canonical
 
 from .module_fingerprint import Fingerprint, Problem
 
-FORMAT = 3  # increases when fingerprints change: an old index would silently match nothing
+FORMAT = 4  # increases when fingerprints change: an old index would silently match nothing
 SUFFIX = ".index.jsonl"
 _SHIPPED = Path(__file__).parent / "benchmarks"
 

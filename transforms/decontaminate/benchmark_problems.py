@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import symtable
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -57,12 +58,14 @@ def read_problems(place: str) -> list[Source]:
         found = list(_in_dataset(place))
     else:
         raise UserError(f"{place}: no folder, file or dataset of the Hub")
-    problems: dict[str, Source] = {}  # by code, since benchmarks list a problem in several files
+    # Benchmarks list a problem in several files. The same code with other constructor arguments is another problem.
+    problems: dict[tuple[str, ...], Source] = {}
     for name, text in sorted(found):
         if code := module_of(name, text):
-            problems.setdefault(code, Source(name, code, with_defaults(code, init_inputs_of(text))))
+            constructed = with_defaults(code, init_inputs_of(text))
+            problems.setdefault((code, *constructed), Source(name, code, constructed))
         elif code := kernels_of(text):
-            problems.setdefault(code, Source(name, code, runs=False))
+            problems.setdefault((code,), Source(name, code, runs=False))
     if not problems:
         raise UserError(
             f"{place}: no problem found: a problem is a class {ENTRY_POINT}, or a function named as its file"
@@ -82,7 +85,10 @@ def module_of(name: str, text: str) -> str:
         if not isinstance(function, ast.FunctionDef):
             return ""
         tree.body[tree.body.index(function)] = _as_module(function)
-    return ast.unparse(_needed(tree))
+    try:
+        return ast.unparse(_needed(tree))
+    except (SyntaxError, RecursionError):
+        return ""
 
 
 def kernels_of(text: str) -> str:
@@ -109,21 +115,30 @@ def _as_module(function: ast.FunctionDef) -> ast.ClassDef:
 
 def _needed(tree: ast.Module) -> ast.Module:
     """The entry class and the statements that bind names it uses, directly or indirectly."""
-    bound = [_binds(node) for node in tree.body]
+    names = [_global_names(node) for node in tree.body]
     wanted, kept = {ENTRY_POINT}, set[int]()
-    while more := {i for i, names in enumerate(bound) if i not in kept and names & wanted}:
+    while more := {i for i, (bound, _) in enumerate(names) if i not in kept and bound & wanted}:
         kept |= more
-        wanted |= {n.id for i in more for n in ast.walk(tree.body[i]) if isinstance(n, ast.Name)}
+        wanted |= {name for i in more for name in names[i][1]}
     return ast.Module(body=[node for i, node in enumerate(tree.body) if i in kept], type_ignores=[])
 
 
-def _binds(node: ast.stmt) -> set[str]:
-    match node:
-        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
-            return {name}
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return {alias.asname or alias.name.partition(".")[0] for alias in names}
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _global_names(node: ast.stmt) -> tuple[set[str], set[str]]:
+    """(global names that a top-level statement binds, global names that it reads).
+
+    A parameter or local variable is neither, even if a global has its name: `in_channels` of a constructor does not
+    read the file's `in_channels = 64`.
+
+    Raises: SyntaxError: the statement does not compile.
+    """
+    top = symtable.symtable(ast.unparse(node), "statement", "exec")
+    bound = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    read = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    inner = list(top.get_children())
+    for table in inner:  # grows during the loop
+        inner += table.get_children()
+        read |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    return bound, read
 
 
 def _in_folder(path: Path) -> Iterator[tuple[str, str]]:
@@ -152,7 +167,9 @@ def _in_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:
 def _rows(file: Path) -> list[Any]:
     text = file.read_text(errors="replace")
     try:
-        rows = json.loads(text) if file.suffix == ".json" else [json.loads(line) for line in text.splitlines() if line]
+        # TritonBench_T_v1.jsonl is a JSON list.
+        whole = file.suffix == ".json" or text.lstrip().startswith("[")
+        rows = json.loads(text) if whole else [json.loads(line) for line in text.splitlines() if line]
     except ValueError as error:
         raise UserError(f"{file}: no JSON ({error})") from None
     return rows if isinstance(rows, list) else []

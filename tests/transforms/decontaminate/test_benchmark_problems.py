@@ -58,6 +58,15 @@ def test_a_module_keeps_the_statements_that_it_needs() -> None:
     assert "batch_size" not in code and "get_inputs" not in code and "unused" not in code
 
 
+def test_parameters_and_locals_do_not_need_globals_of_their_name() -> None:
+    """KernelBench's files assign `in_channels = 64` beside a constructor with a parameter `in_channels`."""
+    text = MODULE + "\nsize = 8\n\ndef x(): ...\n"
+    assert module_of("level1/1_Helped", text) == module_of("level1/1_Helped", MODULE)
+    assert "size = 8" in module_of(
+        "level1/1_Helped", text.replace("(size, WIDTH)", "(size, other())") + "def other(): return size"
+    )
+
+
 def test_a_function_becomes_a_forward() -> None:
     code = module_of("scaled", FUNCTION)
     assert "class Model(torch.nn.Module):" in code and "def forward(self, input: torch.Tensor, by=2)" in code
@@ -83,6 +92,10 @@ def names(place: str) -> list[str]:
 def test_any_folder(tmp_path: Path) -> None:
     place = lay_out(tmp_path, {"a/19_A b.py": MODULE, "scaled.py": FUNCTION, "setup.py": "", "copy.py": MODULE})
     assert names(place) == ["a/19_A_b", "scaled"], "the same code twice is one problem"
+
+
+def test_the_same_code_with_other_constructor_arguments_is_another_problem(tmp_path: Path) -> None:
+    assert names(lay_out(tmp_path, {"a.py": MODULE, "b.py": MODULE.replace("[8]", "[3]")})) == ["a", "b"]
 
 
 @pytest.mark.parametrize("root", ["", "KernelBench", "KernelBench/level1"])
@@ -120,7 +133,7 @@ def test_the_data_of_tritonbench(tmp_path: Path) -> None:
         tmp_path / "data",
         {
             "TritonBench_T_v1/scaled.py": FUNCTION,
-            "TritonBench_T_v1.jsonl": json.dumps({"name": "scaled", "description": "scales"}) + "\n",
+            "TritonBench_T_v1.jsonl": json.dumps([{"name": "scaled", "description": "scales"}], indent=1),
             "TritonBench_G_v1.json": json.dumps(listed),
             "TritonBench_G_simp_alpac_v1.json": json.dumps([{"instruction": "write", "output": KERNELS}]),
         },
