@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from corpus import GROUPS, Case, load_case, load_cases
 
-SETTINGS = VerifySettings(targets=("sm_90", "gfx942"), find_counterexamples=False, limits=Limits(wall_s=60, cpu_s=6))
+SETTINGS = VerifySettings(target="sm_90", find_counterexamples=False, limits=Limits(wall_s=60, cpu_s=6))
 _GONE_S = 5.0
 WATCHED = {  # folder -> pattern of its files; other programs write into the system's temporary folder, too
     Path("/tmp"): "kernelquarry*",

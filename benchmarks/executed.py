@@ -138,7 +138,7 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
     gpus = gpus[number % len(gpus) :][:1] if gpus and args.processes > 1 else gpus
     with Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox, ThreadPoolExecutor(workers) as threads:
         running = ("trace", "execute") if gpus else ("interpret",)
-        sandbox.start(("reference", *running, *(("compile",) if args.targets else ())))
+        sandbox.start(("reference", *running, *(("compile",) if args.target else ())))
         for name in args.rounds:
             done = {line["id"] for line in lines(args.results) if line["round"] == name}
             rejected = {line["id"] for line in lines(args.results) if line["round"] == "first" and is_rejected(line)}
@@ -162,7 +162,7 @@ class Round:
         self._gpus = len(choose_gpus(args.gpus))
         self._seconds, self._ahead = args.seconds, 2 * max(1, args.workers // args.processes)
         self._settings = VerifySettings(
-            targets=tuple(filter(None, args.targets.split(","))),
+            target=args.target,
             find_counterexamples=False,
             mutants=0,
             engine=Engine.GUEST if name == "guests" else None,
@@ -176,7 +176,7 @@ class Round:
         """Verify candidates in parallel, and yield results in order of completion."""
         self._clock, self._host_s = Clock(self._sandbox), time.process_time()
         gpu = self._sandbox.gpus.description.name if self._sandbox.gpus else "no GPU"
-        about = {"machine": machine(gpu), "versions": installed(), "targets": len(self._settings.targets)}
+        about = {"machine": machine(gpu), "versions": installed(), "target": self._settings.target}
         about |= {"cores": len(os.sched_getaffinity(0)), "gpus": self._gpus}
         add_line(results, {"round": self._name, **about, "begin": time.time()})
         deadline = time.monotonic() + self._seconds
@@ -312,7 +312,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=16, help="guests at once")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--gpus", default="all")
-    parser.add_argument("--targets", default="")
+    parser.add_argument("--target", default="", help="compile for it, too")
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
     if args.candidates:

@@ -1,4 +1,4 @@
-"""Verify the honest corpus for all targets, and record how many of its correct kernels were rejected.
+"""Verify the honest corpus, and record how many of its correct kernels were rejected.
 
     python benchmarks/honest.py                 # all of tests/honest, and the figure
     python benchmarks/honest.py softmax linear  # some, and no figure
@@ -57,7 +57,7 @@ def main() -> None:
     print(f"{len(rejected)} of {len(cases)} wrongly rejected", *rejected, sep="\n")
     if not names:
         command, ran = "python benchmarks/honest.py", "executed" if gpus else "interpreted"
-        note = f"of {len(cases)}, {ran} and compiled for {len(SETTINGS.targets)} targets"
+        note = f"of {len(cases)}, {ran} and compiled"
         record(f"verdict.false_rejects.honest{'.gpu' if gpus else ''}", len(rejected), command, note, where)
         if gpus:
             share = 100 * engines.count(Engine.TRACE) / len(cases)

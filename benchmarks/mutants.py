@@ -282,7 +282,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--gpus", default="none", help="GPUs that execute mutants: all, none, or numbers")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after this time")
-    parser.add_argument("--compile", action="store_true", help="also compile for all targets")
+    parser.add_argument("--compile", action="store_true", help="also compile them")
     parser.add_argument("--record", action="store_true", help="write the figures")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.jsonl"))
     parser.add_argument("--judge", action="store_true", help="only judge; search for witnesses later with --finish")
@@ -294,8 +294,8 @@ def main() -> None:
         parser.error("--known is for --finish")
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
-    targets = VerifySettings().targets if arguments.compile else ()
-    settings = VerifySettings(targets=targets, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
+    target = None if arguments.compile else ""
+    settings = VerifySettings(target=target, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
     gpus = choose_gpus(arguments.gpus)
     spare = arguments.mutants // 10  # replacements for stillborn mutants
     chosen = {mutant.id: mutant for mutant in choose(list(rows.values()), arguments.mutants + spare, arguments.seed)}
@@ -305,7 +305,7 @@ def main() -> None:
         todo = [key for key in keys if before[key].outcome == Outcome.PASSED]
     else:
         code = Fingerprint.of(_CODE, bool(gpus)).key[:16]
-        keys = {f"{mutant.id} {code} {','.join(targets)}": mutant for mutant in chosen.values()}
+        keys = {f"{mutant.id} {code} {'compiled' if arguments.compile else ''}": mutant for mutant in chosen.values()}
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]
     console.print(f"{len(keys)} mutants of {len(rows)} rows; {len(keys) - len(todo)} are done")
@@ -324,7 +324,7 @@ def main() -> None:
         judged = next(iter(results.values()))
         on_gpu = not judged.machine.endswith("no GPU")
         command = f"python benchmarks/mutants.py --mutants {arguments.mutants} --seed {arguments.seed}"
-        command += (" --compile" if targets else "") + (" --gpus all" if on_gpu else "") + " --record"
+        command += (" --compile" if arguments.compile else "") + (" --gpus all" if on_gpu else "") + " --record"
         write_figures(summary, command, judged, arguments.mutants)
 
 

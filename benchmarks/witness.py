@@ -88,7 +88,7 @@ def _is_stillborn(task: Task, rejected: Rejected, sandbox: Sandbox, settings: Ve
     if rejected.reason is not Reason.DOES_NOT_RUN or "OutOfBounds" in rejected.evidence:
         return False
     try:
-        judge_task(task, plan(task)[:1], sandbox, replace(settings, targets=()))
+        judge_task(task, plan(task)[:1], sandbox, replace(settings, target=""))
     except Rejected as again:
         return again.reason is Reason.DOES_NOT_RUN
     return False

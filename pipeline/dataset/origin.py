@@ -26,7 +26,6 @@ class BuildSettings:
 
     filters: tuple[str, ...]  # in order, each with its thresholds
     shares: dict[str, float]  # split -> share of the clusters
-    targets: tuple[str, ...]  # GPU architectures that kernels are compiled for
     mutants: int  # number of mutants per kernel that verification must reject
 
 
@@ -53,7 +52,6 @@ def origin() -> Origin:
         settings=BuildSettings(
             filters=tuple(map(repr, FILTERS)),
             shares=asdict(Shares()),
-            targets=verify.targets,
             mutants=verify.mutants,
         ),
         python=platform.python_version(),

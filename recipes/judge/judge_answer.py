@@ -29,8 +29,8 @@ def judge_settings(sandbox: Sandbox) -> VerifySettings:
     Without a GPU the candidate is also compiled for one target, since the interpreter accepts code that no compiler
     does.
     """
-    targets, cpu_s = ((), _GPU_CPU_S) if sandbox.gpus else (("sm_90",), int(_WALL_S))
-    return VerifySettings(targets, find_counterexamples=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
+    target, cpu_s = ("", _GPU_CPU_S) if sandbox.gpus else (None, int(_WALL_S))
+    return VerifySettings(target, find_counterexamples=False, mutants=0, limits=Limits(wall_s=_WALL_S, cpu_s=cpu_s))
 
 
 def guest_kinds(sandbox: Sandbox) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.records import Pair, TensorSpec, Workload
 from kernelquarry.transforms.mutate import Fault, Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings, further_checks
 
-SETTINGS = VerifySettings(targets=(), limits=Limits(wall_s=120, cpu_s=20))
+SETTINGS = VerifySettings(target="", limits=Limits(wall_s=120, cpu_s=20))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine
 from kernelquarry.transforms.verify import VerifySettings, verify
 
-SETTINGS = VerifySettings(targets=(), find_counterexamples=False)
+SETTINGS = VerifySettings(target="", find_counterexamples=False)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.schema.records import Candidate, Engine, Purity, Tier
 from kernelquarry.transforms.verify import VerifySettings, verify
 
 HONEST = load_case("honest", "softmax")
-TRACED = VerifySettings(targets=(), limits=Limits(wall_s=20, cpu_s=20))
+TRACED = VerifySettings(target="", limits=Limits(wall_s=20, cpu_s=20))
 KERNEL = """
 import torch
 import triton
@@ -131,5 +131,5 @@ def test_honest_kernels_pass(sandbox: Sandbox, case: Case) -> None:
 @pytest.mark.parametrize("engine", [Engine.TRACE, Engine.GUEST])
 def test_what_a_tuner_runs_is_no_launch(engine: Engine, sandbox: Sandbox) -> None:
     case = load_case("honest", "row_sums_autotuned")
-    settings = replace(TRACED, targets=("sm_80", "sm_90"), engine=engine)
+    settings = replace(TRACED, target="sm_80", engine=engine)
     assert verdict(case.candidate, sandbox, settings).engine is engine

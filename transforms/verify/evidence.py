@@ -6,7 +6,7 @@ The ghost run repeats the first trial without launching any kernel.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
 from kernelquarry.filters.lint import same_operator
@@ -96,35 +96,27 @@ def check_kernels(task: Task, reply: TrialsReply, kept: list[int]) -> tuple[list
 
 def check_launches_agree(
     reply: CompileReply,
-    targets: Sequence[str],
+    target: str,
     calls: Sequence[Sequence[Launch]],
     launch_logs: Sequence[Sequence[str]],
-    needed: Collection[str],
-) -> tuple[str, ...]:
-    """The targets for which the kernels compiled.
+) -> None:
+    """Check that the kernels compiled for the target, and that forward made the same launches.
 
     Args:
         calls: launches of each trial.
         launch_logs: launches of each trial with their arguments; () if the engine does not log them.
-        needed: targets for which the kernels must compile.
 
     Raises:
-        Rejected: a kernel does not compile for a needed target, or forward makes other launches when compiled.
+        Rejected: a kernel does not compile, or forward makes other launches when compiled.
     """
-    compiled = []
-    for target in targets:
-        found = reply.targets.get(target, ())
-        if not found or found[0].error:
-            if target in needed:
-                raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {found[0].error if found else None}")
-            continue
-        for call in found:
-            if call.trial not in range(len(calls)):
-                raise Rejected(Reason.CRASHED, f"the candidate's guest compiled trial {call.trial} of {len(calls)}")
-            where = f"{target}, trial {call.trial}" if call.trial else target
-            _check_compiled(call, where, calls[call.trial], launch_logs[call.trial] if launch_logs else None)
-        compiled.append(target)
-    return tuple(compiled)
+    found = reply.targets.get(target, ())
+    if not found:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: None")
+    for call in found:
+        if call.trial not in range(len(calls)):
+            raise Rejected(Reason.CRASHED, f"the candidate's guest compiled trial {call.trial} of {len(calls)}")
+        where = f"{target}, trial {call.trial}" if call.trial else target
+        _check_compiled(call, where, calls[call.trial], launch_logs[call.trial] if launch_logs else None)
 
 
 def check_logged(reply: TrialsReply, trials: int) -> None:

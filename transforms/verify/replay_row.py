@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.records import Pair, Rejection, Verdict
 
+from .compiling import compile_for_targets
 from .evidence import Rejected
 from .task import Call, Task, VerifySettings, plan, replan
 from .validate_task import validate_task
@@ -69,13 +70,17 @@ class Replayed:
 
 
 def replay_pair(pair: Pair, sandbox: Sandbox, settings: VerifySettings | None = None) -> Replayed:
-    """Repeat the trials of the row's verdict for its targets, and add planned trials that the row lacks."""
-    settings, task = settings or VerifySettings(targets=pair.verdict.targets), Task.of_row(pair)
+    """Repeat the trials of the row's verdict, compile for its targets, and add planned trials that the row lacks."""
+    first, *others = pair.verdict.targets or ("",)
+    settings, task = settings or VerifySettings(target=first), Task.of_row(pair)
     stored = replan(pair.verdict.trials)
     try:
         validate_task(task)
         trials = (*stored, *(trial for trial in plan(task) if trial not in stored))
         verdict = judge_task(task, trials, sandbox, settings)
+        if others and verdict.targets == (first,):
+            compiled = compile_for_targets(task, verdict, others, sandbox, settings.limits)
+            verdict = replace(verdict, targets=(first, *compiled))
     except Rejected as rejected:
         return Replayed(pair.id, pair.verdict, None, f"{rejected.reason.value}: {rejected.evidence}")
     return Replayed(pair.id, pair.verdict, verdict, "")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from kernelquarry.pipeline.sandbox import Limits
+from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.sandbox.inputs import KINDS, NAMED, draw_gradient, draw_inputs, draw_state
 from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, InputSpec, ModuleSource, TrialCall
 from kernelquarry.pipeline.sandbox.judge import FACTOR
@@ -37,7 +37,7 @@ _MIN_NUDGE = 4  # units in the last place
 _SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the other bits are the same in all of them
 _REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # distributions on which a reference may raise
 _HALF = frozenset({"float16", "bfloat16"})
-MODEL_TARGET = "sm_90"  # for which all answers of models must compile
+_TARGET = "sm_90"  # of verifications without a GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class VerifySettings:
     and is generous, so that a busy machine rejects no candidate.
     """
 
-    targets: tuple[str, ...] = ("sm_80", "sm_90", "sm_100", "gfx942")  # (): compile for none
+    target: str | None = None  # GPU architecture to compile for; None: the GPU's own, else sm_90; "": compile for none
     find_counterexamples: bool = True  # search for the smallest failing call of a rejected candidate
     mutants: int = 2  # of the candidate's kernel, to score its checks
     engine: Engine | None = None  # None: traces on a GPU if there is one, and guests where traces fail
     limits: Limits = field(default_factory=lambda: Limits(wall_s=180.0, cpu_s=60))  # of each guest
 
-    def needed(self, task: Task) -> tuple[str, ...]:
-        """Targets for which the candidate must compile; a model's may need features of one target."""
-        if task.by_model and MODEL_TARGET in self.targets:
-            return (MODEL_TARGET,)
-        return self.targets
+    def target_on(self, sandbox: Sandbox) -> str:
+        """The target for which a candidate must compile; "" for none."""
+        if self.target is not None:
+            return self.target
+        return _TARGET if sandbox.gpus is None else sandbox.gpus.description.target
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,11 @@ from .kind import GuestKind
 
 @dataclass(frozen=True, slots=True)
 class CompileRequest:
-    """Compile trial 0 for each target, and `more_trials` for `more_target`, which is one of the targets."""
+    """Compile trial 0 and `more_trials` for each target."""
 
     module: ModuleSource
     trials: tuple[TrialCall, ...]
     targets: tuple[str, ...]
-    more_target: str = ""
     more_trials: tuple[int, ...] = ()
 
 

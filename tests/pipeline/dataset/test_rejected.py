@@ -229,7 +229,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
             probed = case.candidate.probed
             probed = replace(probed, module=replace(probed.module, id=name), cluster=name, operators=("aten.exp",))
             candidate = replace(case.candidate, probed=probed)
-            outcome = verify(candidate, sandbox, VerifySettings(targets=()))
+            outcome = verify(candidate, sandbox, VerifySettings(target=""))
             assert isinstance(outcome, Dropped), outcome
             found.append(candidate)
             lost.append(DropRecord.of("verify", outcome))

@@ -16,7 +16,7 @@ from kernelquarry.pipeline.schema.records import Candidate, Purity, TrainingPair
 from kernelquarry.transforms.backward import backward
 from kernelquarry.transforms.verify import VerifySettings, replay_pair, verify
 
-QUICK = VerifySettings(targets=(), find_counterexamples=False, mutants=0)
+QUICK = VerifySettings(target="", find_counterexamples=False, mutants=0)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -39,7 +39,7 @@ def agrees(record: Lowered, sandbox: Sandbox) -> bool:
     candidate = tidy(record)
     assert isinstance(candidate, Kept), candidate
     return isinstance(
-        verify(candidate.record, sandbox, VerifySettings(targets=(), find_counterexamples=False, mutants=0)), Kept
+        verify(candidate.record, sandbox, VerifySettings(target="", find_counterexamples=False, mutants=0)), Kept
     )
 
 

@@ -15,7 +15,7 @@ from kernelquarry.transforms.lower import lower
 from kernelquarry.transforms.tidy import tidy
 from kernelquarry.transforms.verify import VerifySettings, verify
 
-INTERPRETED = VerifySettings(targets=(), mutants=0)
+INTERPRETED = VerifySettings(target="", mutants=0)
 
 
 def lowered(code: str, sandbox: Sandbox) -> Lowered:

@@ -18,13 +18,12 @@ from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.task import Call, VerifySettings
 
 LAUNCHES = [[("add", (1, 1, 1))]]  # of the one trial
-ALL = VerifySettings().targets
 
 
 class Compiler:
-    """A sandbox with an H100. Its guest reports the same launches for all targets; the target `fails` has an error."""
+    """A sandbox with an A100. Its guest reports the same launches for all targets; the target `fails` has an error."""
 
-    gpus = SimpleNamespace(description=SimpleNamespace(target="sm_90"))
+    gpus = SimpleNamespace(description=SimpleNamespace(target="sm_80"))
 
     def __init__(self, fails: str = "") -> None:
         self.requested: list[list[str]] = []
@@ -47,31 +46,42 @@ def compiled(
 
 
 @pytest.mark.parametrize(
-    ("engine", "targets"),
-    [(Engine.TRACE, ["sm_80", "sm_100", "gfx942"]), (Engine.GUEST, [*ALL]), (Engine.INTERPRETER, [*ALL])],
+    ("engine", "target", "requested"),
+    [
+        (Engine.TRACE, None, []),
+        (Engine.TRACE, "gfx942", [["gfx942"]]),
+        (Engine.GUEST, None, [["sm_80"]]),
+        (Engine.INTERPRETER, None, [["sm_80"]]),
+    ],
 )
-def test_the_target_of_a_trace_is_not_compiled_again(engine: Engine, targets: list[str]) -> None:
+def test_the_target_of_a_trace_is_not_compiled_again(
+    engine: Engine, target: str | None, requested: list[list[str]]
+) -> None:
     sandbox = Compiler()
-    assert compiled(sandbox, engine) == ALL
-    assert sandbox.requested == [targets]
+    assert compiled(sandbox, engine, VerifySettings(target)) == (target or "sm_80",)
+    assert sandbox.requested == requested
 
 
-def test_a_models_candidate_is_compiled_for_all_targets() -> None:
+def test_a_models_candidate_is_compiled_for_the_target_of_its_trace() -> None:
     sandbox = Compiler()
-    assert compiled(sandbox, Engine.TRACE, by_model=True) == ALL
-    assert sandbox.requested == [[*ALL]]
+    assert compiled(sandbox, Engine.TRACE, by_model=True) == ("sm_80",)
+    assert sandbox.requested == [["sm_80"]]
 
 
-def test_a_failure_for_another_target_rejects_a_traced_candidate() -> None:
+def test_without_a_gpu_the_target_is_sm_90() -> None:
+    sandbox: Any = SimpleNamespace(gpus=None)
+    assert VerifySettings().target_on(sandbox) == "sm_90"
+
+
+def test_a_failure_for_another_target_than_the_gpus_rejects_a_traced_candidate() -> None:
     with pytest.raises(Rejected) as rejected:
-        compiled(Compiler(fails="gfx942"), Engine.TRACE)
+        compiled(Compiler(fails="gfx942"), Engine.TRACE, VerifySettings("gfx942"))
     assert rejected.value.reason == Reason.DOES_NOT_COMPILE
 
 
-@pytest.mark.parametrize("targets", [(), ("sm_90",)])
-def test_no_guest_runs_without_a_target_to_compile_for(targets: tuple[str, ...]) -> None:
+def test_no_guest_runs_without_a_target_to_compile_for() -> None:
     sandbox = Compiler()
-    assert compiled(sandbox, Engine.TRACE, VerifySettings(targets=targets)) == targets
+    assert compiled(sandbox, Engine.INTERPRETER, VerifySettings("")) == ()
     assert sandbox.requested == []
 
 
@@ -86,13 +96,13 @@ def test_a_kernel_that_compiles_may_not_raise_in_the_interpreter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "fails", "targets"),
+    ("broken", "fails", "target"),
     [
-        ("", "", ALL),
-        ("add: ValueError: no power of two", "sm_80", ALL),
-        ("add: AssertionError: base must be 16-byte aligned", "", ALL),
-        ("add: NotImplementedError: eight bits", "", ()),
+        ("", "", None),
+        ("add: ValueError: no power of two", "sm_80", None),
+        ("add: AssertionError: base must be 16-byte aligned", "", None),
+        ("add: NotImplementedError: eight bits", "", ""),
     ],
 )
-def test_a_kernel_may_raise_where_a_compiler_or_gpu_would(broken: str, fails: str, targets: tuple[str, ...]) -> None:
-    check_failure(broken, Compiler(fails), VerifySettings(targets=targets))
+def test_a_kernel_may_raise_where_a_compiler_or_gpu_would(broken: str, fails: str, target: str | None) -> None:
+    check_failure(broken, Compiler(fails), VerifySettings(target))

@@ -21,7 +21,7 @@ from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.task import Call, PlannedTrial
 from kernelquarry.transforms.verify.verify_candidate import check_call
 
-SETTINGS = VerifySettings(targets=())
+SETTINGS = VerifySettings(target="")
 TRIAL = PlannedTrial(1, 4, "heavy_tailed")
 Shape = tuple[int, ...]
 

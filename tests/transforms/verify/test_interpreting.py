@@ -16,7 +16,7 @@ from kernelquarry.transforms.verify.interpreting import check_interpreted, named
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
 
-SETTINGS = VerifySettings(targets=())
+SETTINGS = VerifySettings(target="")
 
 
 @pytest.fixture(scope="module")

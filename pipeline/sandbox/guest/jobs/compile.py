@@ -50,7 +50,7 @@ def _copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-de
 
 
 def run(request: CompileRequest, tensors: dict[str, Tensor]) -> tuple[CompileReply, dict[str, Tensor]]:
-    """Call the candidate on trial 0 for each target, and on the further trials for one of them."""
+    """Call the candidate on trial 0 and the further trials for each target."""
     torch.set_num_threads(1)
 
     def forward(number: int) -> None:
@@ -59,7 +59,7 @@ def run(request: CompileRequest, tensors: dict[str, Tensor]) -> tuple[CompileRep
 
     with fake_cuda.pretend(), _ZeroedMemory():
         module = nn.Module.to(construct(request.module, "candidate"), fake_cuda.DEVICE)
-        return CompileReply(_compile_for(request.targets, forward, request.more_target, request.more_trials)), {}
+        return CompileReply(_compile_for(request.targets, forward, request.more_trials)), {}
 
 
 class _ZeroedMemory(TorchFunctionMode):
@@ -97,7 +97,6 @@ def _logged(run: Callable[..., Any]) -> Callable[..., Any]:
 def _compile_for(
     targets: Sequence[str],
     forward: Callable[[int], Any],
-    more_target: str = "",
     more_trials: Sequence[int] = (),
 ) -> dict[str, tuple[CompiledCall, ...]]:
     driver = CompileOnlyDriver(list(targets))
@@ -106,8 +105,7 @@ def _compile_for(
     for device, name in enumerate(targets):
         driver.set_current_device(device)
         autotune.forget()
-        trials = (0, *more_trials) if name == more_target else (0,)
-        calls[name] = tuple(_compile(forward, number) for number in trials)
+        calls[name] = tuple(_compile(forward, number) for number in (0, *more_trials))
     return calls
 
 
