@@ -25,8 +25,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from figures import installed, machine, record
 from rich.console import Console
@@ -42,7 +43,7 @@ from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.mutate import Fault, Mutant, choose, diff
 from kernelquarry.transforms.verify import VerifySettings
 
-_CODE = "transforms.verify.verify_candidate"
+SETTINGS = VerifySettings(target="", mutants=0, limits=Limits(wall_s=600, cpu_s=30))
 _Z = 1.96  # of a two-sided interval of 95 %
 
 console = Console()
@@ -84,6 +85,8 @@ def read_results(path: Path) -> dict[str, Result]:
 
 
 Judge = Callable[[Pair, Mutant, Sandbox, VerifySettings], Finding]
+W = TypeVar("W")
+Run = Callable[[W, Sandbox], dict[str, Any]]  # the line of a piece of work
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,11 @@ class Work:
         )
 
 
+def verifier_code(gpus: tuple[int, ...]) -> str:
+    """A digest of the verifier's code, which a result holds for."""
+    return Fingerprint.of("transforms.verify.verify_candidate", bool(gpus)).key[:16]
+
+
 def count_outcomes(keys: set[str], path: Path) -> Counter[str]:
     return Counter(result.outcome for key, result in read_results(path).items() if key in keys)
 
@@ -142,29 +150,33 @@ def reuse_witnesses(work: Sequence[Work], known: Path, path: Path) -> list[Work]
     return left
 
 
-def run_share(
-    work: Sequence[Work], path: Path, judge: Judge, sandboxed: SandboxSettings, settings: VerifySettings
-) -> None:
-    """The work of one process, which appends each result to the file in one write."""
+def run_work(piece: Work, sandbox: Sandbox, judge: Judge, settings: VerifySettings) -> dict[str, Any]:
+    return asdict(piece.run(judge, sandbox, settings))
+
+
+def run_share(work: Sequence[W], path: Path, run: Run[W], sandboxed: SandboxSettings) -> None:
+    """The work of one process, which appends each line to the file in one write."""
     with Sandbox(sandboxed) as sandbox, ThreadPoolExecutor(sandboxed.workers) as threads:
-        futures = [threads.submit(piece.run, judge, sandbox, settings) for piece in work]
+        futures = [threads.submit(run, piece, sandbox) for piece in work]
         try:
             for future in as_completed(futures):
-                add_line(path, asdict(future.result()))
+                add_line(path, future.result())
         finally:
             threads.shutdown(cancel_futures=True)
 
 
 def measure(
-    work: Sequence[Work],
+    work: Sequence[W],
     path: Path,
-    judge: Judge,
+    run: Run[W],
     sandboxed: SandboxSettings,
-    settings: VerifySettings,
     processes: int,
     seconds: float,
+    progress: Callable[[float], None],
 ) -> None:
-    """Do all work in several processes; stop them after `seconds`.
+    """Append a line for each piece of work, made in several processes; stop them after `seconds`.
+
+    `progress` is called with the seconds since the start, every 20 seconds.
 
     Raises:
         SystemExit: a process failed.
@@ -173,16 +185,16 @@ def measure(
     part = replace(sandboxed, workers=max(1, sandboxed.workers // processes))
     context = multiprocessing.get_context("spawn")
     shares = [
-        context.Process(target=run_share, args=(work[number::processes], path, judge, part, settings))
+        context.Process(target=run_share, args=(work[number::processes], path, run, part))
         for number in range(processes)
     ]
     for process in shares:
         process.start()
-    keys, started = {piece.key for piece in work}, time.monotonic()
-    before = count_outcomes(keys, path)
-    while any(process.is_alive() for process in shares) and time.monotonic() < started + seconds:
-        multiprocessing.connection.wait([process.sentinel for process in shares if process.is_alive()], timeout=20)
-        print_progress(count_outcomes(keys, path) - before, len(keys), time.monotonic() - started)
+    started = time.monotonic()
+    while any(process.is_alive() for process in shares) and (left := started + seconds - time.monotonic()) > 0:
+        sentinels = [process.sentinel for process in shares if process.is_alive()]
+        multiprocessing.connection.wait(sentinels, timeout=min(20, left))
+        progress(time.monotonic() - started)
     late = [process for process in shares if process.is_alive()]
     for process in late:
         process.terminate()
@@ -294,8 +306,7 @@ def main() -> None:
         parser.error("--known is for --finish")
 
     rows = {pair.id: pair for pair in list(read_rows(arguments.dataset))[: arguments.rows]}
-    target = None if arguments.compile else ""
-    settings = VerifySettings(target=target, mutants=0, limits=Limits(wall_s=600, cpu_s=30))
+    settings = replace(SETTINGS, target=None if arguments.compile else "")
     gpus = choose_gpus(arguments.gpus)
     spare = arguments.mutants // 10  # replacements for stillborn mutants
     chosen = {mutant.id: mutant for mutant in choose(list(rows.values()), arguments.mutants + spare, arguments.seed)}
@@ -304,7 +315,7 @@ def main() -> None:
         keys = {key: chosen[key.split()[0]] for key in before if key.split()[0] in chosen}
         todo = [key for key in keys if before[key].outcome == Outcome.PASSED]
     else:
-        code = Fingerprint.of(_CODE, bool(gpus)).key[:16]
+        code = verifier_code(gpus)
         keys = {f"{mutant.id} {code} {'compiled' if arguments.compile else ''}": mutant for mutant in chosen.values()}
         todo = [key for key in keys if key not in before]
     work = [Work(key, rows[keys[key].pair], keys[key], before.get(key)) for key in todo]
@@ -315,7 +326,14 @@ def main() -> None:
 
     judge = search if arguments.finish else judge_mutant if arguments.judge else try_mutant
     sandboxed = SandboxSettings(workers=arguments.workers, gpus=gpus)
-    measure(work, arguments.out, judge, sandboxed, settings, arguments.processes, arguments.seconds)
+    run = partial(run_work, judge=judge, settings=settings)
+    pending = {piece.key for piece in work}
+    earlier = count_outcomes(pending, arguments.out)
+
+    def progress(seconds: float) -> None:
+        print_progress(count_outcomes(pending, arguments.out) - earlier, len(pending), seconds)
+
+    measure(work, arguments.out, run, sandboxed, arguments.processes, arguments.seconds, progress)
     results = read_results(arguments.out)
     summary = summarise([results[key] for key in keys if key in results])
     show(summary)

@@ -13,6 +13,7 @@ from kernelquarry.pipeline.dataset.columns import read_page
 from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.schema.reasons import Reason
 
+VERSUS = ROOT / "docs" / "results" / "versus.json"
 _STAGES = {"guest": "Any stage that runs a guest"}
 _ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil_accepted", "verdict.flips")
 _REASONS = """\
@@ -36,6 +37,36 @@ This page is made from `docs/results/` by `make docs`.
 
 | figure | what | measured | goal | | on | date |
 |---|---|---|---|---|---|---|
+"""
+_VERSUS = """\
+# Error rates beside KernelBench's evaluator
+
+The errors of four judges on the same candidates: wrong candidates that a judge accepts, and right ones that it rejects.
+`benchmarks/versus.py` measures them: its first lines describe the judges and how to repeat the measurement.
+
+This page is made by `make docs` from the verdicts that the command records.
+"""
+_JUDGES = {
+    "ours": "this verifier",
+    "kernelbench": "KernelBench",
+    "static": "KernelBench and its static checker",
+    "allclose": "`allclose` at 1e-2, one shape",
+}
+_VERSUS_NOTES = """\
+A cell has the number of errors, their share, and Wilson's interval of 95 %.
+
+- **The two corpora are not a fair sample for this verifier.** They are its regression tests: every evil case that it
+  once accepted was answered by a check, and every honest case that it once rejected by a repair. The mutants are drawn
+  at random.
+- **Mutants.** A mutant is one random mistake in the kernel of a verified row. It counts as wrong if this verifier
+  rejects it, or if a search finds an input on which it is wrong and the row's kernel is right. A wrong mutant that
+  neither finds does not count.
+- **Candidates that count.** A judge must accept the row's own kernel before its verdict on a mutant counts, and the
+  reference as its own answer before its verdict on another candidate counts. A candidate counts if it does so for all
+  judges.
+- **KernelBench runs in this project's sandbox**, with five trials in float32. The sandbox refuses some acts that
+  KernelBench alone would let pass, so its rate on candidates that attack the machine may be too low. KernelBench
+  expects that both classes draw equal weights under one seed, which the honest corpus does not promise.
 """
 
 
@@ -83,6 +114,40 @@ def render_error_rates() -> str:
     return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])
 
 
+def render_versus() -> str:
+    """The page of the error rates of several judges."""
+    return f"{_VERSUS}\n{render_versus_table() or 'Not measured yet.'}".rstrip() + "\n"
+
+
+def render_versus_table() -> str:
+    """Package data: the same rates and notes for the dataset card, "" if they were not measured."""
+    if not VERSUS.exists():
+        return ""
+    found = json.loads(VERSUS.read_text())
+    judges = found["judges"]
+    head = "| class | candidates |" + "".join(f" {_JUDGES[judge]} |" for judge in judges)
+    rows = [
+        f"| {_error_class(row['class'])} | {row['candidates']} |"
+        + "".join(f" {_rate(row[judge])} |" for judge in judges)
+        for row in found["classes"]
+    ]
+    table = "\n".join([head, "|---|--:|" + "--:|" * len(judges), *rows])
+    left_out = ", ".join(f"{number} of {corpus}" for corpus, number in found["left_out"].items()) or "none"
+    disputed = "; ".join(f"{_JUDGES[judge]} rejects {len(ids)}" for judge, ids in found["disputed"].items())
+    about = f"- Left out, since a judge could not judge them: {left_out}. Mutants that this verifier accepts and that\n"
+    about += f"  have no witness, which do not count either: {found['unproven']}; of these, {disputed}.\n"
+    about += f"- Measured on {found['machine']}; KernelBench at commit {found['revision'] or 'unknown'}.\n"
+    return f"{table}\n\n{_VERSUS_NOTES}{about}"
+
+
+def _error_class(name: str) -> str:
+    return "honest: wrongly rejected" if name == "honest" else f"{name}: wrongly accepted"
+
+
+def _rate(cell: dict[str, Any]) -> str:
+    return f"{cell['errors']} ({cell['rate']:.1f} %; {cell['low']:.1f} to {cell['high']:.1f})"
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -90,6 +155,8 @@ def _json(value: Any) -> str:
 PAGES = {
     "docs/reasons.md": render_reasons,
     "docs/results/README.md": render_results,
+    "docs/results/versus.md": render_versus,
+    "pipeline/dataset/templates/versus.md": render_versus_table,
     "pipeline/dataset/templates/columns.json": render_columns,
     "pipeline/dataset/templates/error_rates.json": render_error_rates,
 }

@@ -59,6 +59,7 @@ def render_card(
         rejected=rejected,
         benchmarks=benchmarks,
         explain=explain,
+        versus=(TEMPLATES / "versus.md").read_text(),
     )
 
 

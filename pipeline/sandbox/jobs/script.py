@@ -1,4 +1,4 @@
-"""The job `script`: calls `main(arguments, tensors)` of a source, for the isolation check and for tests."""
+"""The job `script`: calls `main(arguments, tensors)` of a source, for the isolation check, benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -15,3 +15,4 @@ class ScriptRequest:
 
 
 SCRIPT = GuestKind("script", ScriptRequest, dict[str, Any], "script")
+SCRIPT_GPU = GuestKind("script_gpu", ScriptRequest, dict[str, Any], "script_gpu", gpu=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from factories import LICENCE, make_pairs, make_timing
 
+from kernelquarry.pipeline.dataset import card
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.runtime.funnel import StageCounts
@@ -93,6 +95,21 @@ def test_the_card_has_speeds_only_if_measured(tmp_path: Path) -> None:
     assert "No kernel was timed" in without and "How fast" not in without
     assert "No kernel was timed" not in with_times and "3 pairs were timed on a GPU" in with_times
     assert "| eager | 3 | 100.0 % | 3.00 |\n| torch.compile | 3 | 100.0 % | 2.00 |\n" in with_times
+
+
+def test_the_card_has_the_rates_of_other_judges_only_if_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    templates = tmp_path / "templates"
+    shutil.copytree(card.TEMPLATES, templates)
+    monkeypatch.setattr(card, "TEMPLATES", templates)
+    texts = []
+    for table in ("", "| class | candidates |\n"):
+        (templates / "versus.md").write_text(table)
+        write_dataset(tmp_path / "dataset", make_pairs(4), Rejected(), FUNNEL, BUILD)
+        texts.append((tmp_path / "dataset" / "README.md").read_text())
+    assert "beside KernelBench" not in texts[0]
+    assert "## Error rates beside KernelBench's evaluator\n\n| class | candidates |\n" in texts[1]
 
 
 def test_the_card_has_figures_and_a_header(tmp_path: Path) -> None:
