@@ -18,7 +18,6 @@ import torch
 from kernelquarry.pipeline.sandbox.guest.jobs.run_trials import device
 from kernelquarry.pipeline.sandbox.guest.lib.errors import describe
 
-_CLIENTS = {"dotenv": "load_dotenv", "litellm": "completion", "openai": "OpenAI", "requests": "", "tqdm": "tqdm"}
 _REASONS = ("compilation_error", "correctness_issue", "runtime_error")
 
 
@@ -27,6 +26,20 @@ class BaseModel:
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
+
+
+def _unused(*_: Any, **__: Any) -> None:
+    """Stand-in for a function of a client, which the package imports and evaluation does not need."""
+
+
+_STAND_INS: dict[str, dict[str, Any]] = {
+    "dotenv": {"load_dotenv": _unused},
+    "litellm": {"completion": _unused},
+    "openai": {"OpenAI": _unused},
+    "pydantic": {"BaseModel": BaseModel},
+    "requests": {},
+    "tqdm": {"tqdm": _unused},
+}
 
 
 def main(arguments: dict[str, Any], tensors: dict[str, torch.Tensor]) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -69,9 +82,6 @@ def install(files: dict[str, str]) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     sys.path.insert(0, str(folder.parent))
-    for name, attribute in _CLIENTS.items():
-        sys.modules[name] = client = ModuleType(name)
-        if attribute:
-            setattr(client, attribute, lambda *_, **__: None)
-    sys.modules["pydantic"] = pydantic = ModuleType("pydantic")
-    pydantic.BaseModel = BaseModel  # type: ignore[attr-defined]
+    for name, attributes in _STAND_INS.items():
+        sys.modules[name] = module = ModuleType(name)
+        vars(module).update(attributes)

@@ -39,7 +39,7 @@ This page is made from `docs/results/` by `make docs`.
 |---|---|---|---|---|---|---|
 """
 _VERSUS = """\
-# Error rates beside KernelBench's evaluator
+# Error rates compared with KernelBench's evaluator
 
 The errors of four judges on the same candidates: wrong candidates that a judge accepts, and right ones that it rejects.
 `benchmarks/versus.py` measures them: its first lines describe the judges and how to repeat the measurement.

@@ -1,4 +1,4 @@
-"""Compile a candidate's kernels for each target."""
+"""Compile a candidate's kernels ahead of time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def compile_for_targets(
     return tuple(
         target
         for target, call in calls.items()
-        if not call.error and not call.failed and (call.without_room or len(call.launches) == verdict.launches)
+        if call.succeeded and (call.without_room or len(call.launches) == verdict.launches)
     )
 
 
@@ -78,6 +78,6 @@ def check_kernel_failure(call: Call, broken: str, sandbox: Sandbox, settings: Ve
     request = CompileRequest(call.task.candidate_source, trial_calls(call.task, trials), (target,))
     report = sandbox.run(Job(COMPILE, request, draw(call.task, trials), settings.limits))
     compiled = report.reply.targets.get(target, ()) if report.reply else ()
-    if compiled and not compiled[0].error and not compiled[0].failed:
+    if compiled and compiled[0].succeeded:
         where = f"for inputs {shapes_of(call.task.workloads[0])}"
         raise Rejected(Reason.DOES_NOT_RUN, f"{where} a kernel compiles, and raises as interpreted: {broken}")

@@ -27,6 +27,11 @@ class CompiledCall:
     failed: tuple[str, ...] = ()  # messages of launches that raised
     without_room: bool = False  # a tuner's first choice does not fit the target
 
+    @property
+    def succeeded(self) -> bool:
+        """True if every launch compiled."""
+        return not self.error and not self.failed
+
 
 @dataclass(frozen=True, slots=True)
 class CompileReply:

@@ -108,8 +108,8 @@ def test_the_card_has_the_rates_of_other_judges_only_if_measured(
         (templates / "versus.md").write_text(table)
         write_dataset(tmp_path / "dataset", make_pairs(4), Rejected(), FUNNEL, BUILD)
         texts.append((tmp_path / "dataset" / "README.md").read_text())
-    assert "beside KernelBench" not in texts[0]
-    assert "## Error rates beside KernelBench's evaluator\n\n| class | candidates |\n" in texts[1]
+    assert "compared with KernelBench" not in texts[0]
+    assert "## Error rates compared with KernelBench's evaluator\n\n| class | candidates |\n" in texts[1]
 
 
 def test_the_card_has_figures_and_a_header(tmp_path: Path) -> None:

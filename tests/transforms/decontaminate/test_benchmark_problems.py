@@ -59,7 +59,7 @@ def test_a_module_keeps_the_statements_that_it_needs() -> None:
 
 
 def test_parameters_and_locals_do_not_need_globals_of_their_name() -> None:
-    """KernelBench's files assign `in_channels = 64` beside a constructor with a parameter `in_channels`."""
+    """A constructor's parameter `in_channels` does not use the file's global `in_channels = 64`."""
     text = MODULE + "\nsize = 8\n\ndef x(): ...\n"
     assert module_of("level1/1_Helped", text) == module_of("level1/1_Helped", MODULE)
     assert "size = 8" in module_of(
