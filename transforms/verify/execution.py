@@ -79,7 +79,10 @@ def execute(reference: Reference, sandbox: Sandbox, settings: VerifySettings) ->
 def trace(
     task: Task, trials: Sequence[PlannedTrial], target: str, sandbox: Sandbox, limits: Limits
 ) -> Report[TraceReply]:
-    """Trace each combination of workload and layout in `trials`, in order of their first trial."""
+    """Trace each combination of workload and layout in `trials`, in order of their first trial.
+
+    A model's candidate makes each call twice. A lowered candidate is our own text, so a second call shows nothing.
+    """
     workloads = task.calls
     calls = tuple(
         TracedCall(
@@ -92,7 +95,8 @@ def trace(
         )
         for (index, strided), number in _calls(trials).items()
     )
-    return sandbox.run(Job(TRACE, TraceRequest(task.candidate_source, target, calls), {}, limits))
+    request = TraceRequest(task.candidate_source, target, calls, repeat=task.by_model)
+    return sandbox.run(Job(TRACE, request, {}, limits))
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:

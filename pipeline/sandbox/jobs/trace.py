@@ -26,6 +26,7 @@ class TraceRequest:
     module: ModuleSource
     target: str
     calls: tuple[TracedCall, ...]
+    repeat: bool = False  # make each call twice, and compare the programs
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ def warm() -> None:
 def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, dict[str, Tensor]]:
     """Trace the candidate on each call, compiled for the target.
 
-    The inputs are zeros and the state is what the constructor left: a program may depend on neither. Each call is made
-    twice, since the second may do something else.
+    The inputs are zeros and the state is what the constructor left: a program may depend on neither. With
+    `request.repeat`, each call is made twice, since the second call of a model's candidate may do something else.
     """
     torch.set_num_threads(1)
     with fake_cuda.pretend():
@@ -44,7 +44,7 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
         programs, refused = [], []
         try:
             for index, call in enumerate(request.calls):
-                traced = _trace_twice(module, call, kernels)
+                traced = _trace_call(module, call, kernels, request.repeat)
                 if traced is None:
                     refused.append(index)
                     continue
@@ -62,8 +62,8 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
     return reply, results | kernels.binaries
 
 
-def _trace_twice(
-    module: nn.Module, call: TracedCall, kernels: Kernels
+def _trace_call(
+    module: nn.Module, call: TracedCall, kernels: Kernels, repeat: bool
 ) -> tuple[Json, dict[int, Tensor], set[str]] | None:
     """The program of a call, its constants and operators; None if the candidate raises, as it may.
 
@@ -82,7 +82,7 @@ def _trace_twice(
             raise
         session.failed.clear()
         return None
-    if _trace(module, call, kernels)[0] != traced[0]:
+    if repeat and _trace(module, call, kernels)[0] != traced[0]:
         raise Untraceable("a second call does something else")
     return traced
 

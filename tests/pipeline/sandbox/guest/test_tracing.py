@@ -56,17 +56,22 @@ class ModelNew(nn.Module):
 BODY
 """
 PLAIN = "return self.launch(x, self.weight, torch.empty_like(x))"
+CHANGING = f"self.calls += 1\n{PLAIN} if self.calls < 2 else x"  # the second call launches nothing
 
 
 def trace(
-    sandbox: Sandbox, body: str, shapes: tuple[tuple[int, ...], ...] = ((6, 4),), strided: bool = False
+    sandbox: Sandbox,
+    body: str,
+    shapes: tuple[tuple[int, ...], ...] = ((6, 4),),
+    strided: bool = False,
+    repeat: bool = True,
 ) -> Report:
     code = SOURCE.replace("BODY", textwrap.indent(textwrap.dedent(body), " " * 8))
     calls = tuple(
         TracedCall('[{"tensor":0}]', "{}", (InputSpec(shape, "float32"),), strided, trial=number)
         for number, shape in enumerate(shapes)
     )
-    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls)))
+    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls, repeat)))
 
 
 def program(report: Report, index: int = 0) -> Any:
@@ -198,13 +203,18 @@ def test_a_tensor_descriptor_ends_where_its_memory_does(sandbox: Sandbox) -> Non
         ("return self.launch(x, self.weight, torch.empty(x.shape))", "is on the CPU"),
         ("return x if x[0, 0].item() else -x", "_local_scalar_dense"),
         ("x.numpy()\nreturn x", "python.numpy"),
-        ("self.calls += 1\n" + PLAIN.replace("x.numel()", "") + " if self.calls < 2 else x", "a second call"),
+        (CHANGING, "a second call"),
     ],
 )
 def test_candidates_without_a_program(sandbox: Sandbox, body: str, why: str) -> None:
     report = trace(sandbox, body)
     assert report.reply is not None, report.traceback
     assert why in report.reply.untraceable, report.reply
+
+
+def test_a_call_is_made_once_unless_it_is_to_be_repeated(sandbox: Sandbox) -> None:
+    traced = program(trace(sandbox, CHANGING, repeat=False))
+    assert [type(step) for step in traced.steps] == [Launch]
 
 
 def tuned(sandbox: Sandbox, kernel: str, grid: str) -> list[tuple[int, ...]]:
