@@ -13,7 +13,7 @@ def view(storage: int, shape: list[int], offset: int = 0, strides: list[int] | N
 
 
 def kernel(name: str) -> dict[str, Any]:
-    return {"name": name, "sha256": f"hash of {name}", "warps": 4, "shared": 0, "scratch": [0, 0]}
+    return {"name": name, "symbol": name, "sha256": f"hash of {name}", "warps": 4, "shared": 0, "scratch": [0, 0]}
 
 
 def doubled_sum() -> dict[str, Any]:

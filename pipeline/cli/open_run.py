@@ -50,7 +50,7 @@ def open_run(
 ) -> Run:
     """Open the run directory `root`, by default `out/CORPUS`. None stands for the run's saved corpus, opt-out list or
     settings. Raises: UserError."""
-    from kernelquarry.pipeline.run.run import Run, claim, save_opt_out
+    from kernelquarry.pipeline.run.run import KERNELS, Run, claim, save_opt_out
     from kernelquarry.pipeline.run.run_settings import read_settings, remember
     from kernelquarry.transforms.read import full_name, open_corpus
 
@@ -64,7 +64,7 @@ def open_run(
         save_opt_out(root, opt_out)
     if settings is not None:
         remember(root, read_settings(settings))
-    return Run(root, source, cache, root / "store", sandbox)
+    return Run(root, source, cache, root / "store", replace(sandbox, kernels=str(cache / KERNELS)))
 
 
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:

@@ -27,7 +27,7 @@ BatchOption = Annotated[
     Path | None, typer.Option("--batch", help="Write requests for a batch endpoint to this folder; ask no model.")
 ]
 OptOutOption = Annotated[Path | None, typer.Option(help="List of authors who opted out, see docs/opt-out.md.")]
-CacheOption = Annotated[Path, typer.Option(help="Folder for downloads, shared by runs.")]
+CacheOption = Annotated[Path, typer.Option(help="Folder for downloads and compiled kernels, shared by runs.")]
 StoreOption = Annotated[
     str, typer.Option(help="Folder for intermediate results; may be gs:// and the like.", show_default="RUN/store")
 ]

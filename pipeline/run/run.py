@@ -40,6 +40,7 @@ from .run_settings import Settings, remembered
 OPT_OUT = "opt-out.txt"
 BENCHMARKS = "benchmarks"  # folder of indexes, inside the cache
 ANSWERS = "answers.sqlite"  # cache of models' answers, inside the cache
+KERNELS = "kernels"  # cache of compiled kernels, inside the cache
 _FORMAT = 2  # of run directories; 1 had fingerprints of files that were listed by hand
 
 

@@ -26,7 +26,7 @@ _MACHINERY = (
     "pipeline.sandbox.layers",
     *(
         f"pipeline.sandbox.{name}"
-        for name in "ending exchange executor.service job launcher pool protocol settings".split()
+        for name in "ending exchange executor.service job kernel_cache launcher pool protocol settings".split()
     ),
 )
 

@@ -17,6 +17,7 @@ from .executor.service import Gpus
 from .job import Job, Report, Status
 from .jobs import KINDS
 from .jobs.kind import Reply, Request
+from .kernel_cache import KernelCache
 from .launcher import WarmProcess
 from .settings import SandboxSettings
 
@@ -35,6 +36,7 @@ class Sandbox:
         self._slots = threading.BoundedSemaphore(self._settings.workers)
         self._root = Path(tempfile.mkdtemp(prefix="kernelquarry-", dir=self._settings.scratch or None)).resolve()
         self.gpus = Gpus(self._settings.gpus) if self._settings.gpus else None
+        self.kernels = KernelCache(Path(self._settings.kernels) if self._settings.kernels else None)
         self._closed = threading.Event()
         self._lock = threading.Lock()  # guards the three attributes below
         self._warm_processes: dict[str, WarmProcess] = {}

@@ -17,6 +17,7 @@ class SandboxSettings:
     python: str = sys.executable  # of an environment with torch and triton
     scratch: str = ""  # folder for the guests' files; "": the system's temporary folder
     require: tuple[str, ...] = ()  # layers without which no guest runs
+    kernels: str = ""  # folder of the cache of compiled kernels; "": none
     gpus: tuple[int, ...] = ()  # the driver's numbers of the GPUs that execute kernels; empty: kernels are interpreted
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.outcome import Kept, Outcome
 from kernelquarry.pipeline.schema.records import Engine, Pair, Timing, Workload
 from kernelquarry.transforms.verify.environment import environment
+from kernelquarry.transforms.verify.evidence import Rejected
 from kernelquarry.transforms.verify.execution import trace
 from kernelquarry.transforms.verify.task import Call, Task, input_specs
 
@@ -98,7 +99,10 @@ class _Traced:
 def _traced(pair: Pair, workload: Workload, sandbox: Sandbox, gpus: Gpus, settings: TimeSettings) -> _Traced | None:
     """Trace one call; None if the candidate has no trace. Raises: NotTimed."""
     call = Call.of(Task.of_row(pair), workload, 0, "normal")
-    report = trace(call.task, [call.trial], gpus.description.target, sandbox, settings.limits)
+    try:
+        report = trace(call.task, [call.trial], gpus.description.target, sandbox, settings.limits)
+    except Rejected as rejected:
+        raise NotTimed(rejected.evidence) from rejected
     if report.reply is None or report.reply.load_error:
         raise NotTimed(report.reply.load_error if report.reply else report.error)
     if report.reply.untraceable:

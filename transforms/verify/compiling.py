@@ -10,6 +10,7 @@ from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE, CompileRequest
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Engine, Verdict
 
+from .codegen import compile_sources
 from .evidence import Rejected, check_launches_agree, reply_of
 from .reference_run import Conclusion, Reference
 from .task import Call, Task, VerifySettings, draw, replan, shapes_of, trial_calls
@@ -44,25 +45,36 @@ def compile_kernels(
         trials=trial_calls(task, reference.trials),
         targets=(target,),
         more_trials=tuple(more) if task.by_model else (),
+        deferred=not task.by_model,
     )
     report = sandbox.run(Job(COMPILE, request, reference.tensors, settings.limits))
     reply = reply_of(report, Reason.DOES_NOT_COMPILE)
     check_launches_agree(reply, target, conclusion.launches, conclusion.launch_logs)
+    compiled = compile_sources({} if task.by_model else reply.sources, sandbox, settings.limits)
+    if errors := [found for found in compiled.values() if isinstance(found, str)]:
+        raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {errors[0]}")
     return (target,)
 
 
 def compile_for_targets(
     task: Task, verdict: Verdict, targets: Sequence[str], sandbox: Sandbox, limits: Limits
 ) -> tuple[str, ...]:
-    """The targets for which a verified row compiles, with as many launches as its verdict counted."""
+    """The targets for which a verified row compiles, with as many launches as its verdict counted.
+
+    Raises:
+        Rejected: the row raises when it is compiled, or the compiler crashes.
+    """
     trials = replan(verdict.trials)[:1]
-    request = CompileRequest(task.candidate_source, trial_calls(task, trials), tuple(targets))
+    calls_of_trials = trial_calls(task, trials)
+    request = CompileRequest(task.candidate_source, calls_of_trials, tuple(targets), deferred=not task.by_model)
     reply = reply_of(sandbox.run(Job(COMPILE, request, draw(task, trials), limits)), Reason.DOES_NOT_COMPILE)
+    compiled = compile_sources({} if task.by_model else reply.sources, sandbox, limits)
+    failed = {reply.sources[name].target for name, found in compiled.items() if isinstance(found, str)}
     calls = {target: call for target in targets for call in reply.targets.get(target, ())}
     return tuple(
         target
         for target, call in calls.items()
-        if call.succeeded and (call.without_room or len(call.launches) == verdict.launches)
+        if target not in failed and call.succeeded and (call.without_room or len(call.launches) == verdict.launches)
     )
 
 

@@ -6,18 +6,25 @@ The executor runs no code of the candidate other than its compiled kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from kernelquarry.pipeline.sandbox import Job, Limits, Report, Sandbox
-from kernelquarry.pipeline.sandbox.executor.program import Program, View, read_kernels, read_program
+from kernelquarry.pipeline.sandbox.executor.program import Kernel, Program, View, read_kernels, read_program
 from kernelquarry.pipeline.sandbox.executor.service import Execution, ExecutionStatus
 from kernelquarry.pipeline.sandbox.jobs.calls import ObservedCall
+from kernelquarry.pipeline.sandbox.jobs.codegen import ENTRY
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
 from kernelquarry.pipeline.sandbox.jobs.trace import TRACE, TracedCall, TraceReply, TraceRequest
+from kernelquarry.pipeline.sandbox.kernel_cache import Binary
 from kernelquarry.pipeline.sandbox.observation import MalformedReply
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 
+from .codegen import compile_sources
 from .evidence import InputRejected, Rejected, reply_of
 from .reference_run import Reference
 from .task import PlannedTrial, Task, VerifySettings, input_specs
@@ -81,7 +88,11 @@ def trace(
 ) -> Report[TraceReply]:
     """Trace each combination of workload and layout in `trials`, in order of their first trial.
 
-    A model's candidate makes each call twice. A lowered candidate is our own text, so a second call shows nothing.
+    A model's candidate makes each call twice. A lowered candidate is our own text, so a second call shows nothing, and
+    its kernels come from the cache of compiled kernels where they are there.
+
+    Raises:
+        Rejected: a kernel does not compile, or the compiler crashes.
     """
     workloads = task.calls
     calls = tuple(
@@ -95,8 +106,52 @@ def trace(
         )
         for (index, strided), number in _calls(trials).items()
     )
-    request = TraceRequest(task.candidate_source, target, calls, repeat=task.by_model)
-    return sandbox.run(Job(TRACE, request, {}, limits))
+    request = TraceRequest(task.candidate_source, target, calls, repeat=task.by_model, deferred=not task.by_model)
+    report = sandbox.run(Job(TRACE, request, {}, limits))
+    if task.by_model or report.reply is None or not report.reply.sources:
+        return report
+    compiled = compile_sources(report.reply.sources, sandbox, limits)
+    binaries = {f"binary.{found.digest}": _as_tensor(found) for found in compiled.values() if isinstance(found, Binary)}
+    try:
+        reply = _with_binaries(report.reply, calls, compiled, target)
+    except MalformedReply:
+        return report  # its reader refuses it
+    return replace(report, reply=reply, tensors={**report.tensors, **binaries})
+
+
+def _with_binaries(
+    reply: TraceReply, calls: Sequence[TracedCall], compiled: Mapping[str, Binary | str], target: str
+) -> TraceReply:
+    """The reply with binaries of the deferred kernels. If some do not compile, it refuses the calls that launch them.
+
+    Raises:
+        MalformedReply: the reply has another form.
+        Rejected: the candidate may not refuse such a call.
+    """
+    kernels = read_kernels([*reply.kernels])
+    errors = {number: compiled[k.sha256] for number, k in enumerate(kernels) if isinstance(compiled.get(k.sha256), str)}
+    if not errors:
+        described = [_described(kernel, compiled.get(kernel.sha256)) for kernel in kernels]
+        return replace(reply, kernels=tuple(described), sources={})
+    refused = []
+    for number, (call, claim) in enumerate(zip(calls, reply.programs, strict=False)):
+        launched = errors.keys() & {kernel for kernel, _ in read_program(claim, len(kernels)).launches}
+        if launched and not call.optional:
+            raise Rejected(Reason.DOES_NOT_COMPILE, f"{target}: {errors[min(launched)]}")
+        refused += [number] if launched else []
+    return replace(reply, programs=(), kernels=(), sources={}, refused=tuple(refused))
+
+
+def _described(kernel: Kernel, compiled: Binary | str | None) -> dict[str, Any]:
+    """The kernel as programs name it, with its binary if it was deferred."""
+    if isinstance(compiled, Binary):
+        made = {name: getattr(compiled, name) for name in ("warps", "shared", "scratch")}
+        kernel = replace(kernel, symbol=ENTRY, sha256=compiled.digest, **made)
+    return {**asdict(kernel), "scratch": [*kernel.scratch]}
+
+
+def _as_tensor(compiled: Binary) -> Tensor:
+    return torch.frombuffer(bytearray(compiled.data), dtype=torch.uint8)
 
 
 def _calls(trials: Sequence[PlannedTrial]) -> dict[tuple[int, bool], int]:

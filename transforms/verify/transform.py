@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelquarry.pipeline.runtime.apply import ExecutionMode, Work
+from kernelquarry.pipeline.sandbox.jobs.codegen import CODEGEN
 from kernelquarry.pipeline.sandbox.jobs.compile import COMPILE
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PERTURBED
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE
@@ -12,8 +13,8 @@ from kernelquarry.transforms.stage_transform import ApplyToEach
 
 from .verify_candidate import verify
 
-# Started together: a candidate needs all of them.
-JOBS = tuple(kind.name for kind in (REFERENCE, INTERPRET, PERTURBED, COMPILE))
+# Started together: nearly every candidate needs all of them.
+JOBS = tuple(kind.name for kind in (REFERENCE, INTERPRET, PERTURBED, COMPILE, CODEGEN))
 
 
 class VerifyCandidates(ApplyToEach):

@@ -38,7 +38,7 @@ class Gpu(Cuda):
             binary = bytes(binaries[kernel.sha256].numpy()) if kernel.sha256 in binaries else b""
             if hashlib.sha256(binary).hexdigest() != kernel.sha256:
                 raise Fault(f"{kernel.name} has no binary")
-            function = self.load_binary(binary, kernel.name, kernel.warps, kernel.shared, kernel.scratch)
+            function = self.load_binary(binary, kernel.symbol, kernel.warps, kernel.shared, kernel.scratch)
             self._functions[kernel] = function
 
     def prepare(self, kernel: Kernel, grid: tuple[int, int, int], arguments: Sequence[Argument]) -> Callable[[], None]:

@@ -83,6 +83,7 @@ class Copy:
 @dataclass(frozen=True, slots=True)
 class Kernel:
     name: str
+    symbol: str  # its name in the binary
     sha256: str  # of its binary
     warps: int
     shared: int  # bytes of dynamic shared memory
@@ -140,6 +141,7 @@ def _kernel(claim: Any) -> Kernel:
         raise MalformedReply("scratch memory is global and profile")
     return Kernel(
         name=expect(fields.get("name"), str),
+        symbol=expect(fields.get("symbol"), str),
         sha256=expect(fields.get("sha256"), str),
         warps=warps,
         shared=_at_least(0, fields.get("shared")),

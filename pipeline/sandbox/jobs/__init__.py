@@ -5,6 +5,7 @@ The host and the guests import it; it imports the standard library alone.
 
 from typing import Any
 
+from .codegen import CODEGEN
 from .compile import COMPILE
 from .describe_problem import DESCRIBE_PROBLEM
 from .dry_run import DRY_RUN
@@ -20,7 +21,7 @@ from .script import SCRIPT, SCRIPT_GPU
 from .timing import TIMING
 from .trace import TRACE
 
-_OF_STAGES = (PROBE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, PERTURBED, DRY_RUN, TIMING)
+_OF_STAGES = (PROBE, LOWER, REFERENCE, INTERPRET, EXECUTE, TRACE, COMPILE, CODEGEN, PERTURBED, DRY_RUN, TIMING)
 _OF_KERNELBENCH = (DESCRIBE_PROBLEM, SCORE_KERNELBENCH, SCORE_KERNELBENCH_GPU)
 _OTHERS = (SCORE_TRITONBENCH, SCORE_TRITONBENCH_GPU, SCRIPT, SCRIPT_GPU)
 KINDS: dict[str, GuestKind[Any, Any]] = {kind.name: kind for kind in (*_OF_STAGES, *_OF_KERNELBENCH, *_OTHERS)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .calls import Launch, ModuleSource, TrialCall
+from .codegen import KernelSource
 from .kind import GuestKind
 
 
@@ -16,6 +17,7 @@ class CompileRequest:
     trials: tuple[TrialCall, ...]
     targets: tuple[str, ...]
     more_trials: tuple[int, ...] = ()
+    deferred: bool = False  # leave the binaries to the job `codegen`
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class CompiledCall:
 @dataclass(frozen=True, slots=True)
 class CompileReply:
     targets: dict[str, tuple[CompiledCall, ...]]
+    sources: dict[str, KernelSource] = field(default_factory=dict)  # of the deferred kernels
 
 
 COMPILE = GuestKind("compile", CompileRequest, CompileReply, "compile")

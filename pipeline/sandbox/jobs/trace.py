@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .calls import InputSpec, ModuleSource, StateEntry
+from .codegen import KernelSource
 from .kind import GuestKind
 
 
@@ -27,20 +28,22 @@ class TraceRequest:
     target: str
     calls: tuple[TracedCall, ...]
     repeat: bool = False  # make each call twice, and compare the programs
+    deferred: bool = False  # leave the binaries to the job `codegen`
 
 
 @dataclass(frozen=True, slots=True)
 class TraceReply:
     """A program for each call, or why there is none: `load_error`, `untraceable` or `refused`.
 
-    Binaries come as `binary.<sha256>`, constants as `constant.<call>.<storage>`. The host reads programs and kernels
-    with `executor/program.py`.
+    Binaries come as `binary.<sha256>`, constants as `constant.<call>.<storage>`. A deferred kernel has no binary; its
+    `sha256` is a key of `sources`. The host reads programs and kernels with `executor/program.py`.
     """
 
     load_error: str = ""
     state: dict[str, StateEntry] = field(default_factory=dict)
     programs: tuple[Any, ...] = ()
     kernels: tuple[Any, ...] = ()
+    sources: dict[str, KernelSource] = field(default_factory=dict)  # of the deferred kernels
     operators: tuple[str, ...] = ()  # that ran outside of the kernels
     untraceable: str = ""
     refused: tuple[int, ...] = ()  # optional calls on which the candidate raised

@@ -23,7 +23,7 @@ from ..candidate import fake_cuda
 
 BEFORE_ARGUMENTS = 4  # of a launcher, behind the binary: packed metadata, launch metadata, two hooks
 # Shared memory of a thread block that a kernel may ask for, in bytes, and the size of a warp.
-_SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
+SHARED_BYTES = {"sm_80": 166912, "sm_90": 232448, "sm_100": 232448, "gfx942": 65536}
 
 
 def target(name: str) -> GPUTarget:
@@ -32,8 +32,8 @@ def target(name: str) -> GPUTarget:
     Raises:
         ValueError: no such target is known.
     """
-    if name not in _SHARED_BYTES:
-        raise ValueError(f"unknown target {name!r}, known are {sorted(_SHARED_BYTES)}")
+    if name not in SHARED_BYTES:
+        raise ValueError(f"unknown target {name!r}, known are {sorted(SHARED_BYTES)}")
     if name.startswith("sm_"):
         return GPUTarget("cuda", int(name.removeprefix("sm_")), 32)
     return GPUTarget("hip", name, 64)
@@ -142,6 +142,7 @@ class ScratchCache(CacheManager):
 
     def put(self, data: Any, filename: str, binary: bool = True) -> str:
         path = self._folder / filename
+        data = "" if filename.endswith(".source") else data  # text of the IR before all passes, which nobody reads
         path.write_bytes(data if isinstance(data, bytes) else str(data).encode())
         return str(path)
 
@@ -201,7 +202,7 @@ class CompileOnlyDriver:
 
     @property
     def utils(self) -> _Utils:
-        return _Utils(_SHARED_BYTES[self._targets[self._device]])
+        return _Utils(SHARED_BYTES[self._targets[self._device]])
 
     def set_current_device(self, device: int) -> None:
         self._device = device

@@ -58,7 +58,7 @@ class Player:
     def _load(self, kernel: Json, tensors: Mapping[str, Tensor]) -> Function:
         binary = bytes(tensors[f"binary.{kernel['sha256']}"].numpy())
         scratch = kernel["scratch"][0], kernel["scratch"][1]
-        return self._cuda.load_binary(binary, kernel["name"], kernel["warps"], kernel["shared"], scratch)
+        return self._cuda.load_binary(binary, kernel["symbol"], kernel["warps"], kernel["shared"], scratch)
 
     def _view(self, view: Json) -> Tensor:
         storage, dtype = self._storages[view["storage"]], getattr(torch, view["dtype"])

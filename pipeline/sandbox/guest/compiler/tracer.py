@@ -30,6 +30,7 @@ from kernelquarry.pipeline.sandbox.tensor_map import MAP
 
 from ..candidate.op_census import ALLOCATE, COPY, INITIALISE, VIEW, Watch
 from .compile_only_driver import Launch, beyond_a_grid, flat, scratch_bytes
+from .deferral import deferral
 
 _MAX_CONSTANTS = 64 << 20  # bytes of one program
 _JOIN = frozenset({"cat", "stack"})
@@ -60,10 +61,12 @@ class Kernels:
         key = digest, metadata.name, metadata.num_warps, metadata.shared
         if key not in self._numbers:
             self._numbers[key] = len(self.described)
-            self.binaries[f"binary.{digest}"] = torch.frombuffer(bytearray(launch.binary), dtype=torch.uint8)
+            if digest not in deferral.sources:
+                self.binaries[f"binary.{digest}"] = torch.frombuffer(bytearray(launch.binary), dtype=torch.uint8)
             self.described.append(
                 {
                     "name": metadata.name,
+                    "symbol": metadata.name,
                     "sha256": digest,
                     "warps": metadata.num_warps,
                     "shared": metadata.shared,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..candidate.module_setup import construct
 from ..compiler import autotune
 from ..compiler.codegen_cache import Optimizer, once
 from ..compiler.compile_only_driver import CompileOnlyDriver, Recorder, ScratchCache
+from ..compiler.deferral import deferral
 
 _WARM_TARGETS = ["sm_80", "sm_90", "sm_100", "gfx942"]
 _MESSAGE = 2000  # characters
@@ -37,10 +39,18 @@ def warm() -> None:
     nvidia.llvm = Optimizer(nvidia.llvm)
     CUDABackend.make_llir = nvidia.llvm.taken(CUDABackend.make_llir)
     CUDABackend.make_ptx, CUDABackend.make_cubin = once(CUDABackend.make_ptx), once(CUDABackend.make_cubin)
-    autotune.install(Recorder.unseen)
+    deferral.install()
+    autotune.install(_measured)
     JITFunction.run = _logged(JITFunction.run)
     _compile_for(_WARM_TARGETS, lambda _: _copy[(1,)](torch.zeros(8), torch.zeros(8), 8, BLOCK=8))
     Recorder.launches.clear()
+
+
+@contextmanager
+def _measured() -> Iterator[None]:
+    """An autotuner measures: record no launch, and compile at once, so that it learns what does not fit."""
+    with Recorder.unseen(), deferral.suspended():
+        yield
 
 
 @triton.jit
@@ -52,6 +62,7 @@ def _copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-de
 def run(request: CompileRequest, tensors: dict[str, Tensor]) -> tuple[CompileReply, dict[str, Tensor]]:
     """Call the candidate on trial 0 and the further trials for each target."""
     torch.set_num_threads(1)
+    deferral.enabled = request.deferred
 
     def forward(number: int) -> None:
         session.trial = number
@@ -59,7 +70,8 @@ def run(request: CompileRequest, tensors: dict[str, Tensor]) -> tuple[CompileRep
 
     with fake_cuda.pretend(), _ZeroedMemory():
         module = nn.Module.to(construct(request.module, "candidate"), fake_cuda.DEVICE)
-        return CompileReply(_compile_for(request.targets, forward, request.more_trials)), {}
+        calls = _compile_for(request.targets, forward, request.more_trials)
+    return CompileReply(calls, deferral.sources), {}
 
 
 class _ZeroedMemory(TorchFunctionMode):
@@ -82,9 +94,10 @@ def _logged(run: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run)
     def launch(self: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         try:
-            compiled = run(self, *args, grid=grid, warmup=warmup, **options)
+            with deferral.suspended() if warmup else nullcontext():
+                compiled = run(self, *args, grid=grid, warmup=warmup, **options)
         except Exception as error:
-            session.failed.append(f"{self.__name__}: {_describe(error)}"[:_MESSAGE])
+            session.failed.append(f"{self.__name__}: {describe(error)}"[:_MESSAGE])
             raise
         if not warmup:
             bound = bind(self.fn, args, options)
@@ -115,15 +128,15 @@ def _compile(forward: Callable[[int], Any], trial: int) -> CompiledCall:
         log, failed = tuple(session.log), tuple(session.failed[:8])
         return CompiledCall(trial, "", tuple(Recorder.launches), log, failed, session.without_room)
     except Exception as error:  # noqa: BLE001  whatever the compiler says is the finding
-        return CompiledCall(trial, error=_describe(error)[:_MESSAGE])
+        return CompiledCall(trial, error=describe(error))
     finally:
         Recorder.launches.clear()
         session.failed, session.without_room = [], False
 
 
-def _describe(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Describe the innermost error: Triton wraps the error of a called kernel in an error of its caller."""
     first = error
     while first.__cause__ is not None:
         first = first.__cause__
-    return f"{type(first).__name__}: {first}" + ("" if first is error else f" in {error}")
+    return (f"{type(first).__name__}: {first}" + ("" if first is error else f" in {error}"))[:_MESSAGE]

@@ -13,6 +13,7 @@ from ..candidate.input_layouts import strided, zeros
 from ..candidate.launch_log import session
 from ..candidate.module_setup import construct, digests
 from ..compiler.compile_only_driver import CompileOnlyDriver, Recorder
+from ..compiler.deferral import deferral
 from ..compiler.tracer import Json, Kernels, Tracer, Untraceable
 from ..lib.errors import describe
 from ..lib.pytree import flatten
@@ -33,6 +34,7 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
     `request.repeat`, each call is made twice, since the second call of a model's candidate may do something else.
     """
     torch.set_num_threads(1)
+    deferral.enabled = request.deferred
     with fake_cuda.pretend():
         try:
             module = nn.Module.to(construct(request.module, "candidate"), fake_cuda.DEVICE)
@@ -57,7 +59,11 @@ def run(request: TraceRequest, tensors: dict[str, Tensor]) -> tuple[TraceReply, 
     if refused:
         return TraceReply(state=state, refused=tuple(refused)), {}
     reply = TraceReply(
-        state=state, programs=tuple(programs), kernels=tuple(kernels.described), operators=tuple(sorted(operators))
+        state=state,
+        programs=tuple(programs),
+        kernels=tuple(kernels.described),
+        sources=deferral.sources,
+        operators=tuple(sorted(operators)),
     )
     return reply, results | kernels.binaries
 
