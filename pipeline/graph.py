@@ -65,6 +65,7 @@ STAGES = (
     Stage("screen", Verified, Pair, "ScreenPairs", "drop pairs that are not worth a row"),
     Stage("balance", Pair, Pair, "BalancePairs", "cap the rows of one cluster, operator set and package", "pair"),
     Stage("split", Pair, Pair, "SplitPairs", "assign clusters to train, validation and test", "pair"),
+    Stage("targets", Pair, Pair, "CompileForTargets", "compile kernels for further GPUs that settings name", "pair"),
     Stage("time", Pair, Pair, "TimePairs", "time kernels against eager and torch.compile on a GPU", "pair"),
 )  # fmt: skip
 # After the last stage, `run/products.py` annotates the pairs and writes the dataset and the report.

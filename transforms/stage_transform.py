@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .decontaminate import Thresholds
     from .distill import DistillConfig
     from .read import Corpus
+    from .targets import Targets
 
 Counted = tuple[str, Outcome[Any]]  # line of the funnel, and an outcome that it counts
 
@@ -35,6 +36,7 @@ class StageContext:
     sandbox: SandboxSettings
     caps: Caps
     thresholds: Thresholds
+    targets: Targets
     corpus: Corpus | None = None  # for the first stage alone
     opt_out: OptOut | None = None  # for the first stage alone
     indexes: tuple[Path, ...] = ()  # of benchmarks

@@ -29,6 +29,7 @@ from kernelquarry.pipeline.schema.files import digest
 from kernelquarry.pipeline.schema.ids import chat_id, pair_id, rejection_id, sha256
 from kernelquarry.pipeline.schema.provenance import Distillation, TermsClass
 from kernelquarry.pipeline.schema.records import Contamination, Pair, Purity, Rejection, Row, Tier
+from kernelquarry.transforms.targets import TARGETS
 
 from .sign import SIGNATURE, is_signed
 
@@ -83,8 +84,19 @@ def check(contents: Contents) -> list[str]:
     return problems
 
 
+def missing_targets(contents: Contents) -> list[str]:
+    """One line for each GPU architecture of a release for which some pairs were not compiled."""
+    pairs = [row for row in contents.rows.get("pairs", ()) if isinstance(row, Pair)]
+    named = contents.manifest["build"].get("settings", {}).get("targets", {}).get("names") or TARGETS
+    counts = {name: sum(name not in pair.verdict.targets for pair in pairs) for name in named}
+    lines = {name: f"{lacking} of {len(pairs)} pairs were not compiled for {name}" for name, lacking in counts.items()}
+    return [line for name, line in lines.items() if counts[name]]
+
+
 def demand(contents: Contents) -> None:
-    """Log the problems. Raises: UserError: a gate has found one."""
+    """Log the problems, and warn of missing targets. Raises: UserError: a gate has found a problem."""
+    for missing in missing_targets(contents):
+        log.warning("%s: name it under [targets] in the settings of the build", missing)
     problems = check(contents)
     for problem in problems:
         log.error(problem)

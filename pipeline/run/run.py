@@ -109,6 +109,7 @@ class Run:
             sandbox=self.sandbox,
             caps=settings.caps,
             thresholds=settings.decontaminate,
+            targets=settings.targets,
             corpus=self.corpus if first else None,
             opt_out=self.opt_out if first else None,
             indexes=self.indexes,

@@ -1,10 +1,13 @@
-"""Settings of a run: thresholds of decontamination, and caps on rows that share something.
+"""Settings of a run: thresholds of decontamination, caps on rows that share something, and targets to compile for.
 
     [decontaminate]
     ngrams_13 = 0.5
 
     [caps]
     cluster = 20
+
+    [targets]
+    names = ["sm_80", "sm_90"]
 
 `docs/settings.md` lists all of them. The run directory keeps them, and the dataset's manifest names them.
 """
@@ -22,15 +25,17 @@ from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
+from kernelquarry.transforms.targets import NO_TARGETS, TARGETS, Targets
 
 NAME = "settings.json"  # in the run directory
-S = TypeVar("S", Caps, Thresholds)
+S = TypeVar("S", Caps, Thresholds, Targets)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     decontaminate: Thresholds = DEFAULT
     caps: Caps = CAPS
+    targets: Targets = NO_TARGETS
 
 
 def read_settings(path: Path) -> Settings:
@@ -50,6 +55,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
     return Settings(
         _section(Thresholds, given, "decontaminate", place),
         _section(Caps, given, "caps", place),
+        _section(Targets, given, "targets", place),
     )
 
 
@@ -78,7 +84,16 @@ def _section(kind: type[S], given: Mapping[str, Any], name: str, place: str) -> 
     for key, value in values.items():
         if key not in {field.name for field in fields(kind)}:
             raise UserError(f"{place}: [{name}] has no {key}: it has {', '.join(f.name for f in fields(kind))}")
+        if kind is Targets:
+            _check_targets(value, place)
+            continue
         whole = isinstance(getattr(defaults, key), int)
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
             raise UserError(f"{place}: {key} in [{name}] must be a {'whole ' if whole else ''}number of at least 0")
-    return kind(**values)
+    found: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
+    return kind(**found)
+
+
+def _check_targets(value: Any, place: str) -> None:
+    if not isinstance(value, list) or not all(name in TARGETS for name in value) or len(set(value)) < len(value):
+        raise UserError(f"{place}: names in [targets] must be a list of {', '.join(TARGETS)}, each at most once")

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.dataset.configs import derive_rows
 from kernelquarry.pipeline.dataset.origin import origin
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, Release, write_dataset, write_release
-from kernelquarry.pipeline.publish.gates import check, demand, read_contents
+from kernelquarry.pipeline.publish.gates import check, demand, missing_targets, read_contents
 from kernelquarry.pipeline.publish.sign import sign
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.errors import UserError
@@ -233,6 +233,19 @@ def test_an_invalid_manifest(folder: Path, text: str, problem: str) -> None:
 def test_no_dataset(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no dataset"):
         read_contents(tmp_path)
+
+
+def test_targets_that_pairs_lack_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    targets = [("sm_90", "sm_80", "sm_100"), ("sm_90", "sm_80", "sm_100", "gfx942"), ("sm_90",)]
+    pairs = [verdict(targets=named)(pair) for named, pair in zip(targets, make_pairs(3), strict=True)]
+    write(tmp_path, pairs)
+    assert missing_targets(read_contents(tmp_path)) == [
+        "1 of 3 pairs were not compiled for sm_80",
+        "1 of 3 pairs were not compiled for sm_100",
+        "2 of 3 pairs were not compiled for gfx942",
+    ]
+    demand(read_contents(tmp_path))
+    assert "2 of 3 pairs were not compiled for gfx942: name it under [targets]" in caplog.text
 
 
 def test_kernels_may_write_part_of_a_mixed_row(tmp_path: Path) -> None:

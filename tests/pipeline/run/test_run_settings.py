@@ -13,6 +13,7 @@ from kernelquarry.filters.balance import Caps
 from kernelquarry.pipeline.run.run_settings import Settings, read_settings, remember, remembered
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.decontaminate import Thresholds
+from kernelquarry.transforms.targets import Targets
 from tests.pipeline.command import Built, Ended
 
 
@@ -30,13 +31,19 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps"),
+        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, targets"),
         ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
         ("[caps]\ncluster = true", "must be a whole number"),
         ("[decontaminate]\nminhash = -1", "must be a number of at least 0"),
         ("[decontaminate]\nminhash = 'a'", "must be a number"),
+        (
+            "[targets]\nnames = ['sm_80', 'sm_75']",
+            r"names in \[targets\] must be a list of sm_80, sm_90, sm_100, gfx942",
+        ),
+        ("[targets]\nnames = ['sm_80', 'sm_80']", "each at most once"),
+        ("[targets]\nnames = 'sm_80'", "must be a list"),
         ("[", "not valid TOML"),
     ],
 )
@@ -47,7 +54,7 @@ def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -
 
 def test_a_run_remembers_its_settings(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Settings()
-    given = Settings(Thresholds(common=5), Caps(operators=7))
+    given = Settings(Thresholds(common=5), Caps(operators=7), Targets(("sm_80", "gfx942")))
     remember(tmp_path, given)
     assert remembered(tmp_path) == given
     (tmp_path / "settings.json").write_text("{")
@@ -67,4 +74,4 @@ def test_a_missing_file_is_one_line_and_makes_no_run(tmp_path: Path, invoke: Cal
 
 def test_the_manifest_holds_the_settings(built: Built) -> None:
     manifest = json.loads((built.root / "dataset" / "manifest.json").read_text())
-    assert manifest["build"]["settings"] == asdict(Settings())
+    assert manifest["build"]["settings"] == json.loads(json.dumps(asdict(Settings())))

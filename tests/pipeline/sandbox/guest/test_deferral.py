@@ -35,14 +35,17 @@ class ModelNew(nn.Module):
 
 
 def trace(
-    sandbox: Sandbox, deferred: bool, options: str = "BLOCK=64", decorators: str = "", name: str = "kernel"
+    sandbox: Sandbox,
+    deferred: bool,
+    options: str = "BLOCK=64",
+    decorators: str = "",
+    name: str = "kernel",
+    target: str = "sm_90",
 ) -> Report:
     code = SOURCE.replace("OPTIONS", options).replace("DECORATORS", decorators)
     code = code.replace("def kernel(", f"def {name}(").replace("kernel[", f"{name}[")
     calls = tuple(TracedCall('[{"tensor":0}]', "{}", (InputSpec((size,), "float32"),)) for size in (64, 100))
-    return sandbox.run(
-        Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), "sm_90", calls, deferred=deferred))
-    )
+    return sandbox.run(Job(TRACE, TraceRequest(ModuleSource(code, "ModelNew", "[]"), target, calls, deferred=deferred)))
 
 
 def kernels(report: Report) -> list[dict[str, Any]]:
@@ -50,8 +53,9 @@ def kernels(report: Report) -> list[dict[str, Any]]:
     return list(report.reply.kernels)
 
 
-def test_the_binary_of_the_text_is_the_binary_of_the_candidate(sandbox: Sandbox) -> None:
-    direct, deferred = trace(sandbox, False), trace(sandbox, True)
+@pytest.mark.parametrize("target", ["sm_90", "sm_100", "gfx942"])
+def test_the_binary_of_the_text_is_the_binary_of_the_candidate(sandbox: Sandbox, target: str) -> None:
+    direct, deferred = (trace(sandbox, flag, target=target) for flag in (False, True))
     sources = deferred.reply.sources  # type: ignore[union-attr]
     assert list(sources) == [kernel["sha256"] for kernel in kernels(deferred)] and not deferred.tensors
     made = sandbox.run(Job(CODEGEN, CodegenRequest(tuple(sources.values()))))
