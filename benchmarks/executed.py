@@ -5,9 +5,12 @@
     taskset -c 0-15 python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --gpus 0
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds again  # on all GPUs and cores
     python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds interpreted --gpus none
+    python benchmarks/executed.py out/tiny/stages/07-tidy --results runs.jsonl --rounds first warm
     python benchmarks/executed.py --results runs.jsonl --record    # the figures
 
-The round "again" shows verdicts that flip and, with more GPUs than "first", the speedup. In "guests" all candidates run
+Compiled kernels are kept next to the results, in `RESULTS.kernels`, a folder that must be empty before "first". "warm"
+verifies the candidates of "first" a second time, with their kernels in the cache. The round "again" uses no cache. It
+shows verdicts that flip and, with more GPUs than "first", the speedup. In "guests" all candidates run
 in GPU guests. "interpreted" repeats the candidates that "first" rejected, on any machine: a candidate that the
 interpreter rejects too was not rejected wrongly by the GPU. A stopped round resumes. One host process keeps up with six
 candidates a second, so there are several (`--processes`), each with an executor. Steps that do not decide the verdict
@@ -34,6 +37,7 @@ from figures import installed, machine, record
 from kernelquarry.pipeline.runtime.boundary import run_guarded
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
 from kernelquarry.pipeline.sandbox.executor.service import Execution
+from kernelquarry.pipeline.sandbox.kernel_cache import KernelCache
 from kernelquarry.pipeline.sandbox.settings import choose_gpus
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.jsonl_append import add_line, read_lines
@@ -44,7 +48,7 @@ from kernelquarry.transforms.verify import VerifySettings, verify
 COMMAND = "python benchmarks/executed.py"
 KERNELBENCH = 0.237  # samples a second of KernelBench's own evaluator, one H100 and 16 cores, 2026-11-21
 Line = dict[str, Any]
-_FOR_GPU = ("trace", "compile", "execute")  # guests that compile for a GPU, or use one
+_FOR_GPU = ("trace", "compile", "codegen", "execute")  # guests that compile for a GPU, or use one
 _APART_S = 5.0  # between the beginnings of two runs; processes of one begin together
 
 
@@ -136,9 +140,14 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
     """Run one process's share of all rounds, and append lines to the results."""
     gpus, workers = choose_gpus(args.gpus), max(1, args.workers // args.processes)
     gpus = gpus[number % len(gpus) :][:1] if gpus and args.processes > 1 else gpus
-    with Sandbox(SandboxSettings(workers=workers, gpus=gpus)) as sandbox, ThreadPoolExecutor(workers) as threads:
+    kernels = f"{args.results}.kernels"
+    with (
+        Sandbox(SandboxSettings(workers, kernels=kernels, gpus=gpus)) as sandbox,
+        ThreadPoolExecutor(workers) as threads,
+    ):
         running = ("trace", "execute") if gpus else ("interpret",)
-        sandbox.start(("reference", *running, *(("compile",) if args.target else ())))
+        sandbox.start(("reference", "codegen", *running, *(("compile",) if args.target else ())))
+        cached = sandbox.kernels
         for name in args.rounds:
             done = {line["id"] for line in lines(args.results) if line["round"] == name}
             rejected = {line["id"] for line in lines(args.results) if line["round"] == "first" and is_rejected(line)}
@@ -148,7 +157,9 @@ def part(args: argparse.Namespace, number: int, barrier: Any) -> None:
                 left = [c for c in left if c.id in rejected]
             left = left[number :: args.processes]
             work = Round(name, args, sandbox, threads)
+            sandbox.kernels = KernelCache(None)
             list(threads.map(work.verified, left[:workers]))  # what is made at the first use is there
+            sandbox.kernels = cached if name in ("first", "warm") else KernelCache(None)
             barrier.wait(600)
             work.run(left, args.results)
             print(f"process {number}, {name}: {work.summary()}", flush=True)
@@ -280,6 +291,9 @@ def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
         write("verdict.false_rejects.inductor", 100 * len(wrong) / counted, first[0], note)
     per_second, number = rate(path, "first")
     write("verdict.trace_rate", per_second, first[0], f"over {number} candidates; compiled for this GPU alone")
+    if "warm" in found:
+        per_second, number = rate(path, "warm")
+        write("verdict.trace_rate.warm", per_second, first[0], f"over {number} candidates, kernels in the cache")
     either, executing = busy(path, "first")
     write("scale.gpu_busy", 100 * either, first[0], f"executing, or compiled for; executing alone {executing:.1%}")
     note = f"{KERNELBENCH} a second, measured apart on such a machine"
