@@ -9,9 +9,6 @@ from typing import Any
 
 Stage = Callable[[Any, str, MutableMapping[str, Any], Any, int], Any]
 
-
-# From this capability on, Triton compiles for one architecture alone (`sm_90a`).
-_OWN = 90
 # Options of the GPU and of the front end, whose effects are in the source.
 _OF_THE_GPU = ("arch", "supported_fp8_dtypes", "deprecated_fp8_dot_operand_dtypes", "max_num_imprecise_acc_default")
 
@@ -20,22 +17,18 @@ def once(stage: Stage) -> Stage:
     """Cache a stage `stage(backend, source, metadata, options, capability)` whose source is text.
 
     Triton compiles a kernel separately for sizes that are divisible by 16 and for others; one kernel in four gives LLVM
-    the same module for both, and nine in ten give the same module for all GPUs. PTX without features of a single
-    architecture is valid for all later GPUs, and NVIDIA's assembler accepts it, so the result for `sm_80` also serves
-    `sm_90` and `sm_100`.
+    the same module for both. Each GPU has results of its own: a binary for `sm_80` does not run on `sm_90`.
     """
-    known: dict[Any, dict[int, tuple[Any, dict[str, Any]]]] = {}
+    known: dict[Any, tuple[Any, dict[str, Any]]] = {}
 
     @wraps(stage)
     def run(backend: Any, source: str, metadata: MutableMapping[str, Any], options: Any, capability: int) -> Any:
-        relevant = frozenset(item for item in vars(options).items() if item[0] not in _OF_THE_GPU)
-        made = known.setdefault((source, relevant), {})
-        like = next((other for other in made if other == capability or other < min(capability, _OWN)), None)
-        if like is None:
-            written, like = dict(metadata), capability
+        key = source, capability, frozenset(item for item in vars(options).items() if item[0] not in _OF_THE_GPU)
+        if key not in known:
+            written = dict(metadata)
             result = stage(backend, source, written, options, capability)
-            made[like] = result, {name: value for name, value in written.items() if metadata.get(name) != value}
-        result, added = made[like]
+            known[key] = result, {name: value for name, value in written.items() if metadata.get(name) != value}
+        result, added = known[key]
         metadata.update(added)
         return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_the_binary_of_the_text_is_the_binary_of_the_candidate(sandbox: Sandbox,
         assert kernel["scratch"] == [*compiled.scratch]
         assert made.tensors[f"binary.{number}"].equal(direct.tensors[f"binary.{kernel['sha256']}"])
         assert {**launch, "launch": number} == other
+
+
+def test_a_binary_does_not_depend_on_the_other_sources_of_the_request(sandbox: Sandbox) -> None:
+    """An entry of the cache must run on its target, whatever else was compiled in the same guest."""
+    (source, *_) = trace(sandbox, True).reply.sources.values()  # type: ignore[union-attr]
+    later = [replace(source, target=target) for target in ("sm_80", "sm_90", "sm_100")]
+    alone = [sandbox.run(Job(CODEGEN, CodegenRequest((each,)))) for each in later]
+    together = sandbox.run(Job(CODEGEN, CodegenRequest(tuple(later))))
+    for number, each in enumerate(alone):
+        assert together.tensors[f"binary.{number}"].equal(each.tensors["binary.0"])
 
 
 def test_renamed_kernels_have_one_source(sandbox: Sandbox) -> None:
