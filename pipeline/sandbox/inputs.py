@@ -22,6 +22,7 @@ from .protocol import Tensors
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _Shape = tuple[int, ...]
+_Divide = Callable[["_Stream", _Shape, int], tuple[int, Array, Array]]
 
 _SUMMANDS = 12  # uniform numbers whose sum is one normal number: standard deviation 1, largest value 6
 _GRADIENTS = 4093
@@ -32,7 +33,8 @@ def draw_inputs(workload: Workload, distribution: str, seed: int, named: Sequenc
     """Draw the input tensors of one trial, contiguous, on the CPU.
 
     Args:
-        named: constants from a source, which the distribution `NAMED` is about and some integers take.
+        named: constants from a source, which the distribution `NAMED` is about and some integers take. For `MASKED`,
+            integers that stand for no value, such as an `ignore_index`; they may be out of an input's range.
 
     Raises:
         ValueError: the distribution or a dtype is unknown.
@@ -191,10 +193,13 @@ def _sparse(stream: _Stream, shape: _Shape) -> Array:
     return _in_slices(stream.normal(size) * stream.integers(size, 2), shape, (1.0, 0.0))
 
 
-KINDS = 8  # of rows in the distribution "assorted"
+KINDS = 10  # of rows in the distribution "assorted"
+_ASCENDING = 7  # number of that kind
 _LARGE, _TINY, _FAR = (8, 20), (40, 96), 14  # powers of two
 _BEYOND = 32
+_MASKED_ROWS = 16
 
+MASKED = "masked"  # the distribution with runs of -inf, and integers that stand for no value
 NAMED = "named"  # the distribution around constants that a source names
 _NEAR = 2.0**-20  # relative distance of a number that is just above or below a constant
 
@@ -213,22 +218,36 @@ def _over_and_over(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Arr
     return number, part, (part + int(stream.integers(1, kinds)[0])) % kinds
 
 
-def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
-    """Rows of eight kinds in turn; parts of all values where there are few rows.
+def _in_columns(stream: _Stream, shape: _Shape, kinds: int) -> tuple[int, Array, Array]:
+    """Divide the values into runs of columns, one for each kind, as `_over_and_over` does into rows."""
+    size = math.prod(shape)
+    width = shape[-1] if shape else 1
+    part = np.arange(size) % width * kinds // width
+    return kinds, part, (part + int(stream.integers(1, kinds)[0])) % kinds
+
+
+def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = _over_and_over) -> Array:
+    """Rows of ten kinds in turn; parts of all values where there are few rows.
 
     The kinds: equal values; whole numbers; numbers from 0 to 1; numbers of one sign and size; all far below 0; large;
-    tiny; ascending, the last beyond all others. The scales of the large, tiny and far kinds are drawn. If `parts`
-    inputs are multiplied with each other, large and far scales are the `parts`-th root of their usual value.
+    tiny; ascending, the last beyond all others; zeros in the first third; zeros in the last third. The scales of the
+    large, tiny and far kinds are drawn. If `parts` inputs are multiplied with each other, large and far scales are the
+    `parts`-th root of their usual value.
     """
     size = math.prod(shape)
-    number, part, kinds = _over_and_over(stream, shape, KINDS)
+    number, part, kinds = divide(stream, shape, KINDS)
     large, tiny = (2.0 ** (least + stream.integers(number, most - least)) for least, most in (_LARGE, _TINY))
     far = 2.0 ** (_FAR * stream.integers(number, 2))  # beyond a finite number that a kernel may use for infinity
     large, far = large ** (1 / parts), far ** (1 / parts)
     alike = np.round(stream.normal(number) * 4) / 4 + 0.125
     values = stream.normal(size)
-    ascending = values[np.lexsort((values, part))]
-    ascending[np.diff(part, append=-1) != 0] *= _BEYOND
+    first = np.flatnonzero(np.diff(part, prepend=-1))  # value of each run of values of one part
+    length = np.diff(first, append=size)
+    run = np.repeat(np.arange(len(first)), length)
+    third = 3 * (np.arange(size) - first[run]) // length[run] if size else part
+    ascending, chosen = values.copy(), np.flatnonzero(kinds == _ASCENDING)
+    ascending[chosen] = values[chosen][np.lexsort((values[chosen], run[chosen]))]
+    ascending[first + length - 1] *= _BEYOND
     kinds_of_values = (
         alike[part],
         np.floor(3 * values),
@@ -238,8 +257,27 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
         values * large[part],
         values / tiny[part],
         ascending,
+        np.where(third == 0, 0.0, values),
+        np.where(third == 2, 0.0, values),
     )
     return np.choose(kinds, kinds_of_values)
+
+
+def _columns(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
+    """The kinds of `_assorted` along the last axis: each row has all of them, and each column has one."""
+    return _assorted(stream, shape, parts, _in_columns)
+
+
+def _masked(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers; every sixteenth row, and at least one, has a run of -inf over a third of it, as a mask makes it.
+
+    A row begins with a number, so that a running maximum is finite.
+    """
+    size, width = math.prod(shape), shape[-1] if shape else 1
+    column, row = np.arange(size) % width, np.arange(size) // max(1, width)
+    start = 1 + int(stream.integers(1, max(1, width // 2))[0])
+    run = (row % _MASKED_ROWS == 0) & (column >= start) & (column < start + width // 3)
+    return np.where(run, -np.inf, stream.normal(size))
 
 
 def _special(stream: _Stream, shape: _Shape) -> Array:
@@ -278,8 +316,13 @@ DISTRIBUTIONS: Mapping[str, Callable[[_Stream, _Shape], Array]] = {
     "heavy_tailed": _heavy_tailed,
     "sparse": _sparse,
     "assorted": _assorted,
+    "columns": _columns,
+    MASKED: _masked,
     "special": _special,
 }
+
+
+KINDS_OF_VALUES: Mapping[str, Callable[[_Stream, _Shape, int], Array]] = {"assorted": _assorted, "columns": _columns}
 
 
 def _draw_input(
@@ -291,11 +334,11 @@ def _draw_input(
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
-        elif distribution == "assorted":
-            values = _assorted(stream, spec.shape, parts)
+        elif distribution in KINDS_OF_VALUES:
+            values = KINDS_OF_VALUES[distribution](stream, spec.shape, parts)
         else:
             values = DISTRIBUTIONS[distribution](stream, spec.shape)
-        if distribution in ("assorted", NAMED):  # half types cannot hold large numbers
+        if distribution in (*KINDS_OF_VALUES, NAMED):  # half types cannot hold large numbers
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
         return _tensor(values, spec.shape, spec.dtype)
@@ -311,9 +354,18 @@ def _draw_input(
         values = np.minimum(values, stream.integers(size, bound))
     if distribution == "sparse" and size > 1:  # both ends of the range, which a random draw rarely has
         values[[0, -1]] = 0, bound - 1
-    if own := [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high]:
-        values = np.where(stream.integers(size, 2) == 1, np.array(own)[stream.integers(size, len(own))], values)
+    if distribution == MASKED:
+        own, share = [int(n) - spec.low for n in named if _holds(dtype, n)], 4
+    else:
+        own, share = [int(n) - spec.low for n in named if n == int(n) and spec.low <= n < spec.high], 2
+    if own:
+        values = np.where(stream.integers(size, share) == 1, np.array(own)[stream.integers(size, len(own))], values)
     return _tensor(spec.low + values, spec.shape, spec.dtype)
+
+
+def _holds(dtype: torch.dtype, number: float) -> bool:
+    limits = torch.iinfo(dtype)
+    return limits.min <= number <= limits.max
 
 
 def _tensor(values: Array, shape: tuple[int, ...], dtype: str) -> torch.Tensor:

@@ -122,6 +122,7 @@ class ErrorBounds:
         rounded: Observation | None = None,
         tied: Observation | None = None,
         any_integer: bool = False,
+        any_special: bool = False,
     ) -> None:
         """Measure the tolerances.
 
@@ -132,12 +133,13 @@ class ErrorBounds:
             rounded: for a half dtype, the run in it on the trial's own values, which is not among `honest`.
             tied: a run that breaks ties differently. Integers that differ in it may have any value.
             any_integer: all integers may have any value.
+            any_special: elements that are infinite or NaN in the oracle may have any value.
         """
         first = rounded or honest[0]
         every = [*honest, *([tied] if tied else [])]
         runs = zip(*(map(_real, run.values) for run in every), strict=True)
         self._bounds = [
-            _Floating(exact, each, terms, own if rounded else None)
+            _Floating(exact, each, terms, own if rounded else None, any_special)
             if own.is_floating_point()
             else _Discrete(exact, [own, *each], _any_value(own, each[-1] if tied else own, any_integer))
             for exact, own, each in zip(map(_real, oracle.values), map(_real, first.values), runs, strict=True)
@@ -212,12 +214,14 @@ class _Discrete:
 class _Floating:
     """Bounds of one floating-point tensor of the reference."""
 
-    def __init__(self, exact: Tensor, honest: Sequence[Tensor], terms: int, rounded: Tensor | None) -> None:
+    def __init__(
+        self, exact: Tensor, honest: Sequence[Tensor], terms: int, rounded: Tensor | None, any_special: bool
+    ) -> None:
         runs = torch.stack([run.double() for run in honest])
         self._eager = runs[0] if rounded is None else rounded.double()
         self._exact = self.oracle = exact.double()
         self._stable = torch.isfinite(runs).all(dim=0) & torch.isfinite(self._eager) & torch.isfinite(self._exact)
-        if self._stable.all():  # the usual case
+        if self._stable.all() or any_special:
             self._special = torch.zeros_like(self._stable)
         else:
             every = torch.cat([runs, self._eager[None]])

@@ -16,6 +16,7 @@ from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.records import Pair, TensorSpec, Workload
 from kernelquarry.transforms.mutate import Fault, Mutant
 from kernelquarry.transforms.verify import Task, VerifySettings, further_checks
+from kernelquarry.transforms.verify.further_calls import further_calls
 
 SETTINGS = VerifySettings(target="", limits=Limits(wall_s=120, cpu_s=20))
 
@@ -47,7 +48,7 @@ def test_a_wrong_value_is_killed(pair: Pair, sandbox: Sandbox) -> None:
 def test_a_grid_that_suffices_for_the_workloads_is_missed(
     pair: Pair, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(further_checks, "drawn_sizes", lambda task: [])  # only models' candidates get these
+    monkeypatch.setattr(further_checks, "further_calls", lambda task: further_calls(task)[:1])  # a model's alone
     finding = attempt(pair, "(triton.cdiv(size, 256),)", "(1,)", sandbox)
     assert finding.outcome is Outcome.MISSED and finding.witness is not None
     assert finding.witness.where.startswith("inputs [75, 8]") and finding.witness.reason == "wrong_values"

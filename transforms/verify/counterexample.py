@@ -29,18 +29,24 @@ def counter_examples(task: Task, rejected: Rejected, check: Check) -> tuple[Coun
     if rejected.reason not in _SHOWN_BY_ONE_CALL:
         return ()
     search = _Search(task, rejected.reason, check)
-    for trial in [rejected.trial] if rejected.trial else _first_of_each_workload(task):
-        search.shrink(trial)
+    for workload, trial in _first_tries(task, rejected):
+        search.shrink(workload, trial)
         if search.smallest is not None:
             return (search.smallest,)
     return ()
 
 
-def _first_of_each_workload(task: Task) -> list[PlannedTrial]:
+def _first_tries(task: Task, rejected: Rejected) -> list[tuple[Workload, PlannedTrial]]:
+    """The failing call if it is known, else the first trial of each workload."""
+    if rejected.call is not None:
+        return [(rejected.call.task.workloads[0], rejected.call.trial)]
+    calls = task.calls
+    if rejected.trial is not None:
+        return [(calls[rejected.trial.workload], rejected.trial)]
     first: dict[int, PlannedTrial] = {}
     for trial in plan(task):
         first.setdefault(trial.workload, trial)
-    return list(first.values())
+    return [(calls[workload], trial) for workload, trial in first.items()]
 
 
 class _Search:
@@ -51,9 +57,8 @@ class _Search:
         self._left = _TRIES
         self.smallest: CounterExample | None = None
 
-    def shrink(self, trial: PlannedTrial) -> None:
-        """Set `smallest` to the smallest failing call; leave it None if the call of `trial` does not fail alone."""
-        start = self._task.calls[trial.workload]
+    def shrink(self, start: Workload, trial: PlannedTrial) -> None:
+        """Set `smallest` to the smallest failing call; leave it None if the call `start` does not fail alone."""
         family = (start, *(workload for workload in self._task.workloads if workload != start))
         free = free_sizes(family) if self._task.shape_general else []  # it claims no other sizes
 

@@ -20,7 +20,7 @@ from kernelquarry.pipeline.sandbox.judge import Element
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Purity
 
-from .task import PlannedTrial, Task
+from .task import Call, PlannedTrial, Task
 
 _EVIDENCE = 500  # characters
 _ARGUMENT = 60  # characters of a launch argument in evidence
@@ -30,16 +30,21 @@ _ADDRESSES = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 class Rejected(Exception):
-    """The candidate is not verified: the reason, the evidence, and the failing trial and its worst element if known."""
+    """The candidate is not verified: the reason, the evidence, and the failing trial or call and its worst element."""
 
     def __init__(
-        self, reason: Reason, found: str, trial: PlannedTrial | None = None, element: Element | None = None
+        self,
+        reason: Reason,
+        found: str,
+        trial: PlannedTrial | None = None,
+        element: Element | None = None,
+        call: Call | None = None,
     ) -> None:
         found = _ADDRESSES.sub("0x?", _FOLDERS.sub("", found))
         evidence = f"workload {trial.workload}, {trial.distribution}: {found}" if trial else found
         super().__init__(reason, evidence)
         self.reason, self.evidence, self.found = reason, evidence[:_EVIDENCE], found[:_EVIDENCE]
-        self.trial, self.element = trial, element
+        self.trial, self.element, self.call = trial, element, call
 
 
 class InputRejected(Exception):

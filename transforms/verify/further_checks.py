@@ -1,220 +1,223 @@
-"""Further checks of a model's candidate in the interpreter: perturbations, weights, configurations and sizes."""
+"""Further checks of a model's candidate in the interpreter: a perturbed environment, and the calls of `further_calls`.
+
+One guest runs the reference on all calls, and one guest the candidate.
+"""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kernelquarry.pipeline.sandbox import Sandbox
-from kernelquarry.pipeline.sandbox.inputs import draw_far_state
-from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS
+from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedRun, RunSpec
 from kernelquarry.pipeline.sandbox.protocol import Tensors
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Workload
-from kernelquarry.transforms.workloads.resize import (
-    at_numbers,
-    exceed_numel,
-    free_sizes,
-    lengthened,
-    non_square,
-    rounded,
-    set_each,
-    unpredictable,
-)
+from kernelquarry.transforms.workloads.resize import count_elements, rounded
 
 from .compiling import check_kernel_failure
-from .evidence import InputRejected, Rejected
+from .evidence import Rejected
+from .further_calls import FurtherCall, further_calls
 from .interpreting import fails, run_specs
 from .reference_run import Reference
-from .source_constants import SourceConstants
-from .task import Call, Task, VerifySettings, draw, shapes_of
+from .task import FAR, Call, PlannedTrial, Task, VerifySettings, draw, shapes_of
 
+_FIRST_SEED = 128  # of the calls at other sizes, among the 256 seeds of a task
 _MAX_CONFIGURATIONS = 64
 _PERTURBATIONS = (  # of one call each
-    ("unknown", "plain", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords"),
-    ("gpu", "copied", "chained", "weights", "forward"),
+    ("unknown", "noise", "offset", "name", "instance", "subclass", "handled", "weights", "inputs", "keywords"),
+    ("gpu", "zeros", "random", "copied", "chained", "weights", "forward"),
     ("gradients", "derived", "process"),
     ("inference", "parameters"),
 )
-_AT_CONSTANTS = 2  # calls at sizes that the sources name
-_FEW = 5  # a size that is not broadcast, nor are its halves, 3 and 2
-_SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
 _UNIT = 64
-_LONG_S = 3  # CPU seconds for a call with a long size
-_MAX_UNFINISHED = 2  # calls that exceed the limit, before the others are skipped
+_MOST_TUNED = 1 << 17  # elements of a call that each configuration runs
+_REFERENCE_S, _CALL_S = 0.5, 1.0  # CPU seconds of one call at other sizes: of the reference once, of the candidate
+_BUDGET_S = 4.0  # CPU seconds of the candidate for all of them
+_SETS = {CONSTRUCTOR: "as its constructor makes them", FAR: "far from its constructor's"}
 
 
-def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> list[str]:
-    """Check a model's candidate beyond the trials. Calls that exceed a limit are ignored. Raises: Rejected.
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Calls with the reference's outputs and the candidate's runs; runs of calls that decide nothing are None."""
 
-    Returns:
-        The launch logs of the calls with further sizes.
+    calls: Sequence[FurtherCall]
+    reference: Reference
+    extra: Sequence[PerturbedRun]  # runs of the first call in a perturbed environment
+    runs: Sequence[PerturbedRun | None]
+    tensors: Tensors
+    numbers: Sequence[int]  # of the calls' runs among all runs
+
+    def fails(self, index: int) -> bool:
+        run = self.runs[index]
+        return run is not None and fails(self.reference, run, self.tensors, self.numbers[index], index)
+
+
+class FurtherRuns:
+    """The runs of a model's candidate beyond the trials, and the checks of them. Calls that exceed a limit are ignored.
+
+    `launch_logs` are the launches of the calls at other sizes, once these are checked.
     """
-    configurations = _check_perturbed(reference, sandbox, settings)
-    _check_one_tensor(reference, sandbox, settings)
-    _check_weights(reference, sandbox, settings)
-    if configurations > 1:
-        _check_configurations(reference, min(configurations, _MAX_CONFIGURATIONS), sandbox, settings)
-    return _check_sizes(reference, sandbox, settings) if reference.task.shape_general else []
+
+    def __init__(self, task: Task, batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
+        self._task, self._batch, self._sandbox, self._settings = task, batch, sandbox, settings
+        self.launch_logs: list[str] = []
+
+    @classmethod
+    def of(cls, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> FurtherRuns:
+        """Make the runs. Raises: Rejected: the candidate crashes its guest."""
+        task = reference.task
+        code, seed = task.triton_code, task.first_seed >> 8
+        perturbed = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
+        batch = _run(task, further_calls(task), [RunSpec(code, again=True), *perturbed], sandbox, settings)
+        return cls(task, batch, sandbox, settings)
+
+    def check_perturbed(self) -> None:
+        """Check the first call in a perturbed environment. Raises: Rejected."""
+        _check_perturbed(self._batch, self._task.first_seed >> 8, self._sandbox, self._settings)
+
+    def check_calls(self) -> None:
+        """Check the calls, and then others in place of those that decided nothing. Raises: Rejected."""
+        _check_calls(self._batch, self._sandbox, self._settings)
+        self.launch_logs += _logs(self._batch)
+        if more := _alternatives(self._task.workloads, self._batch):
+            again = _run(self._task, more, [], self._sandbox, self._settings)
+            _check_calls(again, self._sandbox, self._settings)
+            self.launch_logs += _logs(again)
+
+    def check_configurations(self) -> None:
+        """Check every configuration of the autotuned kernels on a large call. Raises: Rejected."""
+        if self._batch.extra[0].configurations > 1:
+            _check_configurations(self._batch, self._sandbox, self._settings)
 
 
-def _check_perturbed(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> int:
-    """Repeat the first trial with perturbations; return the number of configurations of the autotuned kernels."""
-    code, seed = reference.task.triton_code, reference.task.first_seed >> 8
-    calls = [RunSpec(code, perturbations=each, seed=seed) for each in _PERTURBATIONS]
-    runs, tensors = run_specs([RunSpec(code, again=True), *calls], reference, sandbox, settings)
-    if changed := runs[0].changed_again:
+def _run(
+    task: Task, calls: Sequence[FurtherCall], extra: Sequence[RunSpec], sandbox: Sandbox, settings: VerifySettings
+) -> _Batch:
+    """Run the reference on the calls, then the candidate on those that are decided."""
+    further = replace(task, workloads=tuple(call.workload for call in calls), shape_general=False)
+    trials = [
+        PlannedTrial(at, task.first_seed + (_FIRST_SEED + at if call.resized else 0), call.distribution, call.weights)
+        for at, call in enumerate(calls)
+    ]
+    tensors = draw(further, trials)
+    for index, call in enumerate(calls):
+        if call.one_tensor:
+            tensors |= _one_tensor(call.workload, index, tensors)
+    reference = Reference(further, trials, tensors, sandbox, settings, _REFERENCE_S)
+    known = {call.workload for index, call in enumerate(calls) if reference.decides(index)}
+    chosen = [
+        index
+        for index, call in enumerate(calls)
+        if reference.decides(index) and (call.requires is None or call.requires in known)
+    ]
+    specs = [*extra, *(_spec(task, calls[index], index) for index in chosen)]
+    runs, tensors = run_specs(specs, reference, sandbox, settings, _BUDGET_S) if specs else ([], {})
+    own = dict(zip(chosen, range(len(extra), len(specs)), strict=True))
+    return _Batch(
+        calls=calls,
+        reference=reference,
+        extra=runs[: len(extra)],
+        runs=[runs[own[index]] if index in own else None for index in range(len(calls))],
+        tensors=tensors,
+        numbers=[own.get(index, -1) for index in range(len(calls))],
+    )
+
+
+def _spec(task: Task, call: FurtherCall, index: int, configuration: int = 0) -> RunSpec:
+    return RunSpec(
+        code=task.triton_code,
+        trial=index,
+        configuration=configuration,
+        perturbations=call.perturbations,
+        seed=task.first_seed >> 8,
+        limit_s=_CALL_S if call.resized else 0.0,
+    )
+
+
+def _one_tensor(workload: Workload, index: int, tensors: Tensors) -> Tensors:
+    """The inputs, each with the values of the first input of its shape."""
+    specs = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in workload.tensors]
+    return {f"input.{index}.{i}": tensors[f"input.{index}.{specs.index(spec)}"] for i, spec in enumerate(specs)}
+
+
+def _check_perturbed(batch: _Batch, seed: int, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Check the first call in a perturbed environment. Raises: Rejected."""
+    again, *perturbed = batch.extra
+    if changed := again.changed_again:
         raise Rejected(Reason.WRONG_CONTRACT, f"a call changes what it keeps for the next: {changed}")
-    configurations = runs[0].configurations
-    if any(_raises_or_fails(reference, runs[number], tensors, number) for number in range(1, len(runs))):
+    reference = batch.reference
+    if any(_raises_or_fails(reference, run, batch.tensors, number) for number, run in enumerate(perturbed, 1)):
         names = tuple(dict.fromkeys(name for group in reversed(_PERTURBATIONS) for name in group))
-        alone = [RunSpec(code, perturbations=(name,), seed=seed) for name in names]
+        alone = [RunSpec(reference.task.triton_code, perturbations=(name,), seed=seed) for name in names]
         runs, tensors = run_specs(alone, reference, sandbox, settings)
         failing = [name for at, name in enumerate(names) if _raises_or_fails(reference, runs[at], tensors, at)]
         raise Rejected(Reason.UNVERIFIED_PATH, f"wrong under the perturbations {', '.join(failing or names)}")
-    return configurations
 
 
 def _raises_or_fails(reference: Reference, run: PerturbedRun, tensors: Tensors, number: int) -> bool:
     return bool(run.raised) or fails(reference, run, tensors, number)
 
 
-def _check_one_tensor(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Pass one tensor for several inputs, as in self-attention, unless the reference changes or returns its inputs."""
-    task, trial = reference.task, reference.trials[0]
-    specs = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in task.workloads[0].tensors]
-    if len(set(specs)) == len(specs) or trial.workload or reference.keeps_inputs:
-        return
-    tensors = {name: value for name, value in reference.tensors.items() if name.startswith(("state.", "gradient.0"))}
-    tensors |= {f"input.0.{i}": reference.tensors[f"input.0.{specs.index(spec)}"] for i, spec in enumerate(specs)}
-    alike = _decided_reference(Call(task, trial), tensors, sandbox, settings, in_order=False)
-    if alike and (failure := _failure(alike, sandbox, settings, ("alike",))):
-        raise Rejected(Reason.UNVERIFIED_PATH, f"wrong where inputs are one tensor: {failure}")
+def _check_calls(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Raises: Rejected: the candidate is wrong on a call, or its kernel raises though it compiles."""
+    for index, (call, run) in enumerate(zip(batch.calls, batch.runs, strict=True)):
+        if run is None:
+            continue
+        raised = run.broken and not call.resized
+        found = run.raised or "wrong values"
+        if call.one_tensor and not batch.reference.keeps_inputs(index) and (raised or batch.fails(index)):
+            raise Rejected(Reason.UNVERIFIED_PATH, f"wrong where inputs are one tensor: {found}")
+        if call.weights and (raised or batch.fails(index)):
+            raise Rejected(Reason.WRONG_VALUES, f"with weights {_SETS[call.weights]}: {found}")
+        if not call.resized:
+            continue
+        alone = _alone(batch, index)
+        if batch.fails(index):
+            where = f"for inputs {shapes_of(call.workload)}, {call.distribution}"
+            raise Rejected(Reason.WRONG_VALUES, f"{where}: {found}", call=alone)
+        check_kernel_failure(alone, run.broken, sandbox, settings)
 
 
-def _check_weights(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Check with the constructor's weights, which no trial has, and with weights far from them."""
-    task, trial = reference.task, reference.trials[0]
-    if task.training or not (drawn := draw_far_state(task.state, task.first_seed)):
-        return
-    inputs = {name: value for name, value in reference.tensors.items() if name.startswith("input.0.")}
-    far = {f"state.{key}.{name}": value for key in range(STATE_SETS) for name, value in drawn.items()}
-    for kind, weights in (("as its constructor makes them", {}), ("far from its constructor's", far)):
-        other = _decided_reference(Call(task, trial), inputs | weights, sandbox, settings)
-        if other and (failure := _failure(other, sandbox, settings)):
-            raise Rejected(Reason.WRONG_VALUES, f"with weights {kind}: {failure}")
+def _alone(batch: _Batch, index: int) -> Call:
+    trial = batch.reference.trials[index]
+    return Call.of(batch.reference.task, batch.calls[index].workload, trial.seed, trial.distribution)
 
 
-def _failure(
-    reference: Reference, sandbox: Sandbox, settings: VerifySettings, perturbations: tuple[str, ...] = ()
-) -> str:
-    """The exception of one call of the candidate, or "wrong values"; "" if the call is right."""
-    specs = [RunSpec(reference.task.triton_code, perturbations=perturbations)]
-    (run,), tensors = run_specs(specs, reference, sandbox, settings)
-    wrong = run.broken or fails(reference, run, tensors, 0)
-    return (run.raised or "wrong values") if wrong else ""
+def _check_configurations(batch: _Batch, sandbox: Sandbox, settings: VerifySettings) -> None:
+    """Check every configuration of the autotuned kernels on the largest call that the candidate runs in time.
 
-
-def _check_configurations(reference: Reference, count: int, sandbox: Sandbox, settings: VerifySettings) -> None:
-    """Check every configuration of the autotuned kernels but the first, since an autotuner may select any."""
-    calls = [RunSpec(reference.task.triton_code, configuration=number) for number in range(1, count)]
-    runs, tensors = run_specs(calls, reference, sandbox, settings)
+    An autotuner may select any of them. A GPU's skips configurations that do not fit.
+    """
+    count = min(batch.extra[0].configurations, _MAX_CONFIGURATIONS)
+    pairs = enumerate(zip(batch.calls, batch.runs, strict=True))
+    ran = [index for index, (call, run) in pairs if run is not None and run.call and not call.weights]
+    moderate = [index for index in ran if count_elements(batch.calls[index].workload) <= _MOST_TUNED] or ran
+    index = max(moderate, key=lambda each: (count_elements(batch.calls[each].workload), -each))
+    specs = [_spec(batch.reference.task, batch.calls[index], index, number) for number in range(1, count)]
+    runs, tensors = run_specs(specs, batch.reference, sandbox, settings, _BUDGET_S)
     for number, run in enumerate(runs):
-        if fails(reference, run, tensors, number):
+        if fails(batch.reference, run, tensors, number, index):
             raised = run.raised or "wrong values"
-            raise Rejected(Reason.WRONG_VALUES, f"with configuration {calls[number].configuration}: {raised}")
+            raise Rejected(Reason.WRONG_VALUES, f"with configuration {specs[number].configuration}: {raised}")
 
 
-def _check_sizes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> list[str]:
-    """Check calls with further sizes, and return their launch logs."""
-    task, own = reference.task, reference.task.workloads
-    # A size of 1 in place of one that must equal another is broadcast, which a kernel need not support.
-    ones = [
-        one
-        for one, few in zip(set_each(own), set_each(own, _FEW), strict=True)
-        if _accepts(task, few, sandbox, settings)
-    ]
-    logs, unfinished = list[str](), 0
-    for alternatives in (*([one] for one in ones), *drawn_sizes(task)):
-        run = _check_first_decided(task, alternatives, sandbox, settings)
-        logs += run.launch_log if run else ()
-        unfinished += run == PerturbedRun()
-        if unfinished == _MAX_UNFINISHED:
-            break
-    return logs
+def _alternatives(own: Sequence[Workload], batch: _Batch) -> list[FurtherCall]:
+    """Calls to make in place of those that decided nothing, or that the candidate refused.
 
-
-def drawn_sizes(task: Task) -> list[list[Workload]]:
-    """Calls whose sizes follow from the candidate's source, each with alternatives in case the reference rejects it.
-
-    In order: sizes that are constants in the sources; unpredictable sizes, where images change between square and not
-    square; one long size, with the other sizes short or as in a workload; and more elements than a constant.
+    Some candidates need multiples of 64.
     """
-    draws = random.Random(task.first_seed)
-    own = task.workloads
-    shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
-    short = [[call] for call in unpredictable(own, shares[1:])]
-    if short and (image := non_square(own, short[0][0], upright=shares[0] < 0.5)):
-        short[0].insert(0, image)
-    few, more = (lengthened(own, 1 - shares[0] ** 4, most) for most in (_SHORT, None))  # rather long than short
-    constants = SourceConstants(task.triton_code, task.python_code).sizes
-    equal = at_numbers(own, constants, _AT_CONSTANTS, _SHORT)
-    exceeding = exceed_numel(own, constants, _AT_CONSTANTS)
-    long = [[call, more[size]] if size in more else [call] for size, call in few.items()]
-    return [*([call] for call in equal), *short, *long, *([call] for call in exceeding)]
+    found = list[FurtherCall]()
+    for index, (call, run) in enumerate(zip(batch.calls, batch.runs, strict=True)):
+        if run is None and call.otherwise and not batch.reference.decides(index):
+            found.append(call.otherwise)
+        if run is not None and run.raised and call.resized:
+            even = rounded(own, call.workload, _UNIT)
+            found += [replace(call, workload=even, requires=None, otherwise=None)] if even else []
+    return found
 
 
-def _accepts(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """True if the reference runs on the workload."""
-    call = Call.of(task, workload, task.first_seed, "normal")
-    try:
-        Reference(call.task, (call.trial,), draw(call.task, (call.trial,)), sandbox, settings)
-    except (InputRejected, Rejected):
-        return False
-    return True
-
-
-def _check_first_decided(
-    task: Task, workloads: Sequence[Workload], sandbox: Sandbox, settings: VerifySettings
-) -> PerturbedRun | None:
-    """Check the first call on which the reference is decided; see `_check_size`.
-
-    If the candidate raises there, check the call with sizes rounded up to multiples of 64, which some kernels need.
-    """
-    for workload in workloads:
-        run = _check_size(task, workload, sandbox, settings)
-        even = rounded(task.workloads, workload, _UNIT) if run and run.raised else None
-        if even is not None and (even_run := _check_size(task, even, sandbox, settings)) is not None:
-            run = even_run
-        if run is not None:
-            return run
-    return None
-
-
-def _check_size(task: Task, workload: Workload, sandbox: Sandbox, settings: VerifySettings) -> PerturbedRun | None:
-    """Check a call: the run, an empty one if it exceeded a limit; None if the reference is not decided."""
-    call = Call.of(task, workload, task.first_seed, "normal")
-    reference = _decided_reference(call, draw(call.task, (call.trial,)), sandbox, settings)
-    if reference is None:
-        return None
-    limits = replace(settings.limits, cpu_s=min(_LONG_S, settings.limits.cpu_s))
-    (run,), tensors = run_specs([RunSpec(task.triton_code)], reference, sandbox, replace(settings, limits=limits))
-    if fails(reference, run, tensors, 0):
-        where = f"for inputs {shapes_of(workload)}"
-        raise Rejected(Reason.WRONG_VALUES, f"{where}: {run.raised or 'wrong values'}")
-    check_kernel_failure(call, run.broken, sandbox, settings)
-    return run
-
-
-def _decided_reference(
-    call: Call, tensors: Tensors, sandbox: Sandbox, settings: VerifySettings, in_order: bool = True
-) -> Reference | None:
-    """Run the reference on a call; None if it fails or decides nothing."""
-    try:
-        reference = Reference(call.task, (call.trial,), tensors, sandbox, settings, in_order)
-        reference.check_decided()
-    except (InputRejected, Rejected):
-        return None
-    return reference
+def _logs(batch: _Batch) -> list[str]:
+    pairs = zip(batch.calls, batch.runs, strict=True)
+    return [launch for call, run in pairs if call.resized and run for launch in run.launch_log]

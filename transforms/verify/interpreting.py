@@ -20,9 +20,16 @@ from .task import VerifySettings, trial_calls, uneven
 
 
 def run_specs(
-    calls: Sequence[RunSpec], reference: Reference, sandbox: Sandbox, settings: VerifySettings
+    calls: Sequence[RunSpec],
+    reference: Reference,
+    sandbox: Sandbox,
+    settings: VerifySettings,
+    budget_s: float = 0.0,
 ) -> tuple[Sequence[PerturbedRun], Tensors]:
     """Run the calls in a guest. Raises: Rejected: the candidate crashes its guest.
+
+    Args:
+        budget_s: CPU time of all calls that have a limit.
 
     Returns:
         Each run, an empty one if the call exceeded a limit; and the tensors of all runs.
@@ -34,6 +41,7 @@ def run_specs(
         trials=trial_calls(task, reference.trials),
         runs=tuple(calls),
         argument_names=tuple(named_arguments(task.python_code)) if by_keyword else (),
+        budget_s=budget_s,
     )
     trials = {call.trial for call in calls}
     prefixes = ("state.", *(name for trial in trials for name in (f"input.{trial}.", f"gradient.{trial}")))
@@ -47,7 +55,7 @@ def run_specs(
         return [PerturbedRun()], {}
     half = len(calls) // 2  # all calls together exceeded a limit
     (runs, tensors), (more_runs, more_tensors) = (
-        run_specs(part, reference, sandbox, settings) for part in (calls[:half], calls[half:])
+        run_specs(part, reference, sandbox, settings, budget_s) for part in (calls[:half], calls[half:])
     )
     return [*runs, *more_runs], tensors | {_renumber(name, half): value for name, value in more_tensors.items()}
 
@@ -85,7 +93,7 @@ def check_interpreted(reference: Reference, sandbox: Sandbox, settings: VerifySe
     """
     code, oddest = reference.task.triton_code, uneven(reference.task)
     odd_trial = next((number for number, trial in enumerate(reference.trials) if trial.workload == oddest), 0)
-    calls = [RunSpec(code, trial, reverse=True) for trial in sorted({0, odd_trial})]
+    calls = [RunSpec(code, trial, perturbations=("reverse",)) for trial in sorted({0, odd_trial})]
     runs, tensors = run_specs(calls, reference, sandbox, settings)
     for number, (call, run) in enumerate(zip(calls, runs, strict=True)):
         if fails(reference, run, tensors, number, call.trial):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelquarry.pipeline.sandbox import Job, Sandbox
-from kernelquarry.pipeline.sandbox.inputs import NAMED
+from kernelquarry.pipeline.sandbox.inputs import KINDS_OF_VALUES, MASKED, NAMED
 from kernelquarry.pipeline.sandbox.jobs.calls import Launch, ObservedCall, StateEntry
 from kernelquarry.pipeline.sandbox.jobs.reference import REFERENCE, ReferenceRequest
 from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply
@@ -29,7 +29,7 @@ from kernelquarry.pipeline.schema.records import Trial, Workload
 from .evidence import InputRejected, Rejected, check_kernels, check_logged, reply_of
 from .task import PlannedTrial, Task, VerifySettings, nudges, terms, trial_calls
 
-_TIES = ("sparse", "assorted", NAMED)  # distributions with equal values
+_TIES = ("sparse", *KINDS_OF_VALUES, NAMED)  # distributions with equal values
 _NEAR_TIES = ("scaled", "faint")  # distributions on which computed values, of a softmax for example, can be equal
 # Operators for which PyTorch specifies the index of the first of equal values, or the side of a boundary.
 _FIRST = re.compile(r"\b(argmax|argmin|max|min|bucketize|searchsorted)\(")
@@ -74,22 +74,33 @@ class Reference:
         tensors: Tensors,
         sandbox: Sandbox,
         settings: VerifySettings,
-        in_order: bool = False,
+        limit_s: float = 0.0,
     ) -> None:
-        """Run the reference in a guest; for `in_order` see `nudges`. Raises: InputRejected, Rejected."""
-        self.task, self.trials, self.tensors = task, trials, tensors
+        """Run the reference in a guest.
+
+        Args:
+            limit_s: the trials are calls of their own: each starts from the constructor's state, may need so much CPU
+                time, and decides nothing if the reference refuses it; a kernel may sum in order, see `nudges`. 0: the
+                trials are those of a verdict.
+
+        Raises: InputRejected, Rejected.
+        """
+        self.task, self.trials, self.tensors, self._apart = task, trials, tensors, bool(limit_s)
+        calls = task.calls  # a property that computes the calls
+        workloads = [calls[trial.workload] for trial in trials]
         request = ReferenceRequest(
             module=task.reference_source,
-            trials=trial_calls(task, trials),
-            nudges=tuple(nudges(task, in_order)),
+            trials=trial_calls(task, trials, limit_s),
+            nudges=tuple(nudges(task, [workload] if self._apart else ()) for workload in workloads),
             half=task.is_half,
+            apart=self._apart,
             ties=tuple(index for index, trial in enumerate(trials) if self._is_tied(trial)),
             exact=tuple(index for index, trial in enumerate(trials) if trial.distribution == NAMED),
         )
         report = sandbox.run(Job(REFERENCE, request, tensors, settings.limits))
         reply = reply_of(report, Reason.ORACLE_FAILED)
         try:
-            if reply.refused:
+            if reply.refused and not self._apart:
                 raise InputRejected(reply.refused)
             self._state, self._indirect = reply.state, frozenset(reply.indirect)
             keys = {name: f"state.{name}" for name in self._state}
@@ -99,24 +110,23 @@ class Reference:
                 for index, calls in enumerate(reply.trials)
             ]
             self._runs: list[dict[str, Observation]] = runs
-            calls = task.calls  # a property that computes the calls
-            pairs = list(enumerate(zip([calls[trial.workload] for trial in trials], runs, strict=True)))
-            self._bounds = [self._error_bounds(index, call, run) for index, (call, run) in pairs]
-            self._state_bounds = [
-                self._error_bounds(index, call, self._drawn_states(run)) for index, (call, run) in pairs
-            ]
+            self._bounds, self._state_bounds = dict[int, ErrorBounds](), dict[int, ErrorBounds]()
+            for index, (workload, run) in enumerate(zip(workloads, runs, strict=True)):
+                if run:
+                    self._bounds[index] = self._error_bounds(index, workload, run)
+                    self._state_bounds[index] = self._error_bounds(index, workload, self._drawn_states(run))
         except (MalformedReply, KeyError, TypeError, ValueError) as error:
             raise Rejected(Reason.CRASHED, f"the reference's guest gave no proper reply: {error}") from error
         self._decided = [
             index
-            for index, bounds in enumerate(self._bounds)
+            for index, bounds in self._bounds.items()
             if bounds.is_decided and not self._is_open(index, runs[index]["eager"])
         ]
 
     def _is_open(self, index: int, eager: Observation) -> bool:
         """True if the outputs decide nothing: only unspecified integers, or products that depend on the order."""
         code, trial = self.task.python_code, self.trials[index]
-        if trial.distribution == "assorted" and _PRODUCT.search(code):
+        if trial.distribution in KINDS_OF_VALUES and _PRODUCT.search(code):
             return True
         if trial.distribution in _NEAR_TIES and self.task.by_model:
             return _has_integers(eager) and _sorts(code)
@@ -147,15 +157,14 @@ class Reference:
         calls = [trial.workload for trial in self.trials]
         return [index for index, call in enumerate(calls) if call not in calls[:index]]
 
-    @property
-    def keeps_inputs(self) -> bool:
-        """True if the reference changes or returns its inputs in the first trial."""
-        eager = self._runs[0]["eager"]
+    def keeps_inputs(self, index: int) -> bool:
+        """True if the reference changes or returns its inputs in a trial."""
+        eager = self._runs[index]["eager"]
         return bool(eager.mutated) or any(eager.shares)
 
     def check_finite(self) -> None:
         """Raises: Rejected: the first trial, or all others, are not finite."""
-        finite = [index for index, bounds in enumerate(self._bounds) if bounds.is_finite]
+        finite = [index for index, bounds in self._bounds.items() if bounds.is_finite]
         if 0 not in finite or len(finite) < min(2, len(self.trials)):
             raise Rejected(Reason.ORACLE_FAILED, f"finite only in trials {finite} of {len(self.trials)}")
 
@@ -164,15 +173,21 @@ class Reference:
         if len(self._decided) < len(self.trials):
             raise Rejected(Reason.ORACLE_FAILED, f"only trials {self._decided} of {len(self.trials)} are decided")
 
+    def decides(self, index: int) -> bool:
+        """True if the reference ran on a trial and honest runs agree on it."""
+        return index in self._decided
+
     def _error_bounds(self, index: int, workload: Workload, run: dict[str, Observation]) -> ErrorBounds:
         eager, oracle = run["eager"], run["oracle"]
         shapes = [tuple(value.shape) for value in eager.values]
         if shapes != [tuple(value.shape) for value in oracle.values]:
             raise Rejected(Reason.ORACLE_FAILED, "float64 and float32 give other shapes")
-        nudged, summed = [run[name] for name in _NUDGED], terms(workload, self.task.state, shapes)
+        nudged = [run[name] for name in _NUDGED]
+        summed = terms(workload, self.task.state, shapes, in_order=self._apart)
         tied, free = run.get("tied"), self._any_integer(index)
         honest, rounded = (nudged, eager) if self.task.is_half else ([eager, *nudged], None)
-        return ErrorBounds(oracle, honest, summed, rounded, tied, free)
+        masked = self.trials[index].distribution == MASKED
+        return ErrorBounds(oracle, honest, summed, rounded, tied, free, any_special=masked)
 
     def check_impostors(self) -> tuple[str, ...]:
         """Names of the trivial answers that were tried. Raises: Rejected: one of them passes."""

@@ -6,6 +6,7 @@ At these sizes and values the two may differ, by mistake or on purpose, so trial
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -33,11 +34,9 @@ class SourceConstants:
 
     def __init__(self, code: str, reference: str) -> None:
         try:
-            trees = [parse(text) for text in (code, reference)]
-            every = [dict.fromkeys(_numbers(tree)) for tree in trees]
-            compared = [dict.fromkeys(_compared(tree)) for tree in trees]
+            every, compared = zip(*map(_constants, (code, reference)), strict=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            every, compared = [{}, {}], [{}, {}]
+            every, compared = ({}, {}), ({}, {})
         known = every[0].keys() & every[1].keys()
         self._compared = [n for n in compared[0] | compared[1] if n not in known]
         others = [n for numbers in every for n in sorted(numbers, key=abs, reverse=True)]
@@ -54,6 +53,13 @@ class SourceConstants:
         """Constants that may be the size of a dimension, or a bound for it."""
         near = [other for n in self._compared for other in (n, n + 1)]
         return tuple(dict.fromkeys(int(n) for n in (*near, *self._others) if n == int(n) and n >= _MIN_INTEGER))
+
+
+@functools.lru_cache(maxsize=8)
+def _constants(text: str) -> tuple[dict[float, None], dict[float, None]]:
+    """The constants of a source, and those in its comparisons."""
+    tree = parse(text)
+    return dict.fromkeys(_numbers(tree)), dict.fromkeys(_compared(tree))
 
 
 def _compared(tree: ast.AST) -> Iterator[float]:

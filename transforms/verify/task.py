@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from kernelquarry.pipeline.sandbox import Limits, Sandbox
-from kernelquarry.pipeline.sandbox.inputs import KINDS, NAMED, draw_gradient, draw_inputs, draw_state
+from kernelquarry.pipeline.sandbox.inputs import (
+    KINDS,
+    KINDS_OF_VALUES,
+    MASKED,
+    NAMED,
+    draw_far_state,
+    draw_gradient,
+    draw_inputs,
+    draw_state,
+)
 from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, InputSpec, ModuleSource, TrialCall
 from kernelquarry.pipeline.sandbox.judge import FACTOR
 from kernelquarry.pipeline.sandbox.protocol import Tensors
@@ -33,9 +43,13 @@ from kernelquarry.transforms.workloads.resize import enlarged, free_sizes, multi
 from .source_constants import SourceConstants
 
 _SLACK = 1.5  # factor over the expected error of a sequential sum
+_LONG_SUM = 1024  # terms
 _MIN_NUDGE = 4  # units in the last place
 _SEED_BITS = 8  # low bits of a seed, which number the trials of a task; the other bits are the same in all of them
-_REFUSABLE = ("shifted_strided", "special", "sparse", "assorted", NAMED)  # distributions on which a reference may raise
+FAR = "far"  # the set of weights that are far from those of constructors and trainings
+_IGNORED = re.compile(r"\bignore_index\s*(?::\s*int\s*)?=\s*(-?\d+)")  # a label that stands for none
+# Distributions on which a reference may raise.
+_REFUSABLE = ("shifted_strided", "special", "sparse", *KINDS_OF_VALUES, NAMED)
 _HALF = frozenset({"float16", "bfloat16"})
 _TARGET = "sm_90"  # of verifications without a GPU
 
@@ -154,6 +168,7 @@ class PlannedTrial:
     workload: int  # index in `Task.calls`
     seed: int
     distribution: str
+    weights: str = ""  # name of a set of weights; "": one of the two sets that are drawn for trials, by the seed
 
     @property
     def strided(self) -> bool:
@@ -163,7 +178,7 @@ class PlannedTrial:
     @property
     def state(self) -> str:
         """Key of the trial's set of weights."""
-        return str(self.seed % STATE_SETS)
+        return self.weights or str(self.seed % STATE_SETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +293,7 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     tensors: Tensors = {}
     calls = task.calls
     for index, trial in enumerate(trials):
-        named = source_values(task) if trial.distribution == NAMED else ()
-        inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed, named)
+        inputs = draw_inputs(calls[trial.workload], trial.distribution, trial.seed, _numbers(task, trial))
         tensors |= {f"input.{index}.{i}": value for i, value in enumerate(inputs)}
         if task.training:
             tensors[f"gradient.{index}"] = draw_gradient(trial.seed)
@@ -287,11 +301,20 @@ def draw(task: Task, trials: Sequence[PlannedTrial]) -> Tensors:
     for key in range(STATE_SETS):
         drawn = draw_state(task.state, STATE_SETS * first + key)
         tensors |= {f"state.{key}.{name}": value for name, value in drawn.items()}
+    if any(trial.weights == FAR for trial in trials):
+        tensors |= {f"state.{FAR}.{name}": value for name, value in draw_far_state(task.state, task.first_seed).items()}
     return tensors
 
 
-def trial_calls(task: Task, trials: Sequence[PlannedTrial]) -> tuple[TrialCall, ...]:
-    """The calls of the trials, as guests take them."""
+def _numbers(task: Task, trial: PlannedTrial) -> tuple[float, ...]:
+    """Constants of the sources that the trial's inputs are drawn from."""
+    if trial.distribution == MASKED:
+        return tuple(int(n) for n in _IGNORED.findall(f"{task.python_code}\n{task.init_args}"))
+    return source_values(task) if trial.distribution == NAMED else ()
+
+
+def trial_calls(task: Task, trials: Sequence[PlannedTrial], limit_s: float = 0.0) -> tuple[TrialCall, ...]:
+    """The calls of the trials, as guests take them; with `limit_s`, the reference may refuse any of them."""
     workloads, calls = task.calls, []
     for trial in trials:
         workload = workloads[trial.workload]
@@ -302,8 +325,9 @@ def trial_calls(task: Task, trials: Sequence[PlannedTrial]) -> tuple[TrialCall, 
                 inputs=len(workload.tensors),
                 state=trial.state,
                 strided=trial.strided,
-                refusable=trial.workload >= len(task.workloads) or trial.distribution in _REFUSABLE,
+                refusable=bool(limit_s) or trial.workload >= len(task.workloads) or trial.distribution in _REFUSABLE,
                 optional=task.may_refuse(trial.workload),
+                limit_s=limit_s,
             )
         )
     return tuple(calls)
@@ -319,7 +343,7 @@ def shapes_of(workload: Workload) -> str:
     return ", ".join(str(list(spec.shape)) for spec in workload.tensors)
 
 
-def nudges(task: Task, in_order: bool = False) -> list[int]:
+def nudges(task: Task, workloads: Sequence[Workload] = ()) -> tuple[int, ...]:
     """Perturbations of the inputs in the honest runs after the first, in units in the last place.
 
     A kernel may sum a dot product of n terms sequentially. To first order, the result is the exact sum of terms that
@@ -327,16 +351,19 @@ def nudges(task: Task, in_order: bool = False) -> list[int]:
     measures the effect. The judge allows `FACTOR` times the measured error, so short sums need one unit only.
 
     Args:
-        in_order: the candidate may sum a whole input sequentially, by atomics for example; then n is the size of the
-            input, and the second perturbation has a minimum, as such calls are many and one may be right by chance.
+        workloads: calls in which the candidate may sum a whole input sequentially, by atomics for example; then n is
+            the size of the input, and the second perturbation has a minimum, as such calls are many and one may be
+            right by chance.
     """
     shapes = [spec.shape[1:] for spec in task.state if len(spec.shape) > 1]
-    shapes += [spec.shape for workload in task.workloads for spec in workload.tensors if in_order]
+    shapes += [spec.shape for workload in workloads for spec in workload.tensors]
     n = max(map(math.prod, shapes), default=1)
-    return [1, max(_MIN_NUDGE if in_order else 1, round(_SLACK * math.sqrt(n / 2) / FACTOR))]
+    return 1, max(_MIN_NUDGE if workloads else 1, round(_SLACK * math.sqrt(n / 2) / FACTOR))
 
 
-def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]]) -> int:
+def terms(
+    workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequence[int]], in_order: bool = False
+) -> int:
     """Estimate the number of terms that are summed for one element of the outputs, given the outputs' shapes.
 
     The largest of: input elements per output element, the longest dimension of an input, and a parameter's fan-in.
@@ -346,4 +373,7 @@ def terms(workload: Workload, state: Sequence[StateSpec], outputs: Sequence[Sequ
     estimates = [math.prod(shape) // max(1, smallest) for shape in shapes]
     estimates += [size for shape in shapes for size in shape]
     estimates += [math.prod(spec.shape[1:]) for spec in state if len(spec.shape) > 1]
-    return max(1, *estimates, 1)
+    most = max(1, *estimates, 1)
+    # Where thousands of terms of one sign are added one by one, as by atomics, a sum rounds in one direction for long:
+    # it is off by a share of the number of terms in roundoffs, and no longer by its root.
+    return most * max(1, most // _LONG_SUM) if in_order else most

@@ -17,7 +17,10 @@ Size = tuple[int, ...]  # one dimension's size in each workload
 _BLOCK = 16  # smallest block of a kernel; an enlarged size exceeds it
 _LONG = 1031  # a prime above 1024, the largest block of most kernels
 _IMAGE = 4  # number of axes of a batch of images
-_MOST_LONG = 1 << 16  # elements of all tensors of a lengthened call
+_MOST_DRAWN = 1 << 16  # elements of all tensors of a call at drawn sizes
+_LONGEST = 1 << 14
+_PROGRAMS = (1 << 16) + 1  # more than a cap on programs, and than a grid's second and third axis have
+_MOST_PROGRAMS = 1 << 20  # elements of all tensors of a call with so many programs
 _MOST = 1 << 17  # elements of all tensors of an enlarged call; interpreting more takes long
 _MOST_ROUNDED = 1 << 20  # elements of all tensors of a lengthened call that is rounded up
 _MANY = 24  # sizes that `sweep_each` gives one dimension
@@ -91,16 +94,26 @@ def lengthened(workloads: Sequence[Workload], share: float = 0.0, most: int | No
     The other sizes have their smallest value above 1, capped by `most`.
 
     Args:
-        share: 0 gives `_LONG`, 1 the largest size that fits; values between interpolate geometrically.
+        share: 0 gives `_LONG`, 1 the largest size that fits, or `_LONGEST`; values between interpolate geometrically.
     """
     free, calls = free_sizes(workloads), dict[Size, Workload]()
     setting = {size: min(n, most or n) for size, n in _least(free).items()}
     for size in free:
         if max(size) < _LONG and _fits(workloads, setting | {size: _LONG}):
-            lengths = range(_LONG, _MOST)
+            lengths = range(_LONG, _LONGEST)
             longest = _LONG - 1 + bisect_left(lengths, True, key=lambda n: not _fits(workloads, setting | {size: n}))
             calls[size] = resized(workloads, setting | {size: _between(_LONG, longest, share)})
     return calls
+
+
+def crowded(workloads: Sequence[Workload]) -> list[Workload]:
+    """For each free size, a call in which it is over 65,536 and the others are 2, without the calls that are too large.
+
+    A kernel with a program for each row or element of that axis then runs more programs than any usual cap.
+    """
+    free = free_sizes(workloads)
+    calls = [resized(workloads, dict.fromkeys(free, 2) | {size: _PROGRAMS}) for size in free]
+    return [call for call in calls if count_elements(call) <= _MOST_PROGRAMS]
 
 
 def set_each(workloads: Sequence[Workload], n: int = 1) -> list[Workload]:
@@ -179,7 +192,7 @@ def exceed_numel(workloads: Sequence[Workload], numbers: Sequence[int], most: in
     tensor = next(tensor for (tensor, _), size in sizes.items() if size == long)
     setting = {size: size[-1] for size in free}
     one, two = (math.prod(resized(workloads, setting | {long: n}).tensors[tensor].shape) for n in (1, 2))
-    calls = [resized(workloads, setting | {long: n // (two - one) + 2}) for n in numbers if n > _MOST_LONG]
+    calls = [resized(workloads, setting | {long: n // (two - one) + 2}) for n in numbers if n > _MOST_DRAWN]
     return [call for call in calls if count_elements(call) <= _WIDE][:most]
 
 
@@ -211,7 +224,7 @@ def _between(least: int, most: int, share: float) -> int:
 
 
 def _fits(workloads: Sequence[Workload], setting: Mapping[Size, int]) -> bool:
-    return count_elements(resized(workloads, setting)) <= _MOST_LONG
+    return count_elements(resized(workloads, setting)) <= _MOST_DRAWN
 
 
 def wide(workloads: Sequence[Workload], elements: int = _WIDE) -> Workload | None:

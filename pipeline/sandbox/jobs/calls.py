@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STATE_SETS = 2  # sets of weights, named "0" and "1"; a trial takes the one of its seed
+CONSTRUCTOR = "constructor"  # the set of weights that a module has when it is constructed; no tensor gives it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class TrialCall:
     strided: bool  # inputs are not contiguous
     refusable: bool  # the reference may raise
     optional: bool  # the candidate may raise
+    limit_s: float = 0.0  # CPU time for the reference's first run, beyond which the trial is refused; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)

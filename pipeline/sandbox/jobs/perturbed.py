@@ -14,11 +14,11 @@ class RunSpec:
 
     code: str
     trial: int = 0
-    reverse: bool = False  # programs run from the last to the first
     configuration: int = 0  # of each autotuned kernel, in the second of two calls
     again: bool = False  # the call is made twice more, to see what changes in what is kept
     perturbations: tuple[str, ...] = ()  # names in `guest/candidate/perturbations.py`
     seed: int = 0  # of the perturbations
+    limit_s: float = 0.0  # CPU time; 0: only the guest's limits hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,15 @@ class PerturbedRequest:
     trials: tuple[TrialCall, ...]
     runs: tuple[RunSpec, ...]
     argument_names: tuple[str, ...] = ()  # of forward, for the perturbation `keywords`
+    budget_s: float = 0.0  # CPU time of all runs that have a limit: a slow candidate gets no time for the last ones
 
 
 @dataclass(frozen=True, slots=True)
 class PerturbedRun:
-    """One run: `call`, whose tensors have its number as prefix, or the exception that it `raised`."""
+    """One run: `call`, whose tensors have its number as prefix, or the exception that it `raised`.
+
+    A run that exceeded its limit has neither.
+    """
 
     call: ObservedCall | None = None
     raised: str = ""

@@ -12,10 +12,11 @@ from .kind import GuestKind
 class ReferenceRequest:
     module: ModuleSource
     trials: tuple[TrialCall, ...]
-    nudges: tuple[int, ...]  # runs on nudged values: by how many units in the last place the values are moved
+    nudges: tuple[tuple[int, ...], ...]  # of each trial: units in the last place by which nudged runs move the values
     half: bool  # the module, an input or a weight has a half dtype: nudged runs are in float32
     ties: tuple[int, ...]  # trials that are run once more with other indices of equal values
     exact: tuple[int, ...]  # trials in which large whole numbers are not moved
+    apart: bool = False  # each run starts from the constructor's state, and refused trials are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class ReferenceReply:
     """Runs of each trial by name: `oracle`, `eager`, `nudged<n>`, `tied`, and `other` for the other set of weights.
 
     The tensors of a run have the prefix `<trial>.<run>`. Entries of the state that no tensor of the request gives come
-    as `state.<name>`. If the reference raises on refusable trials, the reply has their numbers alone.
+    as `state.<name>`. If the reference raises on refusable trials, the reply has their numbers alone; if the trials are
+    run apart, it also has all other trials, and no runs of the refused ones.
     """
 
     state: dict[str, StateEntry] = field(default_factory=dict)

@@ -1,9 +1,8 @@
 # /// case
 # reference = "bounded"
 # reason = "wrong_values"
-# evidence = "named"
 # source = "an operation of the reference that is left out (KernelBench v3)"
-# caught_by = "inputs around constants that the reference names"
+# caught_by = "inputs of every kind; inputs around constants that the reference names"
 # ///
 
 """Bounds that few values are beyond are left out."""

@@ -1,7 +1,7 @@
 # /// case
 # reference = "softmax"
 # reason = "untried_path"
-# evidence = "plain"
+# evidence = "noise"
 # source = "honest in the check, other in the timing (GPU MODE super-batch, pygpubench warm-up)"
 # caught_by = "perturbed call: fresh memory holds random numbers"
 # ///

@@ -1,7 +1,7 @@
 # /// case
 # reference = "softmax"
 # reason = "untried_path"
-# evidence = "plain"
+# evidence = "noise"
 # source = "honest where it is checked (KernelGuard EVALUATOR_MODE_BRANCH)"
 # caught_by = "perturbed call: fresh memory holds random numbers"
 # ///

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -38,7 +40,9 @@ def test_bytes_are_the_same_on_every_machine() -> None:
         "faint": "12ba0a042a27526d",
         "heavy_tailed": "777fa4c1f2e99c3f",
         "sparse": "755307e135869fc6",
-        "assorted": "e2b27242cfd4bd23",
+        "assorted": "345283700d5bb150",
+        "columns": "e8f0071afa6e66c2",
+        "masked": "a4638915f06f2817",
         "special": "842d3b4ccddae91b",
     }
 
@@ -101,21 +105,50 @@ def test_sparse_integers_have_both_ends_of_their_range() -> None:
 
 
 @pytest.mark.parametrize("shape", [(40, 100), (5, 8, 100), (4000,)])
-def test_assorted_rows_are_of_eight_kinds(shape: tuple[int, ...]) -> None:
+def test_assorted_rows_are_of_ten_kinds(shape: tuple[int, ...]) -> None:
     (x,) = draw_inputs(workload(floats(*shape)), "assorted", 0)
-    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(8))
-    kinds = {
-        "alike": lambda row: (row == row[0]).all() and row[0] != 0,
-        "whole": lambda row: (row == row.floor()).all(),
-        "from 0 to 1": lambda row: row.min() >= 0 and 0.9 < row.max() < 1,
-        "of one size": lambda row: row.min() > 3 and row.max() < 3 * row.min(),
-        "far below": lambda row: row.max() < -50,
-        "large": lambda row: row.abs().max() > 400 and row.min() < 0 < row.max(),
-        "tiny": lambda row: row.abs().max() < 1e-10,
-        "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
-    }
-    found = [{name for name, holds in kinds.items() if holds(row)} for row in rows]
-    assert found == found[:8] * (len(rows) // 8) and set.union(*found[:8]) == kinds.keys()
+    rows = list(x.reshape(-1, 100)) if len(shape) > 1 else list(x.chunk(10))
+    found = [kinds_of(row) for row in rows]
+    assert found == found[:10] * (len(rows) // 10) and set.union(*found[:10]) == KINDS.keys()
+
+
+def test_each_run_of_columns_is_of_one_kind_in_all_rows() -> None:
+    (x,) = draw_inputs(workload(floats(7, 3000)), "columns", 0)
+    found = [[kinds_of(part) for part in row.chunk(10)] for row in x]
+    assert found == found[:1] * 7 and set.union(*found[0]) == KINDS.keys()
+
+
+def kinds_of(row: torch.Tensor) -> set[str]:
+    return {name for name, holds in KINDS.items() if holds(row)}
+
+
+KINDS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "alike": lambda row: (row == row[0]).all() and row[0] != 0,
+    "whole": lambda row: (row == row.floor()).all(),
+    "from 0 to 1": lambda row: row.min() >= 0 and 0.9 < row.max() < 1,
+    "of one size": lambda row: row.min() > 3 and row.max() < 3 * row.min(),
+    "far below": lambda row: row.max() < -50,
+    "large": lambda row: row.abs().max() > 400 and row.min() < 0 < row.max(),
+    "tiny": lambda row: row.abs().max() < 1e-10,
+    "ascending": lambda row: (row.diff() >= 0).all() and (row.diff() > 0).any(),
+    "zeros first": lambda row: (row[: len(row) // 3] == 0).all() and (row[len(row) // 3 + 1 :] != 0).all(),
+    "zeros last": lambda row: (row[-(len(row) // 3) :] == 0).all() and (row[: len(row) // 2] != 0).all(),
+}
+
+
+def test_masked_rows_begin_with_a_number_and_have_a_run_of_infinities() -> None:
+    (x,) = draw_inputs(workload(floats(33, 300)), "masked", 0)
+    runs = x.isneginf()
+    assert runs.any(dim=1).nonzero().flatten().tolist() == [0, 16, 32] and not runs[:, 0].any()
+    assert (runs.sum(dim=1)[::16] == 100).all() and x[~runs].isfinite().all()
+
+
+def test_masked_labels_are_among_the_numbers_that_stand_for_none() -> None:
+    labels = TensorSpec("i", (400,), "int64", 0, 9)
+    (x,), (plain,) = (draw_inputs(workload(labels), "masked", 0, numbers) for numbers in ((-100,), ()))
+    assert 60 < (x == -100).sum() < 140 and plain.min() >= 0
+    (narrow,) = draw_inputs(workload(TensorSpec("i", (400,), "uint8", 0, 9)), "masked", 0, (-100,))
+    assert narrow.max() < 9, "the dtype does not hold the number"
 
 
 def test_assorted_inputs_that_may_be_multiplied_share_their_range() -> None:

@@ -11,7 +11,7 @@ from corpus import load_case
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.verify.evidence import Rejected
-from kernelquarry.transforms.verify.further_checks import check_further
+from kernelquarry.transforms.verify.further_checks import FurtherRuns
 from kernelquarry.transforms.verify.interpreting import check_interpreted, named_arguments
 from kernelquarry.transforms.verify.reference_run import Reference
 from kernelquarry.transforms.verify.task import Task, VerifySettings, draw, plan
@@ -23,6 +23,13 @@ SETTINGS = VerifySettings(target="")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(SandboxSettings(workers=1)) as opened:
         yield opened
+
+
+def check_further(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> None:
+    runs = FurtherRuns.of(reference, sandbox, settings)
+    runs.check_perturbed()
+    runs.check_calls()
+    runs.check_configurations()
 
 
 def check(kind: str, name: str, sandbox: Sandbox, checking: Any = check_interpreted) -> None:

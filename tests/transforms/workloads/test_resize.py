@@ -3,6 +3,7 @@
 from kernelquarry.pipeline.schema.records import TensorSpec, Workload
 from kernelquarry.transforms.workloads.resize import (
     at_numbers,
+    crowded,
     enlarged,
     exceed_numel,
     free_sizes,
@@ -81,8 +82,16 @@ def test_lengthened_leaves_out_sizes_that_do_not_fit():
 def test_lengthened_interpolates_by_share():
     two = [of_shapes((4, 16)), of_shapes((3, 17))]
     (rows, _), (_, columns) = (call.tensors[0].shape for call in longer(two, 0.999))
-    assert (1 << 16) * 0.98 < rows * 16 <= 1 << 16 and (1 << 16) * 0.98 < columns * 3 <= 1 << 16
+    assert (1 << 16) * 0.98 < rows * 16 <= 1 << 16 and (1 << 14) * 0.98 < columns <= 1 << 14
     assert 1031 < longer(two, 0.5)[0].tensors[0].shape[0] < 0.6 * rows
+
+
+def test_crowded_sizes_need_more_programs_than_a_cap_allows():
+    (rows, two), (other, columns) = (
+        call.tensors[0].shape for call in crowded([of_shapes((4, 16)), of_shapes((3, 17))])
+    )
+    assert min(rows, columns) > 1 << 16 and (two, other) == (2, 2)
+    assert not crowded([of_shapes((4, 32)), of_shapes((3, 32))]), "with 32 columns the call is too large"
 
 
 def test_set_each_changes_one_size_a_call():

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
-from kernelquarry.pipeline.sandbox.jobs.calls import STATE_SETS, ObservedCall, TrialCall
+from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR, STATE_SETS, ObservedCall, TrialCall
 
 from ..lib.pytree import fill, flatten
 from .fake_cuda import is_marked, is_on_host
@@ -53,11 +53,18 @@ def name_tensors(prefix: str, outputs: Sequence[Tensor], changed: Sequence[Tenso
 
 def weight_sets(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
     """The sets of weights of a request, by name."""
-    names = {str(key): f"state.{key}." for key in range(STATE_SETS)}
-    return {
-        key: {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        for key, prefix in names.items()
-    }
+    sets: dict[str, dict[str, Tensor]] = {key: {} for key in (*map(str, range(STATE_SETS)), CONSTRUCTOR)}
+    for name, value in tensors.items():
+        if name.startswith("state."):
+            _, key, entry = name.split(".", 2)
+            sets.setdefault(key, {})[entry] = value
+    return sets
+
+
+def other_weights(tensors: Mapping[str, Tensor], call: CandidateCall) -> dict[str, Tensor]:
+    """The set of weights of the trials that the call does not have; {} if no weights are drawn."""
+    sets = weight_sets(tensors)
+    return next(sets[key] for key in map(str, range(STATE_SETS)) if key != call.trial.state)
 
 
 def arguments(call: Any, inputs: Sequence[Tensor]) -> tuple[list[Any], dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -14,10 +16,18 @@ from torch import Tensor, nn
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 
+class Order(StrEnum):
+    """The order in which the interpreter runs the programs of a grid. A GPU promises none."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+    RANDOM = "random"
+
+
 @dataclass
 class Session:
     skip: bool = False  # launches do nothing, for a ghost replay
-    reverse: bool = False  # interpreted programs of a grid run from the last to the first
+    order: Order = Order.FORWARD  # of the interpreted programs of a grid
     zero_masked: bool = False  # a masked load without `other` gives 0, as mostly on a GPU, in place of poison
     trial: int = 0  # number of the trial, and of the configuration of autotuned kernels
     launches: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # completed launches: kernel and grid
@@ -103,8 +113,22 @@ def bind(function: Callable[..., Any], args: Sequence[Any], options: Mapping[str
     Raises:
         TypeError: there are too many arguments, or too few.
     """
-    parameters = inspect.signature(function).parameters
-    return inspect.getcallargs(function, *args, **{key: value for key, value in options.items() if key in parameters})
+    parameters = _defaults(function)
+    bound = dict(zip(parameters, args, strict=False))
+    named = {key: value for key, value in options.items() if key in parameters}
+    if len(args) > len(parameters) or not bound.keys().isdisjoint(named):
+        inspect.signature(function).bind(*args, **named)  # raises
+    bound |= named
+    missing = [name for name, default in parameters.items() if name not in bound and default is inspect.Parameter.empty]
+    if missing:
+        raise TypeError(f"{function.__name__}() missing arguments: {', '.join(missing)}")
+    return {name: bound.get(name, default) for name, default in parameters.items()}
+
+
+@functools.cache
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    """The defaults of a kernel's parameters, all of which have a name."""
+    return {name: each.default for name, each in inspect.signature(function).parameters.items()}
 
 
 def sizes(grid: Any, bound: Mapping[str, Any]) -> tuple[int, ...]:

@@ -88,6 +88,13 @@ class RandomFillWatch(Watch):
         tensor.copy_(numbers if tensor.dtype.is_floating_point else numbers > 0)
 
 
+class ZeroFillWatch(Watch):
+    """Fills fresh memory with zeros, as a system gives it to a new process."""
+
+    def allocated(self, tensor: Tensor) -> None:
+        tensor.zero_()
+
+
 def warm() -> None:
     """Enter a dispatch mode once, which imports much of PyTorch."""
     with Watch():

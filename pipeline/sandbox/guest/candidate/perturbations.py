@@ -17,9 +17,9 @@ from kernelquarry.pipeline.sandbox.jobs.calls import ModuleSource
 from ..lib.load_source import drawn_name
 from . import fake_cuda
 from .candidate_call import GRADIENTS, INFERENCE, CallResult, CandidateCall
-from .launch_log import session
+from .launch_log import Order, session
 from .module_setup import instance, load_state
-from .op_census import RandomFillWatch, Watch
+from .op_census import RandomFillWatch, Watch, ZeroFillWatch
 
 _ENDS = 2
 
@@ -76,6 +76,17 @@ def _unknown_gpu(use: PerturbedUse) -> None:
 def _fill_at_random(use: PerturbedUse) -> None:
     session.zero_masked = True
     use.watch = partial(RandomFillWatch, use.seed)
+
+
+def _fill_with_zeros(use: PerturbedUse) -> None:
+    use.watch = ZeroFillWatch
+
+
+def _run_programs(order: Order) -> Perturbation:
+    def before(use: PerturbedUse) -> None:
+        session.order = order
+
+    return Perturbation(before)
 
 
 def _other_name(use: PerturbedUse) -> None:
@@ -178,7 +189,10 @@ def _call_by_keywords(module: nn.Module, names: Sequence[str], /, *args: Any, **
 PERTURBATIONS: Mapping[str, Perturbation] = {
     "gpu": Perturbation(_other_gpu),  # one of two
     "unknown": Perturbation(_unknown_gpu),
-    "plain": Perturbation(_fill_at_random),  # fresh memory holds numbers
+    "noise": Perturbation(_fill_at_random),  # fresh memory holds numbers
+    "zeros": Perturbation(_fill_with_zeros),  # fresh memory holds zeros
+    "reverse": _run_programs(Order.REVERSE),
+    "random": _run_programs(Order.RANDOM),
     "offset": Perturbation(lambda use: use.change(offset=use.seed)),
     "name": Perturbation(_other_name),
     "alike": _options(alike=True),

@@ -22,7 +22,7 @@ from triton.runtime.jit import JITFunction, KernelParam, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ..candidate import fake_cuda
-from ..candidate.launch_log import Launched, bind, session, sizes
+from ..candidate.launch_log import Launched, Order, bind, session, sizes
 from ..compiler import autotune
 from . import libdevice, reductions, type_cache
 from .batched_builder import Array, BatchedBuilder, Divergent, encode, uniform
@@ -181,7 +181,7 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
     builder.begin()
     builder.set_grid_dim(*grid, *(1,) * (3 - len(grid)))
     programs = np.stack(np.meshgrid(*(np.arange(n, dtype=np.int32) for n in builder.grid_dim), indexing="ij"), -1)
-    programs = programs.reshape(-1, 3)[:: -1 if session.reverse else 1]
+    programs = _ordered(programs.reshape(-1, 3))
     function = kernel.rewrite()
     with np.errstate(all="ignore"):
         if kernel.fn in _divergent or len(programs) == 1:
@@ -197,11 +197,18 @@ def _execute(kernel: InterpretedFunction, bound: dict[str, Any], grid: tuple[int
             _one_by_one(function, arguments, programs)
 
 
+def _ordered(programs: Array) -> Array:
+    """The programs in the session's order."""
+    if session.order is Order.RANDOM:
+        return programs[np.random.default_rng(len(programs)).permutation(len(programs))]
+    return programs[:: -1 if session.order is Order.REVERSE else 1]
+
+
 def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: Array) -> None:
     """Run as many programs at once as fit a pass; in the first launch, few first, to measure their blocks.
 
-    Programs of one pass run in lockstep, which hides dependencies between them. In reverse order there are at least
-    three passes, so that a dependency on an earlier program fails.
+    Programs of one pass run in lockstep, which hides dependencies between them. In another order than forward there are
+    at least three passes, so that a dependency on an earlier program fails.
     """
     start = 0
     if kernel not in _largest:
@@ -209,7 +216,7 @@ def _together(kernel: Any, function: Any, arguments: dict[str, Any], programs: A
         function(**arguments)
         _largest[kernel] = builder.largest
     step = max(1, PASS_ELEMENTS // _largest[kernel])
-    if session.reverse:
+    if session.order is not Order.FORWARD:
         step = min(step, max(1, len(programs) // 3))
     for first in range(start, len(programs), step):
         builder.programs = programs[first : first + step]

@@ -75,7 +75,10 @@ def _run(request: DryRunRequest) -> DryRunReply:
         other = nn.Module.to(instance(names, request.module), fake_cuda.DEVICE)
         for call in (request.calls[-1], first):  # the second makes what only that size needs
             _path(other, call)
-        again += [(0, _path(other, first)), *_repeat(module, first, half)]
+        again.append((0, _path(other, first)))
+        before = global_state.settings()
+        again += _repeat(module, first, half)
+        left = left or global_state.changed(before)
         kept.append(reachable_state.kept(module, names, contents=False))
         _PathLog.again = True
     later = _differing([(0, paths[0]), *again], early, request.mixed)
@@ -115,7 +118,8 @@ def _repeat(module: nn.Module, call: DryCall, times: int) -> list[tuple[int, Dry
         recording = _RECORDINGS[number % len(_RECORDINGS)]
         for value in parameters:
             value.requires_grad_(recording[1]).grad = torch.empty_like(value) if recording[1] else None
-        paths.append((number % len(_RECORDINGS), _path(module, call, recording)))
+        # The settings are compared in the first call of each recording here, and after all calls by the caller.
+        paths.append((number % len(_RECORDINGS), _path(module, call, recording, number < len(_RECORDINGS))))
     return paths
 
 
@@ -206,8 +210,11 @@ def _watched_or_otherwise(watch: ExceptionWatch, module: nn.Module, call: DryCal
     return _watched(watch, module, call.otherwise) if found.path is None and call.otherwise else found
 
 
-def _path(module: nn.Module, call: DryCall, recording: Recording | None = None) -> DryPath:
-    """The path of a call. A recorded call gets inputs at storage offsets, a layout that no trial has."""
+def _path(module: nn.Module, call: DryCall, recording: Recording | None = None, watched: bool = True) -> DryPath:
+    """The path of a call. A recorded call gets inputs at storage offsets, a layout that no trial has.
+
+    If the call is `watched`, PyTorch's settings are compared before and after it.
+    """
     record, taking = recording or NO_GRAD
     _PathLog.path, session.trial = [], call.trial
     _PathLog.most = sys.maxsize if call.steps is None else call.steps
@@ -220,7 +227,7 @@ def _path(module: nn.Module, call: DryCall, recording: Recording | None = None) 
                     inputs = [_with_history(each, taking) if each.is_floating_point() else each for each in inputs]
             args, kwargs = arguments(call, inputs)
             session.begin(module, inputs)
-            before = global_state.settings()
+            before = global_state.settings() if watched else {}
             with _PathLog():
                 result = module(*args, **kwargs)
             _PathLog.left = _PathLog.left or global_state.changed(before)

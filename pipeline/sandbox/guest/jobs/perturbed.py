@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -16,33 +17,41 @@ from torch import Tensor, nn
 from kernelquarry.pipeline.sandbox.jobs.perturbed import PerturbedReply, PerturbedRequest, PerturbedRun, RunSpec
 
 from ..candidate import fake_cuda
-from ..candidate.candidate_call import CandidateCall, weight_sets
-from ..candidate.launch_log import session
+from ..candidate.candidate_call import CandidateCall, other_weights
+from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct
 from ..candidate.perturbations import PERTURBATIONS, PerturbedUse
+from ..lib.cpu_limit import TooSlow, cpu_limit
 from ..lib.errors import OutOfBounds, describe
 from ..tamper import reachable_state
 from .run_trials import warm as warm
 
 _MESSAGE = 200  # characters
+_LEAST_RUNS = 3  # that a budget is enough for
 
 
 def run(request: PerturbedRequest, tensors: dict[str, Tensor]) -> tuple[PerturbedReply, dict[str, Tensor]]:
     """Make each run on a module of its own."""
     torch.set_num_threads(1)
     results: dict[str, Tensor] = {}
-    runs = []
+    runs, budget_s = [], request.budget_s
     with fake_cuda.pretend():
         for number, spec in enumerate(request.runs):
-            session.reverse, session.trial, session.failed = spec.reverse, spec.configuration, []
+            session.order, session.trial, session.failed = Order.FORWARD, spec.configuration, []
             session.zero_masked = False
             fake_cuda.answer(fake_cuda.PROPERTIES)
+            started = time.process_time()
             try:
-                runs.append(_run(spec, request, tensors, number, results))
+                # Of a small budget each run gets a part, so that two slow calls hide no other.
+                with cpu_limit(min(spec.limit_s, budget_s / _LEAST_RUNS) if spec.limit_s else 0.0):
+                    runs.append(_run(spec, request, tensors, number, results))
+            except TooSlow:
+                runs.append(PerturbedRun())
             except Exception as error:  # noqa: BLE001  whatever it raises is the finding
                 broken = session.failed[0] if session.failed else ""
                 outside = isinstance(error, OutOfBounds)
                 runs.append(PerturbedRun(raised=describe(error, _MESSAGE), outside=outside, broken=broken))
+            budget_s -= time.process_time() - started if spec.limit_s else 0.0
     return PerturbedReply(tuple(runs)), results
 
 
@@ -50,9 +59,8 @@ def _run(
     spec: RunSpec, request: PerturbedRequest, tensors: Mapping[str, Tensor], number: int, results: dict[str, Tensor]
 ) -> PerturbedRun:
     call = CandidateCall.of_trial(request.trials, spec.trial, tensors)
-    other_weights = next(found for key, found in weight_sets(tensors).items() if key != call.trial.state)
     source = replace(request.module, code=spec.code)
-    use = PerturbedUse(source, call, other_weights, request.argument_names, f"mutant{number}", spec.seed)
+    use = PerturbedUse(source, call, other_weights(tensors, call), request.argument_names, f"mutant{number}", spec.seed)
     perturbations = [perturbation for name, perturbation in PERTURBATIONS.items() if name in spec.perturbations]
     for perturbation in perturbations:
         perturbation.before(use)

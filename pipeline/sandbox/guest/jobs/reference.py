@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +19,15 @@ from kernelquarry.pipeline.sandbox.jobs.reference import ReferenceReply, Referen
 
 from ..candidate import alternate_numerics, op_census
 from ..candidate.alternate_numerics import AlternateTieBreaks, decomposed, textbook
-from ..candidate.candidate_call import CandidateCall, weight_sets
+from ..candidate.candidate_call import CandidateCall, other_weights
 from ..candidate.fake_cuda import RedirectCudaToCpu
-from ..candidate.module_setup import construct, digests, state
+from ..candidate.module_setup import construct, digests, load_state, state
 from ..candidate.op_census import Watch
+from ..lib.cpu_limit import TooSlow, cpu_limit
 from ..lib.float64 import InFloat64, wide, widened
 
+_REPLY_BYTES = 1 << 28  # of the runs of trials that are run apart
+_RUNS = 6  # of a trial: eager, two nudged, tied, and the oracle, whose numbers are twice as long
 _EXACT = 8  # whole numbers from here on stand for something, and stay what they are on exact trials
 
 
@@ -45,26 +53,34 @@ class _Runs:
     def __init__(self, request: ReferenceRequest, tensors: Mapping[str, Tensor]) -> None:
         self._request = request
         self._calls = [CandidateCall.of_trial(request.trials, i, tensors) for i in range(len(request.trials))]
-        self._weights = weight_sets(tensors)
-        self._runs: list[dict[str, ObservedCall]] = []
+        self._other_weights = other_weights(tensors, self._calls[0])
+        self._runs: list[dict[str, ObservedCall]] = [{} for _ in self._calls]
         self._results: dict[str, Tensor] = {}
+        self._left_bytes = _REPLY_BYTES
+        self._initial: dict[str, Tensor] = {}  # state that each run starts from; empty: what the last run left
 
     def reply(self) -> tuple[ReferenceReply, dict[str, Tensor]]:
         request, calls = self._request, self._calls
         with Watch():  # as the candidate's: a state that the constructor leaves unset is the same in both
             module = _construct(request.module)
         digested, first = digests(module), calls[0]
-        single = _construct(request.module).float() if request.half else module
-        self._results = {f"state.{name}": value for name, value in state(module).items() if name not in first.weights}
+        single = _another(module, request.module).float() if request.half else module
+        exact = widened(_another(module, request.module))
+        initial = state(module)
+        self._results = {f"state.{name}": value for name, value in initial.items() if name not in first.weights}
+        self._initial = initial if request.apart else {}
         generator = torch.Generator().manual_seed(0)
         refused, indirect = [], []
         for index, call in enumerate(calls):
-            self._runs.append({})
             try:
-                self._run(module, call, index, "eager")
-            except Exception:
+                with cpu_limit(call.trial.limit_s):
+                    self._run(module, call, index, "eager")
+                if request.apart:
+                    self._reserve(index)
+            except (Exception, TooSlow):
                 if not call.trial.refusable:
                     raise
+                self._forget(index)
                 refused.append(index)
                 continue
             self._run_nudged(single, call, index, generator)
@@ -72,30 +88,44 @@ class _Runs:
                 ties = AlternateTieBreaks(call.inputs)
                 self._run(module, call, index, "tied", ties)
                 indirect += [index] * ties.indirect
-        if refused:
+        if refused and not request.apart:
             return ReferenceReply(refused=tuple(refused)), {}
-        for key, weights in self._weights.items():
-            if key != first.trial.state:
-                self._run(module, replace(first, weights=weights), 0, "other")
-        torch.set_default_dtype(torch.float64)
-        module = widened(_construct(request.module))
-        for index, call in enumerate(calls):
-            inputs = [wide(value) for value in call.inputs]
-            self._run(module, replace(call, inputs=inputs), index, "oracle", InFloat64())
-        return ReferenceReply(digested, tuple(self._runs), tuple(indirect)), self._results
+        if self._other_weights and not request.apart:
+            self._run(module, replace(first, weights=self._other_weights), 0, "other")
+        with _float64(request.module.dtype):
+            for index, call in enumerate(calls):
+                if index not in refused:
+                    inputs = [wide(value) for value in call.inputs]
+                    self._run(exact, replace(call, inputs=inputs), index, "oracle", InFloat64())
+        return ReferenceReply(digested, tuple(self._runs), tuple(indirect), tuple(refused)), self._results
 
     def _run(
         self, module: nn.Module, call: CandidateCall, index: int, name: str, mode: TorchDispatchMode | None = None
     ) -> None:
-        call.load(module)
+        load_state(module, {**self._initial, **call.weights})
         result = call.run(module, mode)
         self._runs[index][name] = result.observed
         self._results |= result.tensors(f"{index}.{name}")
 
+    def _reserve(self, index: int) -> None:
+        """Take the bytes of all runs of a trial, as many as its first needs each, from what a reply may hold.
+
+        Raises: MemoryError: they exceed it.
+        """
+        size = sum(value.nbytes for name, value in self._results.items() if name.startswith(f"{index}."))
+        self._left_bytes -= _RUNS * size
+        if self._left_bytes < 0:
+            self._left_bytes += _RUNS * size
+            raise MemoryError("the outputs exceed what a reply may hold")
+
+    def _forget(self, index: int) -> None:
+        self._runs[index] = {}
+        self._results = {name: value for name, value in self._results.items() if not name.startswith(f"{index}.")}
+
     def _run_nudged(self, module: nn.Module, call: CandidateCall, index: int, generator: torch.Generator) -> None:
         is_half, is_exact = self._request.half, index in self._request.exact
         finite = all(bool(value.isfinite().all()) for value in call.inputs)
-        for number, units in enumerate(self._request.nudges):
+        for number, units in enumerate(self._request.nudges[index]):
             weights = {name: _nudged(_single(value, is_half), units, generator) for name, value in call.weights.items()}
             inputs = [_nudged(_single(value, is_half), units, generator, is_exact) for value in call.inputs]
             mode = textbook() if finite else None if number else decomposed()
@@ -112,6 +142,47 @@ def _construct(source: ModuleSource) -> nn.Module:
         torch.set_default_dtype(default)
 
 
+def _another(module: nn.Module, source: ModuleSource) -> nn.Module:
+    """A second module in the same state: a copy, or constructed again if a copy could share parts with the module."""
+    if any(_may_close_over(value) for part in module.modules() for value in _values(part)):
+        return _construct(source)
+    try:
+        return copy.deepcopy(module)
+    except Exception:  # noqa: BLE001  whatever the module's own methods raise
+        return _construct(source)
+
+
+def _values(part: nn.Module) -> Iterator[Any]:
+    """Attributes and hooks of a module, without its parameters, buffers and children."""
+    for name, value in vars(part).items():
+        if name.endswith("_hooks"):
+            yield from value.values()
+        elif name not in ("_parameters", "_buffers", "_modules"):
+            yield from value if isinstance(value, list | tuple) else [value]
+
+
+def _may_close_over(value: Any) -> bool:
+    """True for functions and partial functions: a copied module shares them, and so what they refer to."""
+    return isinstance(value, FunctionType | partial)
+
+
+@contextmanager
+def _float64(dtype: str) -> Iterator[None]:
+    """New tensors are in float64, and `torch.finfo` describes the row's dtype, on which a reference's bounds depend."""
+    finfo, pinned = torch.finfo, getattr(torch, dtype)
+
+    def pinned_finfo(kind: torch.dtype | None = None) -> torch.finfo:
+        return finfo(pinned if kind in (None, torch.float64) else kind)
+
+    torch.finfo = pinned_finfo  # type: ignore[misc, assignment]
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.finfo = finfo  # type: ignore[misc]
+        torch.set_default_dtype(torch.float32)
+
+
 def _single(value: Tensor, is_half: bool) -> Tensor:
     return value.float() if is_half and value.is_floating_point() else value
 
@@ -124,11 +195,22 @@ def _nudged(tensor: Tensor, units: int, generator: torch.Generator, is_exact: bo
     if not tensor.is_floating_point():
         return tensor
     up = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.bool)
-    limit = torch.tensor(torch.inf, dtype=tensor.dtype)
-    moved, towards = tensor, torch.where(up, limit, -limit)
-    for _ in range(units):
-        moved = torch.nextafter(moved, towards)
+    moved = _moved(tensor, torch.where(up, units, -units))
     stays = ~tensor.isfinite() | (tensor == 0)
     if is_exact:
         stays |= (tensor == tensor.round()) & (tensor.abs() >= _EXACT)
     return torch.where(stays, tensor, moved)
+
+
+_INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
+
+
+def _moved(tensor: Tensor, units: Tensor) -> Tensor:
+    """The floating values `units` places further in their order, at most at infinity, as repeated `nextafter` gives."""
+    kind = _INTEGERS[tensor.element_size()]
+    bits = tensor.contiguous().view(kind).long()
+    lowest = torch.iinfo(kind).min
+    order = torch.where(bits < 0, lowest - bits, bits)  # negative numbers count backwards from -0
+    infinity = int(torch.tensor(torch.inf, dtype=tensor.dtype).view(kind))
+    order = (order + units).clamp(-infinity, infinity)
+    return torch.where(order < 0, lowest - order, order).to(kind).view(tensor.dtype).reshape(tensor.shape)

@@ -18,7 +18,7 @@ from kernelquarry.pipeline.sandbox.jobs.run_trials import TrialsReply, TrialsReq
 
 from ..candidate import fake_cuda, op_census
 from ..candidate.candidate_call import CandidateCall, name_tensors, weight_sets
-from ..candidate.launch_log import session
+from ..candidate.launch_log import Order, session
 from ..candidate.module_setup import construct, digests, fits
 from ..candidate.op_census import Watch
 from ..compiler import gpu_driver
@@ -103,9 +103,9 @@ def _run(module: nn.Module, calls: list[CandidateCall], reply: TrialsReply) -> t
     again = Watch(nan=False)
     with again:
         calls[0].load(module)
-    session.reverse = True
+    session.order = Order.REVERSE
     repeat = calls[0].run(module, again)
-    session.reverse = False
+    session.order = Order.FORWARD
     results |= repeat.tensors("repeat")
     operators, failed = tuple(sorted(census.operators | again.operators)), tuple(session.failed[:8])
     reply = replace(reply, repeat=repeat.observed, operators=operators, failed=failed)

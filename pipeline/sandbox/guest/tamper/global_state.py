@@ -40,7 +40,7 @@ def settings() -> dict[str, Any]:
 
 def changed(before: dict[str, Any]) -> str:
     """The first setting that differs from `before`; "" if none does."""
-    now = settings()
+    now = settings() if before else {}
     return next((f"{name}: {now[name]}, was {old}" for name, old in before.items() if now[name] != old), "")
 
 

@@ -446,9 +446,9 @@ def autotuning_takes_the_first_configuration():
 @case
 def programs_run_in_either_order():
     x, out = randn(70, 50), torch.empty(70, 50)
-    install.session.reverse = True
+    install.session.order = install.Order.REVERSE
     softmax_rows[(70,)](x, out, 50, BLOCK=64)
-    install.session.reverse = False
+    install.session.order = install.Order.FORWARD
     expect(out, x.softmax(-1))
 
 

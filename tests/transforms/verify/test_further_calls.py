@@ -1,0 +1,71 @@
+"""The plan of calls beyond the trials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS, MASKED
+from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
+from kernelquarry.pipeline.schema.records import Purity, StateSpec, TensorSpec, Workload
+from kernelquarry.transforms.verify.further_calls import FurtherCall, further_calls
+from kernelquarry.transforms.verify.task import FAR, Task
+
+
+def workload(*shapes: tuple[int, ...]) -> Workload:
+    specs = tuple(TensorSpec(f"x{at}", shape, "float32") for at, shape in enumerate(shapes))
+    return Workload(specs, "[" + ", ".join(f'{{"tensor":{at}}}' for at in range(len(shapes))) + "]")
+
+
+TASK = Task(
+    id="mod_x", python_code="F.softmax(x, -1)", triton_code="one", init_args="[]",
+    workloads=(workload((4, 8)), workload((5, 9)), workload((7, 16))),
+    state=(StateSpec("weight", "parameter", (8,), "float32", 0.0, 1.0, -1.0),),
+    kernels=(), purity=Purity.PURE, extern_ops=(), shape_general=True, by_model=True,
+)  # fmt: skip
+
+
+def shape(call: FurtherCall) -> tuple[int, ...]:
+    return call.workload.tensors[0].shape
+
+
+def test_the_plan_crosses_kinds_of_values_with_kinds_of_sizes() -> None:
+    calls = [call for call in further_calls(TASK) if call.resized]
+    long = [call for call in calls if max(shape(call)) > 1024]
+    assert {axis for call in long for axis in (0, 1) if shape(call)[axis] > 65_536} == {0, 1}
+    assert {axis for call in long for axis in (0, 1) if 1024 < shape(call)[axis] <= 1 << 14} == {0, 1}
+    for axis in (0, 1):
+        assert {call.distribution for call in long if shape(call)[axis] > 1024} == {"columns", "assorted"}
+    assert {"normal", "columns", "assorted", MASKED} == {call.distribution for call in calls}
+    assert all(call.distribution in DISTRIBUTIONS for call in calls)
+
+
+def test_programs_run_in_each_order_and_memory_holds_zeros_and_noise() -> None:
+    conditions = {name for call in further_calls(TASK) if call.resized for name in call.perturbations}
+    assert conditions == {"reverse", "random", "zeros", "noise"}
+
+
+def test_the_first_workload_is_called_with_other_weights() -> None:
+    weights = [call.weights for call in further_calls(TASK) if call.workload == TASK.workloads[0]]
+    assert weights == ["", CONSTRUCTOR, FAR]
+    assert {call.weights for call in further_calls(replace(TASK, state=()))} == {""}
+
+
+def test_a_candidate_of_one_shape_is_called_in_no_other() -> None:
+    calls = further_calls(replace(TASK, shape_general=False))
+    assert {call.workload for call in calls} == {TASK.workloads[0]} and not any(call.resized for call in calls)
+
+
+def test_inputs_of_one_shape_are_one_tensor_in_one_call() -> None:
+    both = replace(TASK, workloads=(workload((4, 8), (4, 8)), workload((5, 9), (5, 9))))
+    assert [call.one_tensor for call in further_calls(both)].count(True) == 1
+    assert not any(call.one_tensor for call in further_calls(TASK))
+
+
+def test_masks_are_for_modules_that_name_one() -> None:
+    without = replace(TASK, python_code="F.gelu(x)")
+    assert MASKED not in {call.distribution for call in further_calls(without)}
+
+
+def test_a_size_of_one_requires_that_the_reference_accepts_another() -> None:
+    ones = [call for call in further_calls(TASK) if 1 in shape(call)]
+    assert len(ones) == 2 and all(call.requires is not None for call in ones)

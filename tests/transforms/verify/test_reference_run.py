@@ -1,0 +1,86 @@
+"""The reference on calls of their own: refused ones decide nothing, and no call sees what another left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from corpus import load_case
+
+from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
+from kernelquarry.pipeline.schema.records import TensorSpec, Workload
+from kernelquarry.transforms.verify.evidence import InputRejected
+from kernelquarry.transforms.verify.reference_run import Reference
+from kernelquarry.transforms.verify.task import PlannedTrial, Task, VerifySettings, draw
+
+HEAD = "import time\nimport torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n"
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as opened:
+        yield opened
+
+
+def run(body: str, trials: list[PlannedTrial], sandbox: Sandbox, limit_s: float, rows: tuple[int, ...]) -> Reference:
+    task = Task.of_candidate(load_case("honest", "softmax").candidate)
+    workloads = tuple(Workload((TensorSpec("x", (n, 8), "float32"),), '[{"tensor":0}]') for n in rows)
+    task = replace(task, python_code=HEAD + body, workloads=workloads, shape_general=False)
+    return Reference(task, trials, draw(task, trials), sandbox, VerifySettings(), limit_s)
+
+
+SLOW = """
+    def forward(self, x):
+        if len(x) == 3:
+            raise ValueError
+        while len(x) == 5 and time.process_time():
+            pass
+        return x.softmax(-1)
+"""
+
+
+def test_a_call_that_the_reference_refuses_or_is_slow_on_decides_nothing(sandbox: Sandbox) -> None:
+    trials = [PlannedTrial(at, at, "normal") for at in range(4)]
+    reference = run(SLOW, trials, sandbox, 0.3, (2, 3, 5, 7))
+    assert [reference.decides(index) for index in range(4)] == [True, False, False, True]
+
+
+def test_trials_that_the_reference_refuses_end_the_run(sandbox: Sandbox) -> None:
+    with pytest.raises(InputRejected) as raised:
+        run(SLOW, [PlannedTrial(0, 0, "normal"), PlannedTrial(1, 1, "sparse")], sandbox, 0.0, (2, 3))
+    assert list(raised.value.trials) == [1]
+
+
+COUNTS = """
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls += 1
+        return x.softmax(-1) * self.calls
+"""
+
+
+def test_each_call_starts_from_the_constructor_s_state(sandbox: Sandbox) -> None:
+    trials = [PlannedTrial(0, 0, "normal", CONSTRUCTOR) for _ in range(3)]
+    reference = run(COUNTS, trials, sandbox, 1.0, (2,))
+    first, *others = (reference._runs[index]["eager"].values[0] for index in range(3))
+    assert all(torch.equal(first, other) for other in others)
+
+
+BOUNDED = """
+    def forward(self, x):
+        return x.masked_fill(x > 0, torch.finfo(x.dtype).min) / torch.finfo(x.dtype).min
+"""
+
+
+def test_bounds_that_depend_on_the_dtype_are_the_row_s_in_the_oracle(sandbox: Sandbox) -> None:
+    reference = run(BOUNDED, [PlannedTrial(0, 0, "normal")], sandbox, 0.0, (2,))
+    (oracle,), (eager,) = (reference._runs[0][name].values for name in ("oracle", "eager"))
+    assert oracle.dtype == torch.float64 and torch.equal(oracle == 1, eager == 1)
+    negative = oracle != 1
+    torch.testing.assert_close(oracle[negative], eager[negative].double(), rtol=1e-6, atol=1e-44)

@@ -1,0 +1,226 @@
+"""The checks of a verification as a table, in the order in which they run: the cheap and the telling ones first.
+
+A check raises `Rejected` or adds to the `Verification` what later checks and the verdict need. The table in
+`docs/stages/verify.md` is made from this one by `make docs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from kernelquarry.filters.lint import forbidden
+from kernelquarry.pipeline.sandbox import Sandbox
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Engine, Tier, Trial, Verdict
+
+from .compiling import compile_kernels
+from .configurations import rotate_configurations
+from .environment import environment
+from .evidence import InputRejected, Rejected
+from .further_checks import FurtherRuns
+from .interpreting import check_interpreted
+from .reference_run import Conclusion, Reference
+from .rehearsal import flags, rehearse, run_large
+from .running import run_candidate
+from .score import score
+from .task import PlannedTrial, Task, VerifySettings, draw, without
+from .validate_task import validate_task
+
+
+@dataclass
+class Verification:
+    """One verification under way: its task, and what its checks found."""
+
+    task: Task
+    planned: Sequence[PlannedTrial]
+    sandbox: Sandbox
+    settings: VerifySettings
+    reference: Reference = field(init=False)
+    engine: Engine = field(init=False)
+    conclusion: Conclusion = field(init=False)
+    impostors: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    trials: tuple[Trial, ...] = ()  # the worst of each trial, over all configurations
+    large_only: dict[str, str] = field(default_factory=dict)  # flags that kernels only get for large inputs
+    mutants: int = 0
+    survivors: tuple[str, ...] = ()
+
+    @cached_property
+    def further(self) -> FurtherRuns:
+        """The runs beyond the trials, made when the first check needs them."""
+        return FurtherRuns.of(self.reference, self.sandbox, self.settings)
+
+    @property
+    def context(self) -> tuple[Reference, Sandbox, VerifySettings]:
+        return self.reference, self.sandbox, self.settings
+
+    def verdict(self) -> Verdict:
+        ran_in = Tier.INTERPRETED if self.engine is Engine.INTERPRETER else Tier.EXECUTED
+        return Verdict(
+            tiers=(Tier.COMPILED, ran_in) if self.targets else (ran_in,),
+            engine=self.engine,
+            targets=self.targets,
+            trials=self.trials,
+            launches=len(self.conclusion.launches[0]),
+            launched_kernels=self.conclusion.kernels,
+            deterministic=self.conclusion.deterministic,
+            written=self.conclusion.written,
+            impostors=self.impostors,
+            mutants=self.mutants,
+            survivors=self.survivors,
+            environment=environment(self.sandbox),
+        )
+
+
+def _check_task(under: Verification) -> None:
+    validate_task(under.task, under.planned)
+
+
+def _run_reference(under: Verification) -> None:
+    """Run the reference on the trials, with replacements for those on which it raises."""
+    task, trials = under.task, under.planned
+    while True:
+        try:
+            under.reference = Reference(task, trials, draw(task, trials), under.sandbox, under.settings)
+            break
+        except InputRejected as rejected:
+            trials = without(task, trials, rejected.trials)
+    under.reference.check_finite()
+
+
+def _try_impostors(under: Verification) -> None:
+    under.impostors = under.reference.check_impostors()
+
+
+def _run_trials(under: Verification) -> None:
+    """Run the candidate on the trials, without those on which it raises and may."""
+    while True:
+        try:
+            run = run_candidate(*under.context)
+            break
+        except InputRejected as rejected:
+            refused = rejected.trials
+        under.planned = [trial for index, trial in enumerate(under.reference.trials) if index not in refused]
+        _run_reference(under)
+        _try_impostors(under)
+    under.engine = run.engine
+    conclusion = under.reference.conclude(run.reply, run.tensors)
+    if run.engine is not Engine.INTERPRETER:  # a GPU's autotuner may skip configurations for lack of memory
+        conclusion = replace(conclusion, launch_logs=())
+    under.conclusion, under.trials = conclusion, conclusion.trials
+
+
+def _compile(under: Verification) -> None:
+    under.targets = compile_kernels(under.reference, under.conclusion, under.engine, under.sandbox, under.settings)
+
+
+def _interpret(under: Verification) -> None:
+    check_interpreted(*under.context)
+
+
+def _run_configurations(under: Verification) -> None:
+    """Run the trials with every configuration of a lowered candidate, and keep the worst result of each trial."""
+    for number, code in enumerate(rotate_configurations(under.task.triton_code), 2):
+        other = copy(under)
+        other.reference = under.reference.with_candidate(code)
+        try:
+            for check in CHECKS:
+                if check.run in (_run_trials, _compile, _interpret) and check.applies.to(other):
+                    check.run(other)
+        except Rejected as rejected:
+            found = f"with configuration {number}: {rejected.found}"
+            raise Rejected(rejected.reason, found, rejected.trial, rejected.element) from rejected
+        pairs = zip(under.trials, other.trials, strict=True)
+        under.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
+
+
+def _rehearse(under: Verification) -> None:
+    reference, sandbox, settings = under.context
+    under.large_only = rehearse(reference, under.conclusion.launch_logs, sandbox, settings)
+
+
+def _check_perturbed(under: Verification) -> None:
+    under.further.check_perturbed()
+
+
+def _check_further_calls(under: Verification) -> None:
+    under.further.check_calls()
+
+
+def _check_tuned(under: Verification) -> None:
+    under.further.check_configurations()
+
+
+def _check_flags(under: Verification) -> None:
+    verified = flags(under.further.launch_logs)
+    if unverified := [evidence for flag, evidence in under.large_only.items() if flag not in verified]:
+        raise Rejected(Reason.UNVERIFIED_PATH, unverified[0])
+
+
+def _run_large(under: Verification) -> None:
+    run_large(*under.context)
+
+
+def _read_source(under: Verification) -> None:
+    code = under.task.triton_code if under.task.by_model else ""
+    if evidence := forbidden(code, under.task.init_args):
+        raise Rejected(Reason.FORBIDDEN_CODE, evidence)
+
+
+def _try_mutants(under: Verification) -> None:
+    under.mutants, under.survivors = score(*under.context)
+
+
+class Applies(Enum):
+    """The candidates that a check applies to."""
+
+    ALL = "all"
+    LOWERED = "lowered"
+    MODEL = "a model's"
+    GPU = "all, on a GPU"
+    TRACED_MODEL = "a model's, where a GPU ran its trace"
+
+    def to(self, under: Verification) -> bool:
+        match self:
+            case Applies.LOWERED:
+                return not under.task.by_model
+            case Applies.MODEL:
+                return under.task.by_model
+            case Applies.GPU:
+                return under.engine is not Engine.INTERPRETER
+            case Applies.TRACED_MODEL:
+                return under.task.by_model and under.engine is Engine.TRACE
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    catches: str
+    applies: Applies
+    run: Callable[[Verification], Any]
+
+
+CHECKS = (
+    Check("task", "rows that are malformed, or too large to draw", Applies.ALL, _check_task),
+    Check("reference", "modules that raise, or give no finite values", Applies.ALL, _run_reference),
+    Check("impostors", "tasks that zeros, an input, a mean or another answer pass", Applies.ALL, _try_impostors),
+    Check("trials", "wrong values, contract or state; outputs not from kernels", Applies.ALL, _run_trials),
+    Check("compiling", "kernels that do not compile; another behaviour when compiled", Applies.ALL, _compile),
+    Check("reverse order", "races, and wrong addresses, of kernels that a GPU ran", Applies.GPU, _interpret),
+    Check("configurations", "wrong configurations of a tuner", Applies.LOWERED, _run_configurations),
+    Check("rehearsal", "counters, kept answers, other paths for large inputs", Applies.MODEL, _rehearse),
+    Check("environment", "candidates that tell a check from a use", Applies.MODEL, _check_perturbed),
+    Check("further calls", "sizes and values that no trial has; other weights", Applies.MODEL, _check_further_calls),
+    Check("tuner", "wrong configurations of a tuner, on a large call", Applies.MODEL, _check_tuned),
+    Check("flags", "branches that kernels only take for large inputs", Applies.MODEL, _check_flags),
+    Check("large grid", "kernels that fault or hang on a large grid", Applies.TRACED_MODEL, _run_large),
+    # The source comes late, so that evidence shows behaviour where it can: `judge_code` lints before it verifies.
+    Check("source", "code that could hide from the checks", Applies.ALL, _read_source),
+    Check("mutants", "no candidate: scores the row's checks", Applies.ALL, _try_mutants),
+)

@@ -1,0 +1,112 @@
+"""The plan of calls beyond the trials: kinds of values crossed with kinds of sizes, each a call of a model's candidate.
+
+Every call is one of a fresh module, interpreted. Calls at other sizes also rotate through the order in which programs
+run and what fresh memory holds, since a GPU promises neither.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import cycle
+
+from kernelquarry.pipeline.sandbox.inputs import MASKED
+from kernelquarry.pipeline.sandbox.jobs.calls import CONSTRUCTOR
+from kernelquarry.pipeline.schema.records import Workload
+from kernelquarry.transforms.workloads.resize import (
+    at_numbers,
+    crowded,
+    exceed_numel,
+    free_sizes,
+    lengthened,
+    non_square,
+    set_each,
+    unpredictable,
+)
+
+from .source_constants import SourceConstants
+from .task import FAR, Task
+
+_AT_CONSTANTS = 2  # calls at sizes that the sources name
+# Modules whose inputs may hold -inf or labels that stand for none: others give NaN, and kernels need not agree.
+_MASKABLE = re.compile(r"softmax|mask|inf\b|ignore_index|attention")
+_FEW = 5  # a size that is not broadcast, nor are its halves, 3 and 2
+_SHORT = 4  # for sizes other than a long one; the halves of 3 would be 2 and 1, which is broadcast
+# Of the calls at other sizes, in turn: fresh memory as poison, as zeros, as noise; programs in three orders.
+_CONDITIONS = (("reverse",), ("zeros", "random"), ("noise",))
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherCall:
+    """A call beyond the trials."""
+
+    workload: Workload
+    distribution: str = "normal"
+    weights: str = ""  # set of weights; "": as a trial
+    one_tensor: bool = False  # inputs of one shape are one tensor, as in self-attention
+    perturbations: tuple[str, ...] = ()
+    resized: bool = False  # to other sizes than those of the workloads, which a candidate may refuse
+    requires: Workload | None = None  # a workload of another call, on which the reference must run
+    otherwise: FurtherCall | None = None  # to be made if the reference decides nothing on this call
+
+
+def further_calls(task: Task) -> list[FurtherCall]:
+    """The plan: the first workload as in the first trial, other weights, inputs that are one tensor, other sizes.
+
+    | sizes | values |
+    |---|---|
+    | each free size 1, and 5 | normal |
+    | constants of the sources | every kind along columns |
+    | drawn, no two alike, images not square | normal; every kind along rows |
+    | drawn multiples of 128 | every kind along columns |
+    | all the same power of two | runs of -inf and labels to be ignored if the module names a mask, else as above |
+    | each free size drawn beyond a thousand | every kind along columns |
+    | each free size above 65,536, the others 2 | every kind along rows |
+    | more elements than a constant of the sources | normal |
+    """
+    first = task.workloads[0]
+    calls = [FurtherCall(first)]
+    if task.state and not task.training:
+        calls += [FurtherCall(first, weights=CONSTRUCTOR), FurtherCall(first, weights=FAR)]
+    shapes = [(spec.shape, spec.dtype, spec.low, spec.high) for spec in first.tensors]
+    if len(set(shapes)) < len(shapes):
+        calls.append(FurtherCall(first, one_tensor=True, perturbations=("alike",)))
+    if task.shape_general:
+        conditions = cycle(_CONDITIONS)
+        calls += [_under(call, next(conditions)) for call in _at_other_sizes(task)]
+    return calls
+
+
+def _at_other_sizes(task: Task) -> Iterator[FurtherCall]:
+    own, draws = task.workloads, random.Random(task.first_seed)
+    shares = [draws.random() for _ in range(1 + len(free_sizes(own)))]
+    # A size of 1 in place of one that must equal another is broadcast, which a kernel need not support.
+    for few, one in zip(set_each(own, _FEW), set_each(own), strict=True):
+        yield FurtherCall(few)
+        yield FurtherCall(one, requires=few)
+    constants = SourceConstants(task.triton_code, task.python_code).sizes
+    for call in at_numbers(own, constants, _AT_CONSTANTS, _SHORT):
+        yield FurtherCall(call, "columns")
+    masked = MASKED if _MASKABLE.search(f"{task.python_code}\n{task.init_args}") else "assorted"
+    kinds = (("normal", "assorted"), ("columns",), (masked,))
+    for number, (call, distributions) in enumerate(zip(unpredictable(own, shares[1:]), kinds, strict=False)):
+        image = None if number else non_square(own, call, upright=shares[0] < 0.5)
+        for distribution in distributions:
+            plain = FurtherCall(call, distribution)
+            yield FurtherCall(image, distribution, otherwise=plain) if image else plain
+    few_rows, more_rows = (lengthened(own, shares[0], most) for most in (_SHORT, None))
+    for size, call in few_rows.items():
+        other = FurtherCall(more_rows[size], "columns") if size in more_rows else None
+        yield FurtherCall(call, "columns", otherwise=other)
+    for call in crowded(own):
+        yield FurtherCall(call, "assorted")
+    for call in exceed_numel(own, constants, _AT_CONSTANTS):
+        yield FurtherCall(call)
+
+
+def _under(call: FurtherCall, conditions: tuple[str, ...]) -> FurtherCall:
+    """The call and its alternatives with perturbations of programs and memory."""
+    otherwise = _under(call.otherwise, conditions) if call.otherwise else None
+    return replace(call, perturbations=conditions, resized=True, otherwise=otherwise)
