@@ -26,8 +26,7 @@ from ..candidate.op_census import Watch
 from ..lib.cpu_limit import TooSlow, cpu_limit
 from ..lib.float64 import InFloat64, wide, widened
 
-_REPLY_BYTES = 1 << 28  # of the runs of trials that are run apart
-_RUNS = 6  # of a trial: eager, two nudged, tied, and the oracle, whose numbers are twice as long
+_MOST_ELEMENTS = 1 << 19  # of the results of a trial that is run apart
 _EXACT = 8  # whole numbers from here on stand for something, and stay what they are on exact trials
 
 
@@ -56,7 +55,6 @@ class _Runs:
         self._other_weights = other_weights(tensors, self._calls[0])
         self._runs: list[dict[str, ObservedCall]] = [{} for _ in self._calls]
         self._results: dict[str, Tensor] = {}
-        self._left_bytes = _REPLY_BYTES
         self._initial: dict[str, Tensor] = {}  # state that each run starts from; empty: what the last run left
 
     def reply(self) -> tuple[ReferenceReply, dict[str, Tensor]]:
@@ -76,7 +74,7 @@ class _Runs:
                 with cpu_limit(call.trial.limit_s):
                     self._run(module, call, index, "eager")
                 if request.apart:
-                    self._reserve(index)
+                    self._check_size(index)
             except (Exception, TooSlow):
                 if not call.trial.refusable:
                     raise
@@ -107,16 +105,10 @@ class _Runs:
         self._runs[index][name] = result.observed
         self._results |= result.tensors(f"{index}.{name}")
 
-    def _reserve(self, index: int) -> None:
-        """Take the bytes of all runs of a trial, as many as its first needs each, from what a reply may hold.
-
-        Raises: MemoryError: they exceed it.
-        """
-        size = sum(value.nbytes for name, value in self._results.items() if name.startswith(f"{index}."))
-        self._left_bytes -= _RUNS * size
-        if self._left_bytes < 0:
-            self._left_bytes += _RUNS * size
-            raise MemoryError("the outputs exceed what a reply may hold")
+    def _check_size(self, index: int) -> None:
+        """Raises: MemoryError: the results of a trial's first run are too large to compare in good time."""
+        if sum(value.numel() for name, value in self._results.items() if name.startswith(f"{index}.")) > _MOST_ELEMENTS:
+            raise MemoryError("the outputs are too large to compare")
 
     def _forget(self, index: int) -> None:
         self._runs[index] = {}
