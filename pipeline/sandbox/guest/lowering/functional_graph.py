@@ -35,7 +35,7 @@ from .refusal import NotLowered
 from .size_guards import conditions
 from .sizes import symbolic_roots
 from .tensor_values import values_unknown
-from .traced_calls import attributes_kept, fused_attention, linalg_checks_traced, no_inference_mode
+from .traced_calls import attributes_kept, fused_attention, layouts_cached, linalg_checks_traced, no_inference_mode
 
 aten = torch.ops.aten
 
@@ -241,6 +241,7 @@ def trace(
             no_inference_mode(),
             symbolic_roots(),
             pools_of_any_size(),
+            layouts_cached(),
             contextlib.nullcontext() if training else fused_attention(),
         ):
             stack.enter_context(context)

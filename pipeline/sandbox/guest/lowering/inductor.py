@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch._guards import TracingContext, tracing
 from torch._inductor import compile_fx, config, lowering
 from torch._inductor.choices import InductorChoices
+from torch._inductor.codegen import common
 from torch._inductor.codegen.simd import SIMDScheduling
 from torch._inductor.codegen.triton import TritonKernelOverrides, TritonOverrides, TritonScheduling
 from torch._inductor.debug import DebugContext
@@ -152,6 +154,8 @@ def generate(
         # `Identity` keeps indices of `cat` from expanding; sympy could not compare an `Identity` of a number.
         mock.patch.object(Identity, "eval", classmethod(lambda cls, value: value if value.is_Number else None)),
         mock.patch.object(TritonScheduling, "define_kernel", _at_most(most_kernels)),
+        # Inductor makes it anew for each operation of a kernel, with the same hundreds of attributes.
+        mock.patch.object(common, "DtypePropagationOpsHandler", functools.cache(common.DtypePropagationOpsHandler)),
         V.set_choices_handler(_Choices()),
         tracing(TracingContext(fake_mode)),
         torch.no_grad(),

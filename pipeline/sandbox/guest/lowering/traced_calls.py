@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch._higher_order_ops import effects
 from torch.fx.experimental.symbolic_shapes import uninteresting_files
+from torch.fx.passes import shape_prop
 
 uninteresting_files().add(__file__)  # see `origins`
 
@@ -85,4 +86,24 @@ def linalg_checks_traced() -> Iterator[None]:
 def no_inference_mode() -> Iterator[None]:
     """Ignore `torch.inference_mode` in a module: it takes no fake tensors, and a trace without gradients needs none."""
     with mock.patch.multiple(torch.inference_mode, __enter__=lambda self: None, __exit__=lambda self, *raised: None):
+        yield
+
+
+@contextlib.contextmanager
+def layouts_cached() -> Iterator[None]:
+    """Compute the memory format of each result of a trace once for each shape and strides.
+
+    `make_fx` notes it for every operator, which takes a dozen comparisons of sizes for each format.
+    """
+    plain = shape_prop.is_contiguous_for_memory_format_or_false
+    known: dict[Any, bool] = {}
+
+    def cached(tensor: Tensor, *, memory_format: torch.memory_format) -> bool:
+        sizes = (size.node.expr if isinstance(size, torch.SymInt) else size for size in (*tensor.shape, *tensor.stride()))
+        key = memory_format, *sizes
+        if key not in known:
+            known[key] = plain(tensor, memory_format=memory_format)
+        return known[key]
+
+    with mock.patch.object(shape_prop, "is_contiguous_for_memory_format_or_false", cached):
         yield
