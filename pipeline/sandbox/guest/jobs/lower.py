@@ -27,20 +27,41 @@ _process = contextlib.ExitStack()  # patches that last as long as this process a
 
 
 def warm() -> None:
-    """Lower a small module, which imports Inductor and fills its caches: 3 s that each guest would pay."""
+    """Lower small modules, which imports Inductor and fills its caches and sympy's: 4 s that each guest would pay."""
     import tqdm
 
     tqdm.tqdm.monitor_interval = 0  # torch.fx makes a progress bar, whose monitor would be a second thread
     torch.set_num_threads(1)
     _process.enter_context(quick_sympy())
-    shapes = ([2, 8, 6, 8], [3, 8, 5, 7])
     layers = [nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8), nn.ReLU6(), nn.Flatten(2), nn.Softmax(-1), nn.GELU()]
     layers += [nn.Unflatten(1, (2, 4)), nn.AdaptiveAvgPool2d((None, 8)), nn.Linear(8, 4), nn.LayerNorm(4)]
+    _lower_small(nn.Sequential(*layers), ([2, 8, 6, 8], [3, 8, 5, 7]))
+    _lower_small(_Attention(), ([2, 6, 16], [3, 5, 16]))
+
+
+class _Attention(nn.Module):
+    """Operators that many modules have on inputs `(batch, length, channels)`, for `warm`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, channels = x.shape
+        heads = self.qkv(self.norm(x)).view(batch, length, 3, 4, channels // 4).permute(2, 0, 3, 1, 4)
+        q, k, v = heads.unbind(0)
+        weights = (q @ k.transpose(-2, -1) * 0.5).softmax(-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(batch, length, channels))
+        pooled = torch.cat([x.mean(1), x.amax(1)], -1)
+        return x * torch.sigmoid(pooled).chunk(2, -1)[0].unsqueeze(1)
+
+
+def _lower_small(model: nn.Module, shapes: Sequence[Sequence[int]]) -> None:
     workloads = tuple(
         {"tensors": [{"name": "x", "shape": shape, "dtype": "float32"}], "args": '[{"tensor":0}]', "kwargs": "{}"}
         for shape in shapes
     )
-    _lower(nn.Sequential(*layers).eval(), LowerRequest("", workloads, "sm_90"))
+    _lower(model.eval(), LowerRequest("", workloads, "sm_90"))
 
 
 def run(request: LowerRequest, tensors: dict[str, Tensor]) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -20,11 +20,14 @@ from sympy.core.facts import FactKB
 from sympy.core.relational import Equality, _Inequality
 from torch._inductor import sizevars, utils
 from torch._inductor.sizevars import SizeVarAllocator
-from torch.fx.experimental import _size_hinting, recording
+from torch.fx.experimental import _size_hinting
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy import functions
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 _ASSUMPTIONS = sys.modules["sympy.core.assumptions"]  # the attribute of this name in `sympy.core` is a function
 _INDEXING = (FloorDiv, ModularIndexing)
+_RECORDER = ShapeEnv._create_fx_call_function.__code__
 _MODULUS = sympy.Wild("modulus", integer=True)  # any modulus
 
 
@@ -50,7 +53,8 @@ def quick_sympy() -> Iterator[None]:
             (sympy, "expand", _expanding(sympy.expand)),
             *((owner, "_sympy_subs", _hinting(_size_hinting._sympy_subs)) for owner in (_size_hinting, utils)),
             (SizeVarAllocator, "_simplify_with_ranges", _simplifying(SizeVarAllocator._simplify_with_ranges)),
-            (recording.trace_shape_events_log, "debug", _nothing),  # called several times for each computed size
+            (functions, "safe_gcd", functools.cache(functions.safe_gcd)),
+            *_unrecorded(ShapeEnv),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
         yield
@@ -58,6 +62,13 @@ def quick_sympy() -> Iterator[None]:
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
+
+
+def _unrecorded(owner: type) -> Iterator[tuple[type, str, Callable[..., Any]]]:
+    """The methods that can record their calls, without the recorder: it is for debugging, and runs for each size."""
+    for name, method in list(vars(owner).items()):
+        if getattr(method, "__code__", None) is _RECORDER:
+            yield owner, name, method.__wrapped__
 
 
 def _deducing(deduce: Callable[[FactKB, Any], None]) -> Callable[[FactKB, Any], None]:
