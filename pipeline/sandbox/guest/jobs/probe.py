@@ -36,7 +36,7 @@ from ..probing.parameter_values import (
 )
 from ..probing.parameters import forward_inputs
 from ..probing.source_hints import Source
-from ..similarity import operator_graph
+from ..similarity import behaviour_digest, operator_graph
 from ..similarity.behaviour_digest import EVEN, LARGE, digest, evened_output_texts, output_texts
 
 _NAME = "probed"
@@ -93,6 +93,7 @@ def warm() -> None:
     with torch.no_grad(), module_facts.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
     operator_graph.warm()
+    behaviour_digest.warm()
     limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8}
     run(ProbeRequest(_WARM_UP, "Model", limits, name="Model"), {})
     Path(str(sys.modules.pop(_NAME).__file__)).unlink()
@@ -366,10 +367,10 @@ def _describe(caller: Caller, guesses: list[Guess]) -> dict[str, Any]:
 def _behaviours(constructor: Constructor, construction: Construction, guess: Guess) -> dict[str, Any]:
     """Digests of the module's behaviour: one of all its outputs, and one for each number of axes at both sizes."""
     start = time.process_time()
-    texts = output_texts(construction.module, guess, constructor.file)
+    texts = output_texts(construction.module, guess)
     is_fast = time.process_time() - start < _LONG_S
     even = constructor.evened(construction, EVEN, LARGE) if is_fast else None
-    even_texts = evened_output_texts(even, EVEN, guess, constructor.file) if even is not None else []
+    even_texts = evened_output_texts(even, EVEN, guess) if even is not None else []
     single = {digest([text]) for text in (*texts, *even_texts)} - {""}
     return {"behaviour": digest(texts), "behaviours": sorted(single)}
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..lib import pytree
-from .guarded_call import Failure, Unfit, attempt
+from .guarded_call import Failure, TooSlow, Unfit, attempt, cpu_time_cap
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
 from .repairs import NOT_ABOUT_SIZES, repairs
 
@@ -50,16 +50,14 @@ class Caller:
         """(result, failure); one of them is None.
 
         Raises:
-            Unfit: the call took too long.
+            Unfit: the call takes too long.
         """
         args = pytree.fill(guess.tree(), tensors)
-        start = time.process_time()
-        with torch.no_grad():
-            result = attempt(lambda: self.module(*args), self.file)
-        took_s = time.process_time() - start
-        if took_s > _SLOW_S:
-            raise Unfit("too_big", f"one forward took {took_s:.1f} s")
-        return result
+        try:
+            with cpu_time_cap(_SLOW_S), torch.no_grad():
+                return attempt(lambda: self.module(*args), self.file)
+        except TooSlow as slow:
+            raise Unfit("too_big", f"one forward {slow}") from slow
 
     def runs(self, guess: Guess) -> bool:
         return guess.elements <= MAX_ELEMENTS and self.call(guess)[1] is None
@@ -86,15 +84,15 @@ def search(
     Raises:
         Unfit: some guesses run, but none is accepted.
     """
-    heap = [(_START * i, i, guess) for i, guess in enumerate(starts)]
-    count = len(heap)
+    queue = _Queue()
+    queue.add(starts, 0.0, _START)
     seen: set[Any] = set()
     rejected: list[Unfit] = []
     furthest: Failure | None = None
     repeated: Counter[str] = Counter()
     end = time.process_time() + _LONG_S
-    while heap and max_calls > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
-        cost, _, guess = heapq.heappop(heap)
+    while queue and max_calls > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
+        cost, guess = queue.pop()
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:
             continue
@@ -114,12 +112,36 @@ def search(
         if repeated[kind] > _MAX_REPEATED and failure.kind in NOT_ABOUT_SIZES:
             continue
         cost += _REPAIR + _REPEAT * repeated[kind] - (_PROGRESS if advanced else 0)
-        for rank, repaired in enumerate(islice(repairs(guess, failure, optional), _MAX_REPAIRS)):
-            count += 1
-            heapq.heappush(heap, (cost + _RANK * rank, count, repaired))
+        queue.add(islice(repairs(guess, failure, optional), _MAX_REPAIRS), cost, _RANK)
     if rejected:
         raise rejected[0]
     return furthest or Failure("ValueError", "no guess at the inputs", 0, (), ())
+
+
+class _Queue:
+    """Guesses, cheapest first. Each iterator of guesses is only evaluated as far as its guesses are popped."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Guess, Iterator[tuple[float, Guess]]]] = []
+        self._iterators = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, guesses: Iterable[Guess], cost: float, step: float) -> None:
+        """Add guesses, of which the first has the cost and each later one costs `step` more."""
+        self._iterators += 1
+        self._push(self._iterators, ((cost + step * rank, guess) for rank, guess in enumerate(guesses)))
+
+    def pop(self) -> tuple[float, Guess]:
+        """(cost, guess) of the cheapest guess; of equals, the one that was added first."""
+        cost, number, guess, later = heapq.heappop(self._heap)
+        self._push(number, later)
+        return cost, guess
+
+    def _push(self, number: int, guesses: Iterator[tuple[float, Guess]]) -> None:
+        if (first := next(guesses, None)) is not None:
+            heapq.heappush(self._heap, (first[0], number, first[1], guesses))
 
 
 def smaller(guess: Guess) -> Iterator[Guess]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._device import DeviceContext
 
-from .guarded_call import Failure, TooBig, attempt, parameter_cap, seed
+from .guarded_call import Failure, TooBig, attempt, parameter_cap, result_or_none, seed
 from .parameter_values import (
     SMALL_STYLES,
     STYLES,
@@ -30,6 +31,22 @@ from .shrink_arguments import ModuleSize, shrink_arguments
 from .source_hints import Source
 
 _MAX_TRIALS = 60  # constructions for one style
+
+
+_RANDOM_VALUES = frozenset(
+    {nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_, torch.Tensor.uniform_, torch.Tensor.normal_}
+)
+
+
+class _Outline(DeviceContext):
+    """A default device, on which the values of parameters are not drawn: drawing takes half of a construction."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _RANDOM_VALUES:
+            tensor = args[0] if args else (kwargs or {}).get("tensor")
+            if isinstance(tensor, torch.Tensor) and tensor.is_meta:
+                return tensor
+        return super().__torch_function__(func, types, args, kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +74,7 @@ class Constructor:
         self.file, self._limit = file, limit
         self._parameters = list(constructor_parameters(self._entry, source, namespace))
         self._tried: set[str] = set()  # lists of arguments
+        self._sizes: dict[str, ModuleSize | None] = {}  # list of arguments -> size of the module
         self._classes = tuple(
             name
             for name, value in namespace.items()
@@ -97,11 +115,15 @@ class Constructor:
                 yield self._attempt(changed)
 
     def _measure(self, texts: Mapping[str, str]) -> ModuleSize | None:
-        def construct() -> ModuleSize:
-            with torch.device("meta"):
-                return ModuleSize.of(self._entry(*eval(self._text(texts), dict(self._namespace))))
+        text = self._text(texts)
 
-        return attempt(construct, self.file)[0]
+        def construct() -> ModuleSize:
+            with _Outline(torch.device("meta")):
+                return ModuleSize.of(self._entry(*eval(text, dict(self._namespace))))
+
+        if text not in self._sizes:
+            self._sizes[text] = result_or_none(construct)
+        return self._sizes[text]
 
     def evened(self, construction: Construction, size: int, large: int) -> nn.Module | None:
         """The module with `size` for every integer argument or default from `large` on; None if that fails."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import random
 import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ class TooBig(BaseException):
         self.depth, self.call = depth, call
 
 
+class TooSlow(TooBig):
+    """A call takes too much CPU time."""
+
+
 class Unfit(Exception):
     """The module must be dropped, with a reason code and evidence."""
 
@@ -71,6 +76,16 @@ def attempt(call: Callable[[], T], file: str) -> tuple[T | None, Failure | None]
         raise
     except BaseException as error:  # noqa: BLE001  untrusted code raises anything, SystemExit included
         return None, failure_of(error, file)
+
+
+def result_or_none(call: Callable[[], T]) -> T | None:
+    """`call()`, or None if the call raises. Cheaper than `attempt`, which describes the failure."""
+    try:
+        return call()
+    except TooBig:
+        raise
+    except BaseException:  # noqa: BLE001  as in `attempt`
+        return None
 
 
 def failure_of(error: BaseException, file: str) -> Failure:
@@ -116,6 +131,21 @@ def seed(value: int) -> None:
     torch.default_generator.manual_seed(value)  # `torch.manual_seed` is slow
     random.seed(value)
     np.random.seed(value)
+
+
+@contextmanager
+def cpu_time_cap(seconds: float) -> Iterator[None]:
+    """Raise `TooSlow` once this process has used so much CPU time in this context."""
+
+    def stop(*_: Any) -> None:
+        raise TooSlow(f"takes more than {seconds:g} s")
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @contextmanager

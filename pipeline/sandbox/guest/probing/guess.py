@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any, TypeAlias
 
@@ -94,7 +95,7 @@ class Spec:
         return torch.randint(self.low, max(self.low + 1, self.high), self.shape, generator=generator, dtype=dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Guess:
     """Arguments of `forward`, and the size of each symbol."""
 
@@ -108,7 +109,7 @@ class Guess:
                 if isinstance(tensor, TensorArg):
                     yield index, item, tensor
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Number of elements of all tensors together."""
         return sum(prod(spec.shape) for spec in self.specs())
@@ -121,14 +122,21 @@ class Guess:
         return tuple(dict.fromkeys(symbol for dim in dims for symbol in dim.split("*")))
 
     def size(self, dim: str) -> int:
-        sizes = dict(self.sizes)
-        return prod(sizes[symbol] for symbol in dim.split("*"))
+        return prod(self._size_of[symbol] for symbol in dim.split("*"))
+
+    @cached_property
+    def _size_of(self) -> dict[str, int]:
+        return dict(self.sizes)
 
     def shape(self, tensor: TensorArg) -> tuple[int, ...]:
         return tuple(self.size(dim) for dim in tensor.dims)
 
-    def specs(self) -> tuple[Spec, ...]:
+    @cached_property
+    def _specs(self) -> tuple[Spec, ...]:
         return tuple(Spec(t.name, self.shape(t), t.dtype, t.low, t.high) for _, _, t in self.tensors())
+
+    def specs(self) -> tuple[Spec, ...]:
+        return self._specs
 
     def tree(self) -> list[Any]:
         """Positional arguments, with `{"tensor": i}` for the i-th spec."""

@@ -40,14 +40,13 @@ def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[An
 def check(caller: Caller, guess: Guess) -> None:
     """Raise `Unfit` with the reason if this call is no task."""
     inputs = draw(guess.specs(), 0)
-    before = state(caller.module)
     seed(1)
     first, views = _on_copies(caller, guess, inputs)
-    changed = [name for name, value in state(caller.module).items() if not _same(value, before.get(name))]
     seed(2)
     second, _ = _on_copies(caller, guess, inputs)
     _finite(first, guess)
     if not _all_same(first, second):
+        changed = _changed_state(caller, guess, inputs)
         why = f"; a call changes {', '.join(changed[:3])}" if changed else ""
         raise Unfit("random", f"two calls in eval mode with the same input differ{why}")
     trivial = _trivial(caller, guess, inputs, first, views)
@@ -57,6 +56,13 @@ def check(caller: Caller, guess: Guess) -> None:
         first, views = _on_copies(caller, guess, inputs)
         if any(not t.isfinite().all() for t in first) or _trivial(caller, guess, inputs, first, views):
             raise trivial
+
+
+def _changed_state(caller: Caller, guess: Guess, inputs: list[Tensor]) -> list[str]:
+    """The names of the state that a call changes."""
+    before = {name: value.clone() for name, value in state(caller.module).items()}
+    _on_copies(caller, guess, inputs)
+    return [name for name, value in state(caller.module).items() if not _same(value, before.get(name))]
 
 
 def _trivial(
@@ -136,7 +142,7 @@ def _same(one: Tensor, other: Tensor | None) -> bool:
 
 
 def state(module: nn.Module) -> dict[str, Tensor]:
-    """A copy of the module's tensors by name.
+    """The module's tensors by name, detached.
 
     Raises:
         Unfit: a tensor gets its shape from the first input, or the module overrides `named_parameters`.
@@ -148,8 +154,7 @@ def state(module: nn.Module) -> dict[str, Tensor]:
     lazy = [name for name, value in named if isinstance(value, UninitializedTensorMixin)]
     if lazy:  # its `state_dict` may raise
         raise Unfit("no_constructor_arguments", f"{lazy[0]} gets its shape from the first input")
-    found = {name: value for name, value in module.state_dict().items() if isinstance(value, Tensor)}
-    return {name: value.detach().clone() for name, value in found.items()}
+    return {name: value.detach() for name, value in module.state_dict().items() if isinstance(value, Tensor)}
 
 
 def check_state(first: nn.Module, second: nn.Module) -> None:
@@ -164,6 +169,6 @@ def check_state(first: nn.Module, second: nn.Module) -> None:
 
 def _same_bytes(one: Tensor, other: Tensor | None) -> bool:
     """True if both are `_same` and have NaN at the same places."""
-    if other is None or not _same(one, other):
+    if other is None or one.shape != other.shape or one.dtype != other.dtype:
         return False
-    return torch.equal(one, other) or bool((one.isnan() == other.isnan()).all())
+    return torch.equal(one, other) or (_same(one, other) and torch.equal(one.isnan(), other.isnan()))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import permutations
 from math import prod
@@ -25,10 +25,11 @@ from torch import Tensor, nn
 
 from ..lib import pytree
 from ..lib.float64 import InFloat64, widened
-from ..probing.guarded_call import attempt
+from ..probing.guarded_call import result_or_none
 from ..probing.guess import MAX_ELEMENTS, Guess, Spec
 
 _Shape = tuple[int, ...]
+_Draw = tuple[tuple[_Shape, int], ...]  # (shape, salt of the values) of each input
 
 EVEN = 32  # every size of an evened construction; divisible by groups and heads
 SIDE = 4  # every size of an input
@@ -38,20 +39,28 @@ _DRAWS = 2
 _QUANTILES = 64  # compared of the sorted outputs of one draw
 _STEPS = 1e5  # quantisation steps up to the largest value; float64 errors are a billionth of a step
 _DISTINCT = 8  # distinct quantised values that a digest needs
+_PREPARED = 1 << 17  # numbers of each salt that `warm` computes
+_WARM_SALTS = (0, 1, 2, 100, 101, 102, 7, 11)  # of three inputs in two draws, of parameters, of buffers
+_prepared: dict[int, Tensor] = {}  # salt -> the first numbers of `_by_place`
 
 
-def output_texts(module: nn.Module, guess: Guess, file: str) -> list[str]:
+def warm() -> None:
+    """Compute the values that most inputs and states consist of."""
+    _prepared.update({salt: _hashed(np.arange(_PREPARED, dtype=np.uint64), salt) for salt in _WARM_SALTS})
+
+
+def output_texts(module: nn.Module, guess: Guess) -> list[str]:
     """The quantised outputs for each number of axes, as text; "" if the call fails or the values are too uniform.
 
     Changes the module's state.
     """
     _set_state(widened(module), _by_place)
-    call = _Call(module, guess.tree(), guess.specs(), file)
+    call = _Call(module, guess.tree(), guess.specs())
     shapes = _equal_sizes(call)
     return [call.output_text(_of_rank(shapes, rank)) for rank in _RANKS]
 
 
-def evened_output_texts(module: nn.Module, size: int, guess: Guess, file: str) -> list[str]:
+def evened_output_texts(module: nn.Module, size: int, guess: Guess) -> list[str]:
     """Output texts as in `output_texts`, for a module that was constructed with `size` for all sizes.
 
     The values of the state follow from the sum of the indices modulo `size`. So a transposed weight has the same
@@ -61,8 +70,8 @@ def evened_output_texts(module: nn.Module, size: int, guess: Guess, file: str) -
         guess: a call that fits the module at its original sizes.
     """
     _set_state(widened(module), lambda shape, salt: _by_axes(shape, salt, size))
-    for specs in _common_inputs(guess.specs()):
-        call = _Call(module, guess.tree(), specs, file)
+    for specs in dict.fromkeys(_common_inputs(guess.specs())):
+        call = _Call(module, guess.tree(), specs)
         for least in (SIDE + 1, LARGE):
             shapes = [tuple(size if n >= least else n for n in spec.shape) for spec in specs]
             if call.runs(shapes):
@@ -84,20 +93,18 @@ def digest(texts: Sequence[str]) -> str:
     return hashlib.sha256("\n\n".join(texts).encode()).hexdigest()[:16] if any(texts) else ""
 
 
-@dataclass(frozen=True, slots=True)
 class _Call:
-    """A call of a module on inputs of any shapes."""
+    """A call of a module on inputs of any shapes. Results are remembered."""
 
-    module: nn.Module
-    tree: list[Any]
-    specs: tuple[Spec, ...]
-    file: str
+    def __init__(self, module: nn.Module, tree: list[Any], specs: tuple[Spec, ...]) -> None:
+        self.specs = specs
+        self._module, self._tree = module, tree
+        self._results: dict[_Draw, np.ndarray[Any, Any] | None] = {}
 
     def runs(self, shapes: Sequence[_Shape]) -> bool:
         if sum(map(prod, shapes)) > MAX_ELEMENTS:
             return False
-        inputs = [_input(spec, shape, 0) for spec, shape in zip(self.specs, shapes, strict=True)]
-        return self.outputs(inputs) is not None
+        return self._outputs(tuple(zip(shapes, range(len(shapes)), strict=True))) is not None
 
     def reduced(self, shapes: list[_Shape]) -> list[_Shape]:
         """The shapes with SIDE on every axis, or on each axis on which the call runs with it."""
@@ -115,27 +122,34 @@ class _Call:
         """The quantised outputs on inputs of these shapes; "" if there are none or they are too uniform."""
         return min(self._output_text(order) for order in _orders(self.specs, shapes))
 
-    def _output_text(self, draws: list[list[Tensor]]) -> str:
+    def _output_text(self, draws: Sequence[_Draw]) -> str:
         lines: list[str] = []
-        for inputs in draws:
-            values = self.outputs(inputs)
-            if values is None or _only_moves(values, inputs):
+        for draw in draws:
+            values = self._outputs(draw)
+            if values is None or _only_moves(values, self._inputs(draw)):
                 return ""
             lines += _quantised(values)
         needed = _DISTINCT if len(lines) > 2 * _DISTINCT else _DRAWS + 1  # a scalar loss gives few lines
         return "\n".join(lines) if len(set(lines)) >= needed else ""
 
-    def outputs(self, inputs: list[Tensor]) -> np.ndarray[Any, Any] | None:
+    def _outputs(self, draw: _Draw) -> np.ndarray[Any, Any] | None:
         """All values of the outputs; None if there are none."""
-        args = pytree.fill(self.tree, inputs)
+        if draw not in self._results:
+            self._results[draw] = result_or_none(lambda: self._called(draw))
+        return self._results[draw]
+
+    def _called(self, draw: _Draw) -> np.ndarray[Any, Any] | None:
+        args = pytree.fill(self._tree, self._inputs(draw))
         with torch.no_grad(), InFloat64():
-            result, failure = attempt(lambda: self.module(*args), self.file)
+            result = self._module(*args)
         found: list[Tensor] = []
-        if failure is None:
-            _, failure = attempt(lambda: pytree.flatten(result, found), self.file)
-        if failure is not None or not any(t.numel() for t in found):
+        pytree.flatten(result, found)
+        if not any(t.numel() for t in found):
             return None
         return np.concatenate([t.detach().double().numpy().reshape(-1) for t in found])
+
+    def _inputs(self, draw: _Draw) -> list[Tensor]:
+        return [_input(spec, shape, salt) for spec, (shape, salt) in zip(self.specs, draw, strict=True)]
 
 
 def _equal_sizes(call: _Call) -> list[_Shape]:
@@ -157,12 +171,12 @@ def _of_rank(shapes: Sequence[_Shape], rank: int) -> list[_Shape]:
     return [(SIDE,) * (rank - most) + shape[max(most - rank, 0) :] for shape in shapes]
 
 
-def _orders(specs: Sequence[Spec], shapes: Sequence[_Shape]) -> Iterator[list[list[Tensor]]]:
+def _orders(specs: Sequence[Spec], shapes: Sequence[_Shape]) -> Iterator[list[_Draw]]:
     """Draws of the inputs. Two or three inputs of one shape and dtype come in every order: the author chose one."""
     equal = len(specs) in (2, 3) and len(set(shapes)) == len({spec.dtype for spec in specs}) == 1
     for order in permutations(range(len(specs))) if equal else [range(len(specs))]:
         yield [
-            [_input(spec, shape, 100 * draw + place) for spec, shape, place in zip(specs, shapes, order, strict=True)]
+            tuple((shape, 100 * draw + place) for shape, place in zip(shapes, order, strict=True))
             for draw in range(_DRAWS)
         ]
 
@@ -170,8 +184,9 @@ def _orders(specs: Sequence[Spec], shapes: Sequence[_Shape]) -> Iterator[list[li
 def _only_moves(values: np.ndarray[Any, Any], inputs: list[Tensor]) -> bool:
     """True if all outputs are values of the inputs."""
     given = np.concatenate([t.double().numpy().reshape(-1) for t in inputs])
-    first = values[:_DISTINCT, None]  # nearly always decide, without sorting all
-    return values.size >= given.size and bool((first == given).any(1).all()) and bool(np.isin(values, given).all())
+    if values.size < given.size or not all((given == value).any() for value in values[:_DISTINCT]):
+        return False  # nearly always, without sorting all
+    return bool(np.isin(values, given).all())
 
 
 def _quantised(values: np.ndarray[Any, Any]) -> list[str]:
@@ -205,8 +220,11 @@ def _input(spec: Spec, shape: _Shape, salt: int) -> Tensor:
 
 
 def _by_place(shape: _Shape, salt: int) -> Tensor:
-    """Numbers in [0, 1), one for each index in memory order."""
-    return _hashed(np.arange(prod(shape), dtype=np.uint64), salt).reshape(shape)
+    """Numbers in [0, 1), one for each index in memory order. Not to be written to."""
+    count = prod(shape)
+    if salt in _prepared and count <= _PREPARED:
+        return _prepared[salt][:count].reshape(shape)
+    return _hashed(np.arange(count, dtype=np.uint64), salt).reshape(shape)
 
 
 def _by_axes(shape: _Shape, salt: int, size: int) -> Tensor:

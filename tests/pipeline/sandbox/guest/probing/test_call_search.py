@@ -92,10 +92,14 @@ def test_a_large_guess_is_reduced_before_the_call() -> None:
     assert module.calls == [((2, 16, 6, 10), torch.float32)]
 
 
-def test_a_slow_call_is_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "_SLOW_S", -1.0)
-    with pytest.raises(Unfit, match="one forward took") as caught:
-        caller(lambda x: x).call(ROWS)
+def test_a_slow_call_is_interrupted_and_unfit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(x: Tensor) -> None:
+        while True:
+            x = x + 1
+
+    monkeypatch.setattr(searching, "_SLOW_S", 0.05)
+    with pytest.raises(Unfit, match="one forward takes more than 0.05 s") as caught:
+        caller(endless).call(ROWS)
     assert caught.value.reason == "too_big"
 
 
