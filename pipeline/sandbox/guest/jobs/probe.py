@@ -7,8 +7,9 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,11 +20,11 @@ from kernelquarry.pipeline.sandbox.jobs.probe import ProbeRequest
 
 from ..lib.load_source import load_source
 from ..probing import module_facts, task_checks
-from ..probing.call_search import Caller, search, smaller, variations
+from ..probing.call_search import MAX_CALLS, MAX_CALLS_AGAIN, Caller, search, smaller, variations
 from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
-from ..probing.guess import Guess, draw
+from ..probing.guess import MAX_ELEMENTS, Guess, draw
 from ..probing.observed_calls import ObservedCall, calls_in_docstrings, calls_in_user
 from ..probing.parameter_values import (
     FILLED_STYLES,
@@ -40,7 +41,8 @@ from ..similarity import behaviour_digest, operator_graph
 from ..similarity.behaviour_digest import EVEN, LARGE, digest, evened_output_texts, output_texts
 
 _NAME = "probed"
-_LONG_S = 2.0  # of CPU time, after which no other construction is tried; most modules take a fiftieth
+_LONG_S = 1.2  # of CPU time, after which no other construction is tried; most modules take a thirtieth
+_DIGEST_S = 2.0  # of CPU time for the digests at one size, after which those at another size are left out
 _PART = r"(GELU|Linear)\.forward\(\) (takes|got|missing)|'(GELU|Linear)' object is not (iterable|subscriptable)"
 # (failure of forward, styles of constructor arguments that may avoid it)
 _STYLES_BY_FAILURE = (
@@ -53,6 +55,7 @@ _STYLES_BY_FAILURE = (
     (r"'(int|str|list)' object is not callable", LAYERS_STYLES),  # the items of a list are called
 )
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
+_State: TypeAlias = dict[str, Tensor]
 
 # `warm` probes this module: it needs a size repaired, a second construction, and a check explained.
 _WARM_UP = '''
@@ -94,7 +97,7 @@ def warm() -> None:
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
     operator_graph.warm()
     behaviour_digest.warm()
-    limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8}
+    limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8, "layers": 8, "kernels": 8}
     run(ProbeRequest(_WARM_UP, "Model", limits, name="Model"), {})
     Path(str(sys.modules.pop(_NAME).__file__)).unlink()
 
@@ -147,8 +150,6 @@ def _probe(request: ProbeRequest) -> dict[str, Any]:
             raise
         construction, caller, guess = found
     guesses = [guess, *_other_sizes(caller, guess, finder.limits)]
-    for other in guesses[1:]:
-        task_checks.check_variation(caller, other)
     reply = {"init_args": construction.arguments, **_describe(caller, guesses)}
     return {**reply, **_behaviours(constructor, construction, guess)}  # last: it changes the module's state
 
@@ -160,7 +161,8 @@ class _Finder:
         self._constructor, self._source, self._entry_point = constructor, source, entry_point
         self.limits = limits
         self._end = time.process_time() + _LONG_S
-        self._shallowest: tuple[int, _Found] | None = None  # (contractions, found) of those with too many
+        self._max_calls = MAX_CALLS
+        self._shallowest: tuple[int, _Found, _State] | None = None  # (contractions, found, state) with too many
 
     def find(self) -> _Found:
         """The first construction for which a call is found.
@@ -175,11 +177,10 @@ class _Finder:
         except Unfit as error:
             unfit = error
         for constructions in self._fallbacks(unfit):
-            try:
+            if time.process_time() > self._end:
+                break
+            with suppress(TooBig, Unfit):
                 return self._first(constructions)
-            except (TooBig, Unfit):
-                if time.process_time() > self._end:
-                    break
         if (found := self._repeating()) is not None:
             return found
         raise unfit
@@ -200,13 +201,14 @@ class _Finder:
         """The shallowest of the too deep constructions, if it repeats a small number of distinct kernels."""
         if self._shallowest is None:
             return None
-        _, (construction, caller, guess) = self._shallowest
+        _, (construction, caller, guess), state = self._shallowest
         deeper = self.limits | {"contractions": self.limits["layers"]}
         try:
             guess = _accept(caller, deeper, guess)
+            if _measured(caller, guess, deeper)[0].kernels > self.limits["kernels"]:
+                return None
+            _check_repeats(self._constructor, construction, state)
         except (TooBig, Unfit):
-            return None
-        if _costs(caller, guess).kernels > self.limits["kernels"]:
             return None
         self.limits = deeper
         return construction, caller, guess
@@ -226,19 +228,22 @@ class _Finder:
                 failures.setdefault("not_constructed", Unfit("no_constructor_arguments", str(construction)))
                 continue
             try:
-                _check_repeats(self._constructor, construction)
+                state = task_checks.state_copy(construction.module)
                 caller, guess = self._call(construction)
+                if isinstance(guess, Guess):
+                    _check_repeats(self._constructor, construction, state)
+                    return construction, caller, guess
             except TooBig as error:
                 if error.call is not None and (not self._shallowest or error.depth < self._shallowest[0]):
-                    self._shallowest = error.depth, (construction, *error.call)
+                    self._shallowest = error.depth, (construction, *error.call), state
                 raise
             except Unfit as unfit:
-                if "rejected" in failures:
+                if "rejected" in failures or time.process_time() > self._end:
+                    failures.setdefault("rejected", unfit)
                     break
                 failures["rejected"] = unfit
                 continue
-            if isinstance(guess, Guess):
-                return construction, caller, guess
+            self._max_calls = MAX_CALLS_AGAIN
             evidence = f"constructed with {construction.arguments}: {guess}"
             failures.setdefault("not_run", Unfit("no_workload", evidence))
             if time.process_time() > self._end:
@@ -257,9 +262,9 @@ class _Finder:
         inputs = forward_inputs(construction.module, usage, self._source.prose(self._entry_point))
         optional = {item.name: i for i, item in enumerate(inputs) if not item.required and item.default is None}
         caller = Caller(construction.module, self._constructor.file)
-        starts = [guess for guess in (observed.guess(inputs) if observed else None,) if guess]
-        starts += first_guesses(construction.module, inputs, construction.values)
-        return caller, search(caller, starts, optional, partial(_accept, caller, self.limits))
+        starts: Iterable[Guess] = [guess for guess in (observed.guess(inputs) if observed else None,) if guess]
+        starts = chain(starts, first_guesses(construction.module, inputs, construction.values))
+        return caller, search(caller, starts, optional, partial(_accept, caller, self.limits), self._max_calls)
 
     def find_observed(self, observed_calls: Sequence[ObservedCall]) -> _Found | None:
         """The first construction and call with observed arguments; None if none works."""
@@ -267,23 +272,22 @@ class _Finder:
             construction = self._constructor.construct(observed.init_args)
             if isinstance(construction, Failure):
                 continue
-            try:
-                _check_repeats(self._constructor, construction)
+            with suppress(TooBig, Unfit):
+                state = task_checks.state_copy(construction.module)
                 caller, guess = self._call(construction, observed)
-            except (TooBig, Unfit):
-                continue
-            if isinstance(guess, Guess):
-                return construction, caller, guess
+                if isinstance(guess, Guess):
+                    _check_repeats(self._constructor, construction, state)
+                    return construction, caller, guess
         return None
 
 
-def _check_repeats(constructor: Constructor, construction: Construction) -> None:
-    """Raise `Unfit` if the same construction from the same seed fails or gives another state."""
+def _check_repeats(constructor: Constructor, construction: Construction, state: _State) -> None:
+    """Raise `Unfit` if the same construction from the same seed fails or gives another state than the first one."""
     with _filled_memory():
         again, failure = attempt(lambda: constructor.build(construction.arguments), constructor.file)
     if again is None:
         raise Unfit("no_constructor_arguments", f"is constructed only once: {failure}")
-    task_checks.check_state(construction.module, again)
+    task_checks.check_state(state, task_checks.state(again))
 
 
 @contextmanager
@@ -305,11 +309,17 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
     """
     # The other workloads may be larger than the first one.
     limits = limits | {name: limits[name] // 2 for name in ("elements", "flops")}
-    costs = _costs(caller, guess)
+    costs = _measured(caller, guess, limits)[0]
     costly = _excess(costs, limits)
-    for candidate in smaller(guess) if costly else ():
-        if caller.call(candidate)[1] is None:
-            costs = _costs(caller, candidate)
+    candidates = list(smaller(guess)) if costly else []
+    if costs.contractions > limits["contractions"] and candidates:  # mostly on the smallest inputs too
+        least, _, failure = _measured(caller, candidates[-1], limits)
+        if failure is None and least.contractions > limits["contractions"]:
+            candidates, costs = [], least
+    for candidate in candidates:
+        smaller_costs, _, failure = _measured(caller, candidate, limits)
+        if failure is None:
+            costs = smaller_costs
             if not _excess(costs, limits):
                 guess, costly = candidate, ""
                 break
@@ -322,29 +332,41 @@ def _accept(caller: Caller, limits: dict[str, int], guess: Guess) -> Guess:
 
 
 def _other_sizes(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterator[Guess]:
-    """The same call at other sizes, reduced where it would exceed the limits."""
+    """The same call at other sizes, reduced where it would exceed the limits.
+
+    Raises:
+        Unfit: the result of such a call is not finite.
+    """
     seen = [guess.specs()]
     for other in variations(caller, guess):
         for candidate in (other, *smaller(other)):
-            if candidate.specs() in seen or not caller.runs(candidate):
+            if candidate.specs() in seen or candidate.elements > MAX_ELEMENTS:
                 continue
-            if not _excess(_costs(caller, candidate), limits):
+            costs, value, failure = _measured(caller, candidate, limits)
+            if failure is None and not _excess(costs, limits):
+                task_checks.check_variation(value, candidate)
                 seen.append(candidate.specs())
                 yield candidate
                 break
 
 
-def _costs(caller: Caller, guess: Guess) -> module_facts.Census:
+def _measured(
+    caller: Caller, guess: Guess, limits: dict[str, int]
+) -> tuple[module_facts.Census, Any, Failure | None]:
+    """(costs, result, failure) of one call, which ends early where it has more contractions than any limit allows."""
     inputs = draw(guess.specs(), 0)
-    with module_facts.Census() as census:
-        caller.call_with(guess, inputs)
-    return census
+    with module_facts.Census(max(limits["contractions"], limits["layers"])) as census:
+        try:
+            return census, *caller.call_with(guess, inputs)
+        except TooBig:
+            return census, None, None
 
 
 def _excess(census: module_facts.Census, limits: dict[str, int]) -> str:
     """Describe the limit that a call exceeds; "" if it exceeds none."""
     if census.contractions > limits["contractions"]:
-        return f"one forward has {census.contractions} convolutions and matrix products"
+        least = "at least " if census.is_cut else ""
+        return f"one forward has {least}{census.contractions} convolutions and matrix products"
     if census.elements <= limits["elements"] and census.flops <= limits["flops"]:
         return ""
     return f"one forward writes {census.elements} elements and takes {census.flops} flops"
@@ -368,7 +390,7 @@ def _behaviours(constructor: Constructor, construction: Construction, guess: Gue
     """Digests of the module's behaviour: one of all its outputs, and one for each number of axes at both sizes."""
     start = time.process_time()
     texts = output_texts(construction.module, guess)
-    is_fast = time.process_time() - start < _LONG_S
+    is_fast = time.process_time() - start < _DIGEST_S
     even = constructor.evened(construction, EVEN, LARGE) if is_fast else None
     even_texts = evened_output_texts(even, EVEN, guess) if even is not None else []
     single = {digest([text]) for text in (*texts, *even_texts)} - {""}

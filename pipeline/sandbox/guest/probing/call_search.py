@@ -19,13 +19,14 @@ from .guarded_call import Failure, TooSlow, Unfit, attempt, cpu_time_cap
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
 from .repairs import NOT_ABOUT_SIZES, repairs
 
-_MAX_CALLS = 90.0  # for one construction
+MAX_CALLS = 60.0  # for one construction; of 780 modules with a call, none needed more than 38 to find it
+MAX_CALLS_AGAIN = 32.0  # after a search for another construction of the module failed; none needed more than 17
 _CALL_ELEMENTS = 20_000  # input elements that cost as much as one call
 _MAX_REPAIRS = 24  # of one failure
 _MAX_REJECTED = 3  # guesses that run but are no task
 _MAX_REPEATED = 6  # repaired failures with the same message, if it is not about sizes
 _SLOW_S = 2.0  # of CPU time, for one call
-_LONG_S = 1.5  # of CPU time, after which a search ends; most searches take a fiftieth
+_LONG_S = 1.0  # of CPU time, after which a search ends; most searches take a fiftieth
 # Costs in the best-first search: of each start after the first, of a repair, of each better-ranked repair of the same
 # failure, and of each earlier failure with the same message; bonus for a failure that got further than all before.
 _START, _REPAIR, _RANK, _REPEAT, _PROGRESS = 0.3, 0.1, 0.06, 0.1, 0.3
@@ -68,7 +69,7 @@ def search(
     starts: Iterable[Guess],
     optional: Mapping[str, int],
     accept: Callable[[Guess], Guess],
-    max_calls: float = _MAX_CALLS,
+    max_calls: float = MAX_CALLS,
 ) -> Guess | Failure:
     """Best-first search: cheap guesses come before long chains of repairs.
 

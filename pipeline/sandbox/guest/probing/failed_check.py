@@ -14,6 +14,8 @@ from itertools import combinations
 from types import FrameType
 from typing import Any
 
+from .syntax import parsed
+
 _RANK_SUFFIXES = ("ndim", "dim()", "shape)", "size())")  # how the source of a tensor's rank ends
 _MAX_SIZE = 1 << 20
 _COLLECTIONS = (list, tuple, set, frozenset, dict)
@@ -27,25 +29,30 @@ _NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 
 def explain_check(frame: FrameType, line: int) -> str:
     """Describe what the check at `line` of the frame's file requires, as in "expected 16, got 32"; "" for no check."""
-    required = _checks("".join(linecache.getlines(frame.f_code.co_filename))).get(line, ())
+    required = tuple(_required(*_checks("".join(linecache.getlines(frame.f_code.co_filename))).get(line, (None, False))))
     names = {**frame.f_globals, **frame.f_locals} if required else {}
     return "; ".join(dict.fromkeys(text for comparison in required if (text := _explain(comparison, names))))
 
 
 @lru_cache(maxsize=4)
-def _checks(code: str) -> dict[int, tuple[ast.Compare, ...]]:
-    """Map each line of an assertion, or of a `raise` in an `if`, to the comparisons that it requires."""
-    checks: dict[int, tuple[ast.Compare, ...]] = {}
-    for node in ast.walk(ast.parse(code)):
+def _checks(code: str) -> dict[int, tuple[ast.expr, bool]]:
+    """Map each line of an assertion, or of a `raise` in an `if`, to its test and True if the test must fail."""
+    checks: dict[int, tuple[ast.expr, bool]] = {}
+    for node in parsed(code)[1]:
         match node:
             case ast.Assert(test) | ast.Expr(ast.Call(ast.Name("_assert") | ast.Attribute(attr="_assert"), [test, *_])):
-                checks |= dict.fromkeys(_lines(node), tuple(_comparisons(test)))
+                checks |= dict.fromkeys(_lines(node), (test, False))
             case ast.If(test, body):
-                required = tuple(_negated(comparison) for comparison in _comparisons(test))
                 for statement in body:
                     if isinstance(statement, ast.Raise):
-                        checks |= dict.fromkeys(_lines(statement), required)
+                        checks |= dict.fromkeys(_lines(statement), (test, True))
     return checks
+
+
+def _required(test: ast.expr | None, is_negated: bool) -> Iterator[ast.Compare]:
+    """The comparisons that must hold for a check to pass."""
+    for comparison in _comparisons(test) if test is not None else ():
+        yield _negated(comparison) if is_negated else comparison
 
 
 def _lines(node: ast.stmt) -> range:

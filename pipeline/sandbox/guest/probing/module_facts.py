@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
+
+from .guarded_call import TooBig
 
 # Operators that become a kernel of their own, besides those with a formula for their floating-point operations.
 _OWN_KERNELS = frozenset(
@@ -23,8 +26,14 @@ _OWN_KERNELS = frozenset(
 class Census(TorchDispatchMode):
     """Counts operators, the elements that they write, and floating-point operations within the context."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
+        """Initialise.
+
+        Args:
+            most: number of contractions after which the next one raises `TooBig` instead of being computed.
+        """
         super().__init__()
+        self._most = most
         self.operators: set[str] = set()
         self.elements = 0
         self.flops = 0
@@ -33,16 +42,28 @@ class Census(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        counter = flop_registry.get(func.overloadpacket)
+        if counter:
+            self.contractions += 1
+            if self.is_cut:
+                raise TooBig(f"more than {self._most} contractions")
         result = func(*args, **kwargs)
         self.operators.add(func._schema.name.replace("::", "."))
         if not func.is_view:
             self.elements += sum(t.numel() for t in _tensors(result))
-        if counter := flop_registry.get(func.overloadpacket):
-            self.contractions += 1
-            self.flops += counter(*args, **kwargs, out_val=result)
         if counter or func.overloadpacket.__name__ in _OWN_KERNELS:
-            self._launches.add(repr((func, _described(args), _described(kwargs.values()))))
+            shapes, named = _described(args), dict(zip(kwargs, _described(kwargs.values()), strict=True))
+            self._launches.add(repr((func, shapes, list(named.values()))))
+            if formula := getattr(counter, "__wrapped__", None):  # without a slow traversal of the arguments
+                self.flops += formula(*shapes, **named, out_shape=_described([result])[0])
+            elif counter:
+                self.flops += counter(*args, **kwargs, out_val=result)
         return result
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the call was stopped, so that there are at least as many contractions as counted."""
+        return self.contractions > self._most
 
     @property
     def kernels(self) -> int:

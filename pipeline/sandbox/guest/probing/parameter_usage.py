@@ -57,6 +57,11 @@ class UsageVisitor(ast.NodeVisitor):
         self.constructs = constructs  # follow attributes that the constructor assigns
         self.usage = Usage()
         self.rebound = False
+        self._names = frozenset(parameter.partition("[")[0].split("."))  # in every use of the parameter
+
+    def visit(self, node: ast.AST) -> None:
+        if not isinstance(node, ast.stmt) or self._names <= self.source.names_in(node):
+            super().visit(node)
 
     def follow(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:

@@ -42,7 +42,7 @@ def constructor_parameters(entry: type[nn.Module], source: Source, namespace: Ma
                 default="" if required else defaults.get(p.name, repr(p.default)),
                 value=None if required else p.default,
                 keys=tuple(key for table in sorted(usage.tables) for key in _keys(namespace.get(table))),
-                examples=tuple(source.examples.get(p.name, ())),
+                examples=source.examples(p.name),
             )
         return
 

@@ -48,6 +48,8 @@ def shrink_arguments(
             if size is not None and (smallest is None or _is_smaller(size, smallest, is_width)):
                 changed[name], smallest = other, size
                 break
+            if size is not None and size == smallest:  # the argument does not matter
+                break
     return changed
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from .parameter_usage import Usage, UsageVisitor
+from .syntax import parsed
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _MAX_DEPTH = 8  # nested calls through which a parameter is followed
@@ -18,17 +19,17 @@ class Source:
     """The functions and classes of one file, by name."""
 
     def __init__(self, code: str) -> None:
-        tree = ast.parse(code)
+        tree, nodes = parsed(code)
         self._lines = code.splitlines()
-        nodes = list(ast.walk(tree))
         self.classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         self.functions = {node.name: node for node in tree.body if isinstance(node, Function)}
         self._usages: dict[tuple[int, str], Usage] = {}
+        self._names: dict[int, frozenset[str]] = {}
         self._mentioned: dict[int, frozenset[str]] = {}
-        self.examples: dict[str, list[str]] = {}  # parameter -> its defaults in all functions of the file
+        self._default_values: dict[str, list[ast.expr]] = {}  # parameter -> its defaults in all functions of the file
         for function in (node for node in nodes if isinstance(node, Function)):
-            for name, text in self.defaults(function).items():
-                self.examples[name] = list(dict.fromkeys([*self.examples.get(name, ()), text]))
+            for name, value in _default_values(function):
+                self._default_values.setdefault(name, []).append(value)
 
     def method(self, class_name: str, name: str) -> Function | None:
         """The method as defined by the class, or by its first base in this file."""
@@ -56,13 +57,11 @@ class Source:
 
     def defaults(self, function: Function) -> dict[str, str]:
         """Parameter name -> source text of its default."""
-        args = function.args
-        positional = [*args.posonlyargs, *args.args]
-        pairs = [
-            *zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True),
-            *zip(args.kwonlyargs, args.kw_defaults, strict=True),
-        ]
-        return {arg.arg: ast.unparse(value) for arg, value in pairs if value is not None}
+        return {name: ast.unparse(value) for name, value in _default_values(function)}
+
+    def examples(self, parameter: str) -> tuple[str, ...]:
+        """The defaults of parameters of this name in all functions of the file."""
+        return tuple(dict.fromkeys(map(ast.unparse, self._default_values.get(parameter, ()))))
 
     def documented(self, class_name: str, parameter: str) -> str:
         """The type of a parameter in the class's docstring, of numpy's or Google's style; "" if there is none."""
@@ -101,6 +100,14 @@ class Source:
                 usage.absorb(self.followed(class_name, method, f"self.{attribute}", depth))
         usage.called, usage.applied = False, usage.called
         return usage
+
+    def names_in(self, statement: ast.stmt) -> frozenset[str]:
+        """The names of all variables and attributes in the statement."""
+        key = id(statement)
+        if key not in self._names:
+            nodes = [node for node in ast.walk(statement) if isinstance(node, ast.Name | ast.Attribute)]
+            self._names[key] = frozenset(node.id if isinstance(node, ast.Name) else node.attr for node in nodes)
+        return self._names[key]
 
     def _mentions(self, function: Function) -> frozenset[str]:
         """The names of all attributes in the function."""
@@ -155,6 +162,17 @@ class Source:
                     if isinstance(base, ast.Name) and (method := self.method(base.id, name)):
                         return base.id, method, True
         return None
+
+
+def _default_values(function: Function) -> Iterator[tuple[str, ast.expr]]:
+    """(parameter, its default)"""
+    args = function.args
+    positional = [*args.posonlyargs, *args.args]
+    pairs = [
+        *zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True),
+        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+    ]
+    return ((arg.arg, value) for arg, value in pairs if value is not None)
 
 
 def pattern_rank(side: str) -> int:

@@ -25,6 +25,15 @@ def results(caller: Caller, guess: Guess, tensors: Sequence[Tensor]) -> tuple[An
     value, failure = caller.call_with(guess, tensors)
     if failure is not None:
         raise Unfit("no_workload", f"runs only once: {failure}")
+    return flattened(value, guess)
+
+
+def flattened(value: Any, guess: Guess) -> tuple[Any, list[Tensor]]:
+    """(tree, tensors) of the result of a call.
+
+    Raises:
+        Unfit: the result holds unsupported values or no floating-point tensor.
+    """
     found: list[Tensor] = []
     try:
         tree = pytree.flatten(value, found)
@@ -60,7 +69,7 @@ def check(caller: Caller, guess: Guess) -> None:
 
 def _changed_state(caller: Caller, guess: Guess, inputs: list[Tensor]) -> list[str]:
     """The names of the state that a call changes."""
-    before = {name: value.clone() for name, value in state(caller.module).items()}
+    before = state_copy(caller.module)
     _on_copies(caller, guess, inputs)
     return [name for name, value in state(caller.module).items() if not _same(value, before.get(name))]
 
@@ -93,10 +102,9 @@ def _perturbed(module: nn.Module) -> Iterator[None]:
                 parameter.copy_(value)
 
 
-def check_variation(caller: Caller, guess: Guess) -> None:
-    """Raise `Unfit` if the call's result is not finite."""
-    _, found = results(caller, guess, draw(guess.specs(), 0))
-    _finite(found, guess)
+def check_variation(value: Any, guess: Guess) -> None:
+    """Raise `Unfit` if the result of the call is not finite."""
+    _finite(flattened(value, guess)[1], guess)
 
 
 def _on_copies(caller: Caller, guess: Guess, inputs: list[Tensor]) -> tuple[list[Tensor], list[bool]]:
@@ -157,9 +165,13 @@ def state(module: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach() for name, value in module.state_dict().items() if isinstance(value, Tensor)}
 
 
-def check_state(first: nn.Module, second: nn.Module) -> None:
-    """Raise `Unfit` if two constructions from one seed differ: a tensor holds uninitialised memory."""
-    one, other = state(first), state(second)
+def state_copy(module: nn.Module) -> dict[str, Tensor]:
+    """A copy of `state`."""
+    return {name: value.clone() for name, value in state(module).items()}
+
+
+def check_state(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    """Raise `Unfit` if the states of two constructions from one seed differ: a tensor holds uninitialised memory."""
     differing = sorted(
         name for name in one.keys() | other.keys() if name not in one or not _same_bytes(one[name], other.get(name))
     )

@@ -119,8 +119,8 @@ def test_defaults_keep_their_text() -> None:
 
 def test_examples_are_the_defaults_of_the_file() -> None:
     source = Source("def f(a=1): ...\nclass C:\n    def g(self, a=2, *, b=nn.ReLU): ...\n    def h(self, a=1): ...\n")
-    assert source.examples["a"] == ["1", "2"]
-    assert source.examples["b"] == ["nn.ReLU"]
+    assert source.examples("a") == ("1", "2")
+    assert source.examples("b") == ("nn.ReLU",)
 
 
 @pytest.mark.parametrize(
