@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
@@ -26,6 +26,8 @@ def positional(code: str) -> str:
     changed = code
     for method in sorted(_methods(tree), key=lambda m: -m.lineno):  # from the end, so that earlier positions stay valid
         changed = _rewritten(changed, method)
+    if changed == code:
+        return code
     try:
         parse(changed)
     except SyntaxError:  # a default in parentheses of its own at the end of a signature
@@ -59,10 +61,10 @@ def _rewritten(code: str, method: ast.FunctionDef) -> str:
     named += list(zip(args.args[required:], args.defaults, strict=True))
     named += list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
     ordered = [pair for pair in named if pair[1] is None] + [pair for pair in named if pair[1] is not None]
-    texts = [_parameter(code, arg, default) for arg, default in ordered]
-    if args.kwarg is not None:
-        texts.append(f"**{_segment(code, args.kwarg)}")
     lines = lines_of(code)
+    texts = [_parameter(lines, arg, default) for arg, default in ordered]
+    if args.kwarg is not None:
+        texts.append(f"**{_segment(lines, args.kwarg)}")
     first, last = args.args[0], _last(method)
     before = "".join(lines[: first.lineno - 1]) + _head(lines[first.lineno - 1], first.col_offset)
     after = _tail(lines[last.end_lineno - 1], last.end_col_offset) + "".join(lines[last.end_lineno :])  # type: ignore[operator,arg-type]
@@ -83,15 +85,19 @@ def _last(method: ast.FunctionDef) -> ast.expr | ast.arg:
     return max(nodes, key=lambda node: (node.end_lineno, node.end_col_offset))
 
 
-def _parameter(code: str, arg: ast.arg, default: ast.expr | None) -> str:
-    text = _segment(code, arg)
+def _parameter(lines: Sequence[str], arg: ast.arg, default: ast.expr | None) -> str:
+    text = _segment(lines, arg)
     if default is None:
         return text
-    return f"{text}{' = ' if arg.annotation else '='}{_segment(code, default)}"
+    return f"{text}{' = ' if arg.annotation else '='}{_segment(lines, default)}"
 
 
-def _segment(code: str, node: ast.AST) -> str:
-    return ast.get_source_segment(code, node) or ast.unparse(node)
+def _segment(lines: Sequence[str], node: ast.expr | ast.arg) -> str:
+    """The source of a node. `ast.get_source_segment` splits the whole file for each node."""
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    text = "".join(lines[first : last + 1])
+    start, after = node.col_offset, len(lines[last].encode()) - (node.end_col_offset or 0)
+    return text.encode()[start : len(text.encode()) - after].decode()
 
 
 def _head(line: str, offset: int) -> str:

@@ -19,8 +19,9 @@ from .guarded_call import Failure, TooSlow, Unfit, attempt, cpu_time_cap
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
 from .repairs import NOT_ABOUT_SIZES, repairs
 
-MAX_CALLS = 60.0  # for one construction; of 780 modules with a call, none needed more than 38 to find it
-MAX_CALLS_AGAIN = 32.0  # after a search for another construction of the module failed; none needed more than 17
+MAX_CALLS = 48  # for one construction; of 780 modules with a call, none needed more than 38 to find it
+MAX_CALLS_AGAIN = 24  # after a search for another construction of the module failed; none needed more than 17
+_MAX_COST = 90.0  # calls with large inputs count as several
 _CALL_ELEMENTS = 20_000  # input elements that cost as much as one call
 _MAX_REPAIRS = 24  # of one failure
 _MAX_REJECTED = 3  # guesses that run but are no task
@@ -69,7 +70,7 @@ def search(
     starts: Iterable[Guess],
     optional: Mapping[str, int],
     accept: Callable[[Guess], Guess],
-    max_calls: float = MAX_CALLS,
+    max_calls: int = MAX_CALLS,
 ) -> Guess | Failure:
     """Best-first search: cheap guesses come before long chains of repairs.
 
@@ -77,7 +78,7 @@ def search(
         starts: first guesses, best first.
         optional: name -> index of the parameters that default to None.
         accept: called with each guess that runs; returns the guess to use in its place, or raises `Unfit`.
-        max_calls: a call with large inputs counts as several.
+        max_calls: fewer if their inputs are large.
 
     Returns:
         The first accepted guess, or the failure that got furthest.
@@ -92,13 +93,14 @@ def search(
     furthest: Failure | None = None
     repeated: Counter[str] = Counter()
     end = time.process_time() + _LONG_S
-    while queue and max_calls > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
+    budget = _MAX_COST
+    while queue and len(seen) < max_calls and budget > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
         cost, guess = queue.pop()
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:
             continue
         seen.add(guess.key())
-        max_calls -= 1 + guess.elements / _CALL_ELEMENTS
+        budget -= 1 + guess.elements / _CALL_ELEMENTS
         _, failure = caller.call(guess)
         if failure is None:
             try:
