@@ -48,8 +48,9 @@ def shrink_arguments(
             if size is not None and (smallest is None or _is_smaller(size, smallest, is_width)):
                 changed[name], smallest = other, size
                 break
-            if size is not None and size == smallest:  # the argument does not matter
-                break
+            is_list = other.startswith(("[", "("))
+            if size is not None and smallest is not None and size.layers == smallest.layers and not is_list:
+                break  # the smallest number does not help, so a larger one does not either
     return changed
 
 

@@ -109,7 +109,9 @@ class _Call:
     def reduced(self, shapes: list[_Shape]) -> list[_Shape]:
         """The shapes with SIDE on every axis, or on each axis on which the call runs with it."""
         most = max((len(shape) for shape in shapes), default=0)
-        for axes in (range(most), *([axis] for axis in range(most))):
+        growing = {axis for axis in range(most) if all(shape[axis - most :][:1] <= (SIDE,) for shape in shapes)}
+        last = sorted(range(most), key=growing.__contains__)  # the call is cheaper once other axes are small
+        for axes in (range(most), *([axis] for axis in last)):
             smaller = [
                 tuple(SIDE if axis + most - len(shape) in axes else n for axis, n in enumerate(shape))
                 for shape in shapes

@@ -31,6 +31,17 @@ def test_arguments_shrink_where_the_module_gets_smaller() -> None:
     assert shrink_arguments(texts, module_size) == {"towers": "1", "plan": "(1, 1)", "width": "16"}
 
 
+def test_a_number_that_does_not_help_is_not_tried_at_larger_values() -> None:
+    tried: list[str] = []
+
+    def measure(texts: Mapping[str, str]) -> ModuleSize | None:
+        tried.append(texts["kernel"])
+        return None if texts["kernel"] == "1" else ModuleSize(2, 100)
+
+    assert shrink_arguments({"kernel": "7"}, measure) == {}
+    assert tried == ["7", "1", "2"]
+
+
 def test_arguments_that_raise_are_not_used() -> None:
     texts = {"towers": "1", "plan": "[64, 128]", "heads": "24", "width": "48"}
     assert shrink_arguments(texts, module_size) == {"plan": "[16, 32]"}
