@@ -39,6 +39,7 @@ _DRAWS = 2
 _QUANTILES = 64  # compared of the sorted outputs of one draw
 _STEPS = 1e5  # quantisation steps up to the largest value; float64 errors are a billionth of a step
 _DISTINCT = 8  # distinct quantised values that a digest needs
+_LARGE_INPUT = 1 << 16  # elements from which axes are enlarged after other axes are reduced
 _PREPARED = 1 << 17  # numbers of each salt that `warm` computes
 _WARM_SALTS = (0, 1, 2, 100, 101, 102, 7, 11)  # of three inputs in two draws, of parameters, of buffers
 _prepared: dict[int, Tensor] = {}  # salt -> the first numbers of `_by_place`
@@ -109,9 +110,10 @@ class _Call:
     def reduced(self, shapes: list[_Shape]) -> list[_Shape]:
         """The shapes with SIDE on every axis, or on each axis on which the call runs with it."""
         most = max((len(shape) for shape in shapes), default=0)
-        growing = {axis for axis in range(most) if all(shape[axis - most :][:1] <= (SIDE,) for shape in shapes)}
-        last = sorted(range(most), key=growing.__contains__)  # the call is cheaper once other axes are small
-        for axes in (range(most), *([axis] for axis in last)):
+        single = list(range(most))
+        if sum(map(prod, shapes)) >= _LARGE_INPUT:
+            single.sort(key=lambda axis: all(shape[axis - most :][:1] <= (SIDE,) for shape in shapes))
+        for axes in (range(most), *([axis] for axis in single)):
             smaller = [
                 tuple(SIDE if axis + most - len(shape) in axes else n for axis, n in enumerate(shape))
                 for shape in shapes
