@@ -337,22 +337,32 @@ def _other_sizes(caller: Caller, guess: Guess, limits: dict[str, int]) -> Iterat
     Raises:
         Unfit: the result of such a call is not finite.
     """
-    seen = [guess.specs()]
-    for other in variations(caller, guess):
-        for candidate in (other, *smaller(other)):
-            if candidate.specs() in seen or candidate.elements > MAX_ELEMENTS:
-                continue
+    calls: dict[Any, tuple[module_facts.Census, Any]] = {}  # of the guesses that run
+
+    def runs(candidate: Guess) -> bool:
+        if candidate.elements > MAX_ELEMENTS:
+            return False
+        if candidate.key() not in calls:
             costs, value, failure = _measured(caller, candidate, limits)
-            if failure is None and not _excess(costs, limits):
+            if failure is not None:
+                return False
+            calls[candidate.key()] = costs, value
+        return True
+
+    seen = [guess.specs()]
+    for other in variations(guess, runs):
+        for candidate in (other, *smaller(other)):
+            if candidate.specs() in seen or not runs(candidate):
+                continue
+            costs, value = calls[candidate.key()]
+            if not _excess(costs, limits):
                 task_checks.check_variation(value, candidate)
                 seen.append(candidate.specs())
                 yield candidate
                 break
 
 
-def _measured(
-    caller: Caller, guess: Guess, limits: dict[str, int]
-) -> tuple[module_facts.Census, Any, Failure | None]:
+def _measured(caller: Caller, guess: Guess, limits: dict[str, int]) -> tuple[module_facts.Census, Any, Failure | None]:
     """(costs, result, failure) of one call, which ends early where it has more contractions than any limit allows."""
     inputs = draw(guess.specs(), 0)
     with module_facts.Census(max(limits["contractions"], limits["layers"])) as census:

@@ -61,9 +61,6 @@ class Caller:
         except TooSlow as slow:
             raise Unfit("too_big", f"one forward {slow}") from slow
 
-    def runs(self, guess: Guess) -> bool:
-        return guess.elements <= MAX_ELEMENTS and self.call(guess)[1] is None
-
 
 def search(
     caller: Caller,
@@ -94,7 +91,9 @@ def search(
     repeated: Counter[str] = Counter()
     end = time.process_time() + _LONG_S
     budget = _MAX_COST
-    while queue and len(seen) < max_calls and budget > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end:
+    while (
+        queue and len(seen) < max_calls and budget > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end
+    ):
         cost, guess = queue.pop()
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:
@@ -156,7 +155,7 @@ def smaller(guess: Guess) -> Iterator[Guess]:
             yield guess.resized(changes)
 
 
-def variations(caller: Caller, guess: Guess) -> list[Guess]:
+def variations(guess: Guess, runs: Callable[[Guess], bool]) -> list[Guess]:
     """The same call at other sizes: each symbol takes its size from the next table, or a similar one, if that runs."""
     varied: list[Guess] = []
     fixed: set[str] = set()
@@ -164,15 +163,19 @@ def variations(caller: Caller, guess: Guess) -> list[Guess]:
         sizes = {s: size for s, size in guess.sizes if s in guess.symbols() and s not in fixed}
         wanted = {s: table.get(s, size + _MORE[number] if size > 1 else size) for s, size in sizes.items()}
         candidate = guess.resized(wanted)
-        if wanted and not caller.runs(candidate):
-            candidate = _one_by_one(caller, guess, wanted, fixed, [dict(g.sizes) for g in varied])
+        if wanted and not runs(candidate):
+            candidate = _one_by_one(guess, runs, wanted, fixed, [dict(g.sizes) for g in varied])
         if candidate.specs() not in [g.specs() for g in (guess, *varied)]:
             varied.append(candidate)
     return varied
 
 
 def _one_by_one(
-    caller: Caller, guess: Guess, wanted: Mapping[str, int], fixed: set[str], before: Sequence[Mapping[str, int]]
+    guess: Guess,
+    runs: Callable[[Guess], bool],
+    wanted: Mapping[str, int],
+    fixed: set[str],
+    before: Sequence[Mapping[str, int]],
 ) -> Guess:
     """Resize each symbol to the first size near the wanted one at which the call runs.
 
@@ -187,7 +190,7 @@ def _one_by_one(
             near[1:1] = [_up(size, 2), _up(size, 4), _up(size, 8), now - 1, now - 2, now + now // 2, *_squares(now)]
         for other in dict.fromkeys(n for n in near if n > 0 and n not in taken):
             changed = current.resized({symbol: other})
-            if caller.runs(changed):
+            if runs(changed):
                 current = changed
                 break
         else:

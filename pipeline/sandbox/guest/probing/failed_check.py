@@ -29,7 +29,9 @@ _NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 
 def explain_check(frame: FrameType, line: int) -> str:
     """Describe what the check at `line` of the frame's file requires, as in "expected 16, got 32"; "" for no check."""
-    required = tuple(_required(*_checks("".join(linecache.getlines(frame.f_code.co_filename))).get(line, (None, False))))
+    required = tuple(
+        _required(*_checks("".join(linecache.getlines(frame.f_code.co_filename))).get(line, (None, False)))
+    )
     names = {**frame.f_globals, **frame.f_locals} if required else {}
     return "; ".join(dict.fromkeys(text for comparison in required if (text := _explain(comparison, names))))
 

@@ -39,7 +39,7 @@ _DRAWS = 2
 _QUANTILES = 64  # compared of the sorted outputs of one draw
 _STEPS = 1e5  # quantisation steps up to the largest value; float64 errors are a billionth of a step
 _DISTINCT = 8  # distinct quantised values that a digest needs
-_LARGE_INPUT = 1 << 16  # elements from which axes are enlarged after other axes are reduced
+_LARGE_INPUT = 1 << 16  # elements from which the first axis is changed after all others are reduced
 _PREPARED = 1 << 17  # numbers of each salt that `warm` computes
 _WARM_SALTS = (0, 1, 2, 100, 101, 102, 7, 11)  # of three inputs in two draws, of parameters, of buffers
 _prepared: dict[int, Tensor] = {}  # salt -> the first numbers of `_by_place`
@@ -103,24 +103,25 @@ class _Call:
         self._results: dict[_Draw, np.ndarray[Any, Any] | None] = {}
 
     def runs(self, shapes: Sequence[_Shape]) -> bool:
-        if sum(map(prod, shapes)) > MAX_ELEMENTS:
+        if _elements(shapes) > MAX_ELEMENTS:
             return False
         return self._outputs(tuple(zip(shapes, range(len(shapes)), strict=True))) is not None
 
     def reduced(self, shapes: list[_Shape]) -> list[_Shape]:
         """The shapes with SIDE on every axis, or on each axis on which the call runs with it."""
         most = max((len(shape) for shape in shapes), default=0)
-        single = list(range(most))
-        if sum(map(prod, shapes)) >= _LARGE_INPUT:
-            single.sort(key=lambda axis: all(shape[axis - most :][:1] <= (SIDE,) for shape in shapes))
-        for axes in (range(most), *([axis] for axis in single)):
-            smaller = [
-                tuple(SIDE if axis + most - len(shape) in axes else n for axis, n in enumerate(shape))
-                for shape in shapes
-            ]
+        for axes in (range(most), *self._order(shapes, most)):
+            smaller = _with_side(shapes, axes, most)
             if smaller != shapes and self.runs(smaller):
                 shapes = smaller
         return shapes
+
+    def _order(self, shapes: Sequence[_Shape], most: int) -> list[list[int]]:
+        """The axes one by one. The first one, mostly a batch of two, enlarges large inputs, so they change it last."""
+        order = [[axis] for axis in range(most)]
+        if _elements(shapes) < _LARGE_INPUT:
+            return order
+        return [*order[1:], *(order[:1] if _elements(_with_side(shapes, order[0], most)) <= MAX_ELEMENTS else [])]
 
     def output_text(self, shapes: Sequence[_Shape]) -> str:
         """The quantised outputs on inputs of these shapes; "" if there are none or they are too uniform."""
@@ -154,6 +155,15 @@ class _Call:
 
     def _inputs(self, draw: _Draw) -> list[Tensor]:
         return [_input(spec, shape, salt) for spec, (shape, salt) in zip(self.specs, draw, strict=True)]
+
+
+def _elements(shapes: Sequence[_Shape]) -> int:
+    return sum(map(prod, shapes))
+
+
+def _with_side(shapes: Sequence[_Shape], axes: Sequence[int], most: int) -> list[_Shape]:
+    """The shapes with SIDE on these axes, which are counted as in a shape with `most` axes."""
+    return [tuple(SIDE if axis + most - len(shape) in axes else n for axis, n in enumerate(shape)) for shape in shapes]
 
 
 def _equal_sizes(call: _Call) -> list[_Shape]:

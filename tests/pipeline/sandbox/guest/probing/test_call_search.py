@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -69,6 +69,32 @@ def test_guesses_are_distinct_and_the_search_ends() -> None:
     assert 2 < len(set(module.calls)) == len(module.calls) < 200
 
 
+def test_a_search_ends_after_its_calls_or_sooner_if_inputs_are_large() -> None:
+    def calls(batch: int, max_calls: int) -> int:
+        module = Function(lambda x: 1 / 0)
+        starts = [guess("B", "C").resized({"B": batch + i}) for i in range(200)]
+        search(Caller(module, __file__), starts, {}, lambda g: g, max_calls)
+        return len(module.calls)
+
+    assert calls(2, 7) == 7
+    assert calls(2, 1000) > 40
+    assert calls(5000, 1000) < 30
+
+
+def test_only_the_repairs_that_are_tried_are_constructed(monkeypatch: pytest.MonkeyPatch) -> None:
+    constructed: list[Guess] = []
+
+    def repairs(first: Guess, *_: Any) -> Iterator[Guess]:
+        for size in range(1, 20):
+            constructed.append(first.resized({"B": 100 * size}))
+            yield constructed[-1]
+
+    monkeypatch.setattr(searching, "repairs", repairs)
+    found = search(caller(lambda x: x if x.shape[0] >= 300 else 1 / 0), [ROWS], {}, lambda g: g)
+    assert isinstance(found, Guess) and found.specs()[0].shape == (300, 16)
+    assert len(constructed) < 10
+
+
 def test_a_rejection_is_raised_if_no_guess_is_accepted() -> None:
     def reject(g: Guess) -> Guess:
         raise Unfit("random", f"of rank {len(g.specs()[0].shape)}")
@@ -133,4 +159,5 @@ def heads(x: Tensor) -> Tensor:
     ],
 )
 def test_variations(function: Callable[..., Any], first: Guess, others: list[tuple[int, ...]]) -> None:
-    assert shapes(variations(caller(function), first)) == others
+    called = caller(function)
+    assert shapes(variations(first, lambda g: called.call(g)[1] is None)) == others

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 
+from kernelquarry.pipeline.sandbox.guest.probing.guarded_call import TooBig
 from kernelquarry.pipeline.sandbox.guest.probing.module_facts import Census, outputs, state_specs
 
 
@@ -23,6 +25,16 @@ def test_a_census_counts_inside_layers() -> None:
         nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 1, 3))(torch.ones(1, 1, 8, 8))
     assert census.contractions == 2
     assert census.flops == 2 * 9 * 2 * 36 + 2 * 9 * 2 * 16
+
+
+def test_a_census_stops_a_call_with_too_many_contractions() -> None:
+    layers = [nn.Linear(2, 2) for _ in range(4)]
+    with torch.no_grad(), Census(2) as census, pytest.raises(TooBig):
+        nn.Sequential(*layers)(torch.ones(1, 2))
+    assert census.is_cut and census.contractions == 3
+    with torch.no_grad(), Census(4) as census:
+        nn.Sequential(*layers)(torch.ones(1, 2))
+    assert not census.is_cut and census.contractions == 4
 
 
 def test_state() -> None:
