@@ -99,7 +99,8 @@ def layouts_cached() -> Iterator[None]:
     known: dict[Any, bool] = {}
 
     def cached(tensor: Tensor, *, memory_format: torch.memory_format) -> bool:
-        sizes = (size.node.expr if isinstance(size, torch.SymInt) else size for size in (*tensor.shape, *tensor.stride()))
+        layout = (*tensor.shape, *tensor.stride())
+        sizes = (size.node.expr if isinstance(size, torch.SymInt) else size for size in layout)
         key = memory_format, *sizes
         if key not in known:
             known[key] = plain(tensor, memory_format=memory_format)
