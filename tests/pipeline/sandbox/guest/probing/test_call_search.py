@@ -124,7 +124,7 @@ def test_a_slow_call_is_interrupted_and_unfit(monkeypatch: pytest.MonkeyPatch) -
             x = x + 1
 
     monkeypatch.setattr(searching, "_SLOW_S", 0.05)
-    with pytest.raises(Unfit, match="one forward takes more than 0.05 s") as caught:
+    with pytest.raises(Unfit, match=r"one forward takes more than 0\.05 s") as caught:
         caller(endless).call(ROWS)
     assert caught.value.reason == "too_big"
 
