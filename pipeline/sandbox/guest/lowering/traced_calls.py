@@ -13,6 +13,8 @@ from torch._higher_order_ops import effects
 from torch.fx.experimental.symbolic_shapes import uninteresting_files
 from torch.fx.passes import shape_prop
 
+_FORMAT_CHECK = "is_contiguous_for_memory_format_or_false"  # of `shape_prop`
+
 uninteresting_files().add(__file__)  # see `origins`
 
 
@@ -95,7 +97,10 @@ def layouts_cached() -> Iterator[None]:
 
     `make_fx` notes it for every operator, which takes a dozen comparisons of sizes for each format.
     """
-    plain = shape_prop.is_contiguous_for_memory_format_or_false
+    plain = getattr(shape_prop, _FORMAT_CHECK, None)
+    if plain is None:  # another release of PyTorch
+        yield
+        return
     known: dict[Any, bool] = {}
 
     def cached(tensor: Tensor, *, memory_format: torch.memory_format) -> bool:
@@ -106,5 +111,5 @@ def layouts_cached() -> Iterator[None]:
             known[key] = plain(tensor, memory_format=memory_format)
         return known[key]
 
-    with mock.patch.object(shape_prop, "is_contiguous_for_memory_format_or_false", cached):
+    with mock.patch.object(shape_prop, _FORMAT_CHECK, cached):
         yield
