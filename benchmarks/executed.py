@@ -292,8 +292,8 @@ def first_figures(path: Path, found: dict[str, dict[str, Line]]) -> None:
     per_second, number = rate(path, "first")
     write("verdict.trace_rate", per_second, first[0], f"over {number} candidates; compiled for this GPU alone")
     if "warm" in found:
-        per_second, number = rate(path, "warm")
-        write("verdict.trace_rate.warm", per_second, first[0], f"over {number} candidates, kernels in the cache")
+        warm, number = rate(path, "warm")
+        write("verdict.trace_rate.warm", warm, first[0], f"over {number} candidates, kernels in the cache")
     either, executing = busy(path, "first")
     write("scale.gpu_busy", 100 * either, first[0], f"executing, or compiled for; executing alone {executing:.1%}")
     note = f"{KERNELBENCH} a second, measured apart on such a machine"
