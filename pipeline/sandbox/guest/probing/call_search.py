@@ -91,9 +91,9 @@ def search(
     repeated: Counter[str] = Counter()
     end = time.process_time() + _LONG_S
     budget = _MAX_COST
-    while (
-        queue and len(seen) < max_calls and budget > 0 and len(rejected) < _MAX_REJECTED and time.process_time() < end
-    ):
+    while queue and len(seen) < max_calls and budget > 0:
+        if len(rejected) == _MAX_REJECTED or time.process_time() > end:
+            break
         cost, guess = queue.pop()
         guess = next((g for g in (guess, *smaller(guess)) if g.elements <= MAX_ELEMENTS), guess)
         if guess.key() in seen or guess.elements > MAX_ELEMENTS:

@@ -29,9 +29,8 @@ _NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 
 def explain_check(frame: FrameType, line: int) -> str:
     """Describe what the check at `line` of the frame's file requires, as in "expected 16, got 32"; "" for no check."""
-    required = tuple(
-        _required(*_checks("".join(linecache.getlines(frame.f_code.co_filename))).get(line, (None, False)))
-    )
+    checks = _checks("".join(linecache.getlines(frame.f_code.co_filename)))
+    required = tuple(_required(*checks[line])) if line in checks else ()
     names = {**frame.f_globals, **frame.f_locals} if required else {}
     return "; ".join(dict.fromkeys(text for comparison in required if (text := _explain(comparison, names))))
 
@@ -51,9 +50,9 @@ def _checks(code: str) -> dict[int, tuple[ast.expr, bool]]:
     return checks
 
 
-def _required(test: ast.expr | None, is_negated: bool) -> Iterator[ast.Compare]:
+def _required(test: ast.expr, is_negated: bool) -> Iterator[ast.Compare]:
     """The comparisons that must hold for a check to pass."""
-    for comparison in _comparisons(test) if test is not None else ():
+    for comparison in _comparisons(test):
         yield _negated(comparison) if is_negated else comparison
 
 
