@@ -20,11 +20,12 @@ import torch
 from figures import ROOT
 from fsspec.implementations.local import LocalFileSystem
 
-from kernelquarry.pipeline.cli.open_run import on_runner, open_run, sandbox_settings, with_teachers
+from kernelquarry.pipeline.cli.open_run import on_runner, open_run, with_teachers
 from kernelquarry.pipeline.graph import STAGES, named
 from kernelquarry.pipeline.run.build import run_stage
-from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, number_of, read_shards, tag_as
+from kernelquarry.pipeline.run.execute_stage import Counted, execute, number_of, read_shards, tag_as
 from kernelquarry.pipeline.run.run import Run
+from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.sandbox import Sandbox
@@ -88,9 +89,7 @@ class Attempt:
 
     def _stages(self, fault: str, seed: int) -> None:
         store = f"unreliable://{self.root}/store" if fault == "requests" else str(self.root / "store")
-        run = on_runner(
-            open_run(self.root, str(self.corpus), self.root.parent, sandbox_settings(WORKERS)), None, store, "none"
-        )
+        run = on_runner(open_run(self.root, str(self.corpus), self.root.parent, workers=WORKERS), None, store, "none")
         guarded = stages.run_guarded
 
         def counted(work: Any, given: Any, *services: Any) -> Any:

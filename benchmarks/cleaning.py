@@ -27,7 +27,8 @@ from main_job import run
 from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
 
 from kernelquarry.pipeline.dataset.rows import read_rows
-from kernelquarry.pipeline.run.beam_runner import DEFAULT, open_pipeline, run_pipeline
+from kernelquarry.pipeline.run.beam_runner import open_pipeline, run_pipeline
+from kernelquarry.pipeline.run.runner_options import DEFAULT
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Kept

@@ -36,8 +36,9 @@ from figures import record
 
 from kernelquarry.pipeline.cli.open_run import open_run, sandbox_settings
 from kernelquarry.pipeline.graph import STAGES, Stage
-from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, core_seconds, execute, read_shards, tag_as
+from kernelquarry.pipeline.run.execute_stage import Counted, core_seconds, execute, read_shards, tag_as
 from kernelquarry.pipeline.run.run import Run
+from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime import apply as stages
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.sandbox import Job, Report, Sandbox, SandboxSettings
@@ -189,7 +190,7 @@ class Spent:
 
 
 def overhead(root: Path, number: int | None) -> None:
-    run, cores = open_run(root, None, Path("out/cache"), sandbox_settings()), os.cpu_count() or 1
+    run, cores = open_run(root, None, Path("out/cache")), os.cpu_count() or 1
     spent = [_again(run, stage, number) for stage in STAGES if stage.name in HEAVY]
     total = Spent(*(sum(values) for values in zip(*map(astuple, spent), strict=True)))
     filled = total.bare_s / (cores * total.wall_s)
@@ -258,7 +259,7 @@ def _starting(settings: SandboxSettings, kinds: tuple[str, ...]) -> float:
 def capacity(roots: list[Path]) -> None:
     """Print the cost and the results of each stage of the runs."""
     print("| stage | " + " | ".join(f"{root.name}: in | core s | MB out" for root in roots) + " |")
-    runs = [open_run(root, None, Path("out/cache"), sandbox_settings()) for root in roots]
+    runs = [open_run(root, None, Path("out/cache")) for root in roots]
     for stage in STAGES:
         cells = []
         for run in runs:

@@ -1,6 +1,6 @@
 """The command line. Thin: each command is a call or two into the modules that do the work.
 
-Beam and torch take seconds to import, so each command imports what it needs when it runs.
+Beam and torch take seconds to import, so each command checks its input first, and imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def dataset(
 ) -> None:
     """Build a dataset: run every stage that is not up to date, then write the dataset and its report."""
     set_up_logging(verbose)
-    run = open_run(directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out, settings)
+    run = open_run(
+        directory, corpus, cache, workers=workers, gpus=gpus, require=require, opt_out=opt_out, settings=settings
+    )
     run = on_runner(with_teachers(run, teachers, batch), runner, store, gpus)
     from kernelquarry.pipeline.graph import BACKWARD, VARIANTS
     from kernelquarry.pipeline.run.build import build
@@ -103,7 +105,7 @@ def stage_command(name: str) -> Callable[..., None]:
         verbose: options.VerboseOption = 0,
     ) -> None:
         set_up_logging(verbose)
-        run = open_run(run_directory, corpus, cache, sandbox_settings(workers, gpus, require), opt_out)
+        run = open_run(run_directory, corpus, cache, workers=workers, gpus=gpus, require=require, opt_out=opt_out)
         bring_up_to_date(name, on_runner(run, runner, store, gpus), part)
 
     return command
@@ -123,7 +125,7 @@ def distill(
     verbose: options.VerboseOption = 0,
 ) -> None:
     set_up_logging(verbose)
-    run = open_run(run_directory, None, cache, sandbox_settings(workers, gpus, require))
+    run = open_run(run_directory, None, cache, workers=workers, gpus=gpus, require=require)
     bring_up_to_date("distill", on_runner(with_teachers(run, teachers, batch), runner, store, gpus), part)
 
 
@@ -143,10 +145,11 @@ def import_batch(
 
 def funnel(run_directory: options.RunArgument) -> None:
     """Show how many records each stage kept and dropped, and why."""
-    run = open_run(run_directory, None, options.CACHE, sandbox_settings())
+    from kernelquarry.pipeline.run.run import claimed, counts_of
     from kernelquarry.pipeline.runtime.funnel import render_text
 
-    out.print(render_text(run.counts()))
+    claimed(run_directory)
+    out.print(render_text(counts_of(run_directory)))
 
 
 def show(row: options.RowArgument, dataset: options.RowDatasetOption = options.DATASET) -> None:
@@ -168,12 +171,13 @@ def replay(
     Exit status 1 if the result differs.
     """
     from kernelquarry.pipeline.dataset.rows import find_row
-    from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.pipeline.schema.outcome import printable
     from kernelquarry.pipeline.schema.records import Pair
-    from kernelquarry.transforms.verify import replay_pair, replay_rejection
 
     found = find_row(dataset, row)
+    from kernelquarry.pipeline.sandbox import Sandbox
+    from kernelquarry.transforms.verify import replay_pair, replay_rejection
+
     with Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
         replayed = replay_pair(found, sandbox) if isinstance(found, Pair) else replay_rejection(found, sandbox)
     typer.echo(printable(replayed.render()))
@@ -193,11 +197,11 @@ def reverify(
     set_up_logging(verbose)
     from kernelquarry.pipeline.dataset.rows import read_rows
 
+    pairs = list(read_rows(dataset))
     from .progress_bar import Progress
     from .reverify import render
     from .reverify import reverify as reverify_rows
 
-    pairs = list(read_rows(dataset))
     with Progress(err) as progress:
         rows = reverify_rows(pairs, sandbox_settings(workers, gpus, require), results, progress)
     out.print(render(rows, len(pairs)))
@@ -220,7 +224,7 @@ def ablate(
     if (folder / "stages").is_dir():
         from kernelquarry.pipeline.run.products import unscreened
 
-        rows = list(unscreened(open_run(folder, None, options.CACHE, sandbox_settings())))
+        rows = list(unscreened(open_run(folder, None, options.CACHE)))
     else:
         rows = list(read_rows(folder))
     out.print(render_ablation(rows, Caps(cluster, operators, repository)))
@@ -271,13 +275,12 @@ def merge(
     gpus: options.GpusOption = options.GPUS,
 ) -> None:
     """Merge finished stages and parts of stages from several machines into one run directory."""
-    from kernelquarry.pipeline.run.merge import merge as merge_runs
-
-    settings = sandbox_settings(gpus=gpus)
-    run = open_run(run_directory, None, cache, settings)
+    run = open_run(run_directory, None, cache, gpus=gpus)
     if missing := [other for other in others or () if not other.is_dir()]:
         raise UserError(f"{missing[0]}: no such run directory")
-    runs = [open_run(other, run.source, cache, settings) for other in others or ()]
+    runs = [open_run(other, run.source, cache, gpus=gpus) for other in others or ()]
+    from kernelquarry.pipeline.run.merge import merge as merge_runs
+
     merged = merge_runs(run, runs)
     typer.echo(f"merged {', '.join(manifest.stage for manifest in merged)}")
     for manifest in merged:
@@ -292,9 +295,9 @@ def explain_cache(
     gpus: options.GpusOption = options.GPUS,
 ) -> None:
     """Explain for each finished stage whether it would run again, and what has changed."""
+    run = on_runner(open_run(run_directory, None, cache, gpus=gpus), None, store, gpus)
     from kernelquarry.pipeline.run.explain import explain_cache as explain
 
-    run = on_runner(open_run(run_directory, None, cache, sandbox_settings(gpus=gpus)), None, store, gpus)
     for line in explain(run):
         typer.echo(line)
 

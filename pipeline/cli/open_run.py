@@ -27,12 +27,13 @@ def sandbox_settings(workers: int = WORKERS, gpus: str = "none", require: list[s
 
 def on_runner(run: Run, runner: Path | None, store: str, gpus: str) -> Run:
     """The run, with the runner of a file of Beam options and with `store` for its results. Raises: UserError."""
-    from kernelquarry.pipeline.run.beam_runner import accelerator, read_options
+    from kernelquarry.pipeline.run.runner_options import accelerator, read_options
     from kernelquarry.pipeline.runtime.store import Store
-    from kernelquarry.pipeline.sandbox.settings import name_gpus
 
     options = read_options(runner)
     if accelerator(options):  # the GPUs are in other machines
+        from kernelquarry.pipeline.sandbox.settings import name_gpus
+
         run = replace(run, sandbox=replace(run.sandbox, gpus=name_gpus(gpus)))
     if store:
         run = replace(run, store=parse_path(store))
@@ -44,22 +45,28 @@ def open_run(
     root: Path | None,
     corpus: str | None,
     cache: Path,
-    sandbox: SandboxSettings,
+    *,
+    workers: int = WORKERS,
+    gpus: str = "none",
+    require: list[str] | None = None,
     opt_out: Path | None = None,
     settings: Path | None = None,
 ) -> Run:
     """Open the run directory `root`, by default `out/CORPUS`. None stands for the run's saved corpus, opt-out list or
     settings. Raises: UserError."""
-    from kernelquarry.pipeline.run.run import KERNELS, Run, claim, save_opt_out
+    from kernelquarry.pipeline.run.run import KERNELS, Run, claim, claimed, save_opt_out
     from kernelquarry.pipeline.run.run_settings import read_settings, remember
-    from kernelquarry.transforms.read import full_name, open_corpus
 
     if corpus is not None:  # checked before its directory is made
+        from kernelquarry.transforms.read import full_name, open_corpus
+
         name = open_corpus(corpus, cache).name
         root = root or Path("out") / name
         corpus = full_name(corpus)
     assert root is not None
-    source = claim(root, corpus)
+    source = claimed(root, corpus)
+    sandbox = sandbox_settings(workers, gpus, require)  # imports torch, so the directory is checked before
+    claim(root, corpus)
     if opt_out is not None:
         save_opt_out(root, opt_out)
     if settings is not None:
@@ -69,10 +76,10 @@ def open_run(
 
 def with_teachers(run: Run, teachers: Path | None, batch: Path | None) -> Run:
     """The run, with the table of teachers and the folder for batch requests. Raises: UserError."""
-    from kernelquarry.transforms.distill import load_distill_config
-
     if teachers is None:
         if batch is not None:
             raise UserError("--batch needs --distill with the table of teachers that the requests are for")
         return run
+    from kernelquarry.transforms.distill import load_distill_config
+
     return replace(run, distill=load_distill_config(teachers), batch=batch)

@@ -1,11 +1,6 @@
-"""The Beam runner of a stage: this process, or the one that a file of Beam's pipeline options names.
+"""The Beam runner of a stage: this process, or the one that a run's options name (`runner_options`).
 
-    --runner=FnApiRunner
-    --direct_running_mode=multi_processing
-    --direct_num_workers=4
-
-`tests/pipeline/run/test_beam_runner.py` tries what stages need of a runner. docs/scale.md has the files for Flink,
-Spark and Dataflow.
+`tests/pipeline/run/test_beam_runner.py` tries what stages need of a runner.
 """
 
 from __future__ import annotations
@@ -18,29 +13,19 @@ import threading
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PortableOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import ExternalEnvironment, SubprocessSDKEnvironment
 
-from kernelquarry.pipeline.schema.errors import UserError
+from .runner_options import LOCAL, runner_name
 
-DEFAULT = ("--runner=FnApiRunner", "--direct_running_mode=in_memory")
-_LOCAL = "FnApiRunner"
 # A runner's threads take turns: with an arena each, malloc keeps the memory that they freed.
 _MALLOC_ENV = "MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1000000 ARROW_DEFAULT_MEMORY_POOL=system"
 _MALLOC_OPTIONS = {-8: 2, -3: 1_000_000}  # the same for this process, by the numbers of glibc's malloc.h
 _CHANNEL_THREADS = ("run_worker", "beam_control_read", "read_grpc_client_inputs")  # that talk with workers
-_REFUSED = {
-    "DaskRunner": "it loses records without an error: of two sinks only the last gets any, tags are mixed up, and what "
-    "a bundle gives at its end is dropped",
-    "DirectRunner": f"it downloads another runner where it can: give --runner={_LOCAL}",
-    "SwitchingDirectRunner": f"it downloads another runner where it can: give --runner={_LOCAL}",
-}
-
 
 # The command by which Beam starts a worker, with its log of harmless messages switched off.
 _WORKER = """
@@ -67,41 +52,11 @@ class WorkerDied(Exception):
     """A worker process of a local run ended before its work did."""
 
 
-def read_options(path: Path | None) -> tuple[str, ...]:
-    """Read a file of options: one a line; empty lines and lines that begin with `#` are skipped. None: the default.
-
-    Raises: UserError: it cannot be read, or names a runner that is refused.
-    """
-    if path is None:
-        return DEFAULT
-    try:
-        lines = [line.strip() for line in path.read_text().splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a file of pipeline options ({error})") from None
-    options = tuple(line for line in lines if line and not line.startswith("#"))
-    if odd := [option for option in options if not option.startswith("--")]:
-        raise UserError(f"{path}: {odd[0]!r} is not an option: write lines such as --runner=FlinkRunner")
-    runner = runner_name(options)
-    if runner in _REFUSED:
-        raise UserError(f"{path}: {runner} is refused: {_REFUSED[runner]}")
-    return options
-
-
-def runner_name(options: tuple[str, ...]) -> str:
-    """The runner's class name, without its package."""
-    return str(PipelineOptions(list(options)).view_as(StandardOptions).runner or _LOCAL).rpartition(".")[2]
-
-
-def accelerator(options: tuple[str, ...]) -> str:
-    """The resource hint for stages that execute kernels; "": they use the GPUs of this machine."""
-    return str(PipelineOptions(list(options)).view_as(ExtraOptions).accelerator)
-
-
 def is_local(options: tuple[str, ...]) -> bool:
     """True if the work is done in this process, where its progress can be shown."""
     parsed = PipelineOptions(list(options))
     return (
-        runner_name(options) == _LOCAL
+        runner_name(options) == LOCAL
         and parsed.view_as(DirectOptions).direct_running_mode != "multi_processing"
         and not parsed.view_as(PortableOptions).environment_type
     )
@@ -114,7 +69,7 @@ def open_pipeline(options: tuple[str, ...]) -> beam.Pipeline:
     if is_local(options):
         _limit_malloc()
         return beam.Pipeline(options=parsed)
-    if runner_name(options) != _LOCAL:
+    if runner_name(options) != LOCAL:
         return beam.Pipeline(options=parsed)
     if portable.environment_type == "EXTERNAL":
         environment = ExternalEnvironment.from_options(portable)

@@ -17,9 +17,10 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.transforms.stage_transform import StageContext
 
-from .execute_stage import LOST, Counted, execute, number_of, read_shards
+from .execute_stage import Counted, execute, number_of, read_shards
 from .products import Products, write_products
 from .run import Run
+from .stage_directory import LOST
 
 RECORDS_PER_SHARD = 1000
 Watch = Callable[[str, int | None], AbstractContextManager[None]]

@@ -18,65 +18,20 @@ from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
 from kernelquarry.pipeline.schema.arrow import count_records, pack, read_records, unpack, write_shard
 from kernelquarry.pipeline.schema.errors import UserError
-from kernelquarry.pipeline.schema.files import digest, parse_path, remove_tree
+from kernelquarry.pipeline.schema.files import parse_path
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Kept, Outcome
 
-from .beam_runner import DEFAULT, WorkerDied, open_pipeline, run_pipeline
+from .beam_runner import WorkerDied, open_pipeline, run_pipeline
+from .runner_options import DEFAULT
+from .stage_directory import LOST, MANIFEST, StageDirectory
 
 log = logging.getLogger(__name__)
 
 NAMESPACE = "kernelquarry"
-LOST = "lost.parquet"
-MANIFEST = "stage.json"
 _SLICE = 50  # most records that a worker reads at once
 _SLICES = 64  # least slices of a stage's input, where it has as many records: all cores of all workers share them
 _ATTEMPTS = 5  # to run a stage whose workers die; each starts from the stored results
-
-
-@dataclass(frozen=True, slots=True)
-class StageDirectory:
-    """The shards and manifest of one stage of one run."""
-
-    path: Path
-
-    @property
-    def kept(self) -> list[Path]:
-        return sorted(self.path.glob("kept-*.parquet"))
-
-    @property
-    def lost(self) -> Path:
-        return self.path / LOST
-
-    def empty(self) -> None:
-        """Create the directory, or remove its contents."""
-        remove_tree(self.path)
-        self.path.mkdir(parents=True)
-
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of each shard, by name."""
-        return {path.name: digest(path) for path in sorted(self.path.glob("*.parquet"))}
-
-    def finished(self, key: str, inputs: dict[str, str]) -> StageManifest | None:
-        """The manifest, if key and inputs are equal, no record errored, and every shard is as it was written."""
-        manifest = StageManifest.read(self.path / MANIFEST)
-        if manifest is None or manifest.key != key or manifest.inputs != inputs:
-            return None
-        if any(count.errored for count in manifest.counts):
-            return None  # records that errored are tried again; the others have results in the store
-        changed = self.changed(manifest)
-        if changed is not None:
-            log.warning("%s: missing or changed since it was written: running the stage again", changed)
-            return None
-        return manifest
-
-    def changed(self, manifest: StageManifest) -> Path | None:
-        """The first shard whose digest differs from the manifest's; None if all agree."""
-        for name, expected in manifest.outputs.items():
-            path = self.path / name
-            if not path.is_file() or digest(path) != expected:
-                return path
-        return None
 
 
 class WriteOutcomes(beam.PTransform):
@@ -159,7 +114,7 @@ def execute(
     """Run one stage and write its shards and manifest.
 
     `outcomes` returns a fresh transform that makes (line of the funnel, outcome) pairs. `options` are Beam's and name
-    the runner (`beam_runner`). If worker processes die, the stage runs again, up to five times.
+    the runner (`runner_options`). If worker processes die, the stage runs again, up to five times.
 
     Raises:
         ConservationError: entered = kept + dropped + errored does not hold, or the shards hold another number.

@@ -26,8 +26,9 @@ from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept
 from kernelquarry.transforms.mine.distinct import keep_one
 
 from .build import StagePlan, plan_stage
-from .execute_stage import LOST, MANIFEST, StageDirectory, check, write_sorted
+from .execute_stage import check, write_sorted
 from .run import Run
+from .stage_directory import LOST, MANIFEST, StageDirectory
 
 _MOST = 10_000  # parts of a stage
 

@@ -10,6 +10,8 @@ out/tiny/run.json                          the corpus that it was started with
          store/                            results of expensive work, by content
          dataset/                          what is published
          report.html
+
+Beam, torch and the Hub's client take seconds to import, so each method imports what it needs when it is called.
 """
 
 from __future__ import annotations
@@ -19,28 +21,31 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernelquarry.filters.optout import OptOut, read_opt_out
 from kernelquarry.pipeline.graph import ALL, Stage
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.runtime.funnel import StageCounts
-from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.pipeline.schema.parts import Part
-from kernelquarry.transforms.decontaminate import shipped
-from kernelquarry.transforms.distill import DistillConfig
-from kernelquarry.transforms.read import Corpus, open_corpus
-from kernelquarry.transforms.stage_transform import StageContext
 
-from .beam_runner import DEFAULT, accelerator
-from .execute_stage import MANIFEST, StageDirectory
 from .run_settings import Settings, remembered
+from .runner_options import DEFAULT, accelerator
+from .stage_directory import MANIFEST, StageDirectory
+
+if TYPE_CHECKING:
+    from kernelquarry.pipeline.sandbox import SandboxSettings
+    from kernelquarry.transforms.distill import DistillConfig
+    from kernelquarry.transforms.read import Corpus
+    from kernelquarry.transforms.stage_transform import StageContext
 
 OPT_OUT = "opt-out.txt"
 BENCHMARKS = "benchmarks"  # folder of indexes, inside the cache
 ANSWERS = "answers.sqlite"  # cache of models' answers, inside the cache
 KERNELS = "kernels"  # cache of compiled kernels, inside the cache
+_CLAIM = "run.json"
 _FORMAT = 2  # of run directories; 1 had fingerprints of files that were listed by hand
 
 
@@ -60,6 +65,8 @@ class Run:
     @cached_property
     def corpus(self) -> Corpus:
         """Opened at first use: a run directory can be inspected without its corpus. Raises: UserError."""
+        from kernelquarry.transforms.read import open_corpus
+
         return open_corpus(self.source, self.cache)
 
     @property
@@ -76,10 +83,12 @@ class Run:
     @property
     def indexes(self) -> tuple[Path, ...]:
         """Indexes of the benchmarks that modules are compared with."""
+        from kernelquarry.transforms.decontaminate import shipped
+
         return tuple(shipped(self.cache / BENCHMARKS))
 
     def directory(self, stage: Stage) -> StageDirectory:
-        return StageDirectory(self.root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
+        return stage_directory(self.root, stage)
 
     def part(self, stage: Stage, part: Part) -> StageDirectory:
         return StageDirectory(self.root / "parts" / f"{self.directory(stage).path.name}.{part}")
@@ -89,8 +98,7 @@ class Run:
 
     def counts(self) -> list[StageCounts]:
         """The funnel: what entered each finished stage, and how it left."""
-        manifests = [self.manifest(stage) for stage in ALL]
-        return [count for manifest in manifests if manifest is not None for count in manifest.counts]
+        return counts_of(self.root)
 
     def fingerprint(self, stage: Stage) -> Fingerprint:
         """Fingerprint of the current code and settings, which with the input determine the stage's results."""
@@ -102,6 +110,8 @@ class Run:
 
     def context(self, stage: Stage, part: Part | None = None) -> StageContext:
         """The context of the stage's transform. Raises: UserError: settings, corpus or opt-out list are damaged."""
+        from kernelquarry.transforms.stage_transform import StageContext
+
         first, settings = stage.input_type is None, self.settings
         return StageContext(
             fingerprint=self.fingerprint(stage),
@@ -121,28 +131,42 @@ class Run:
         )
 
 
+def stage_directory(root: Path, stage: Stage) -> StageDirectory:
+    return StageDirectory(root / "stages" / f"{ALL.index(stage) + 1:02d}-{stage.name}")
+
+
+def counts_of(root: Path) -> list[StageCounts]:
+    """The funnel of the run in `root`."""
+    manifests = [StageManifest.read(stage_directory(root, stage).path / MANIFEST) for stage in ALL]
+    return [count for manifest in manifests if manifest is not None for count in manifest.counts]
+
+
 def claim(root: Path, corpus: str | None) -> str:
     """Write the corpus of a new run directory to `run.json`, or return the corpus that the run was started with.
 
+    Raises: UserError: as `claimed` does.
+    """
+    source = claimed(root, corpus)
+    path = root / _CLAIM
+    if not path.exists():
+        with replace_file(path) as stream:
+            stream.write(json.dumps({"corpus": source, "format": _FORMAT, "release": version("kernelquarry")}).encode())
+    return source
+
+
+def claimed(root: Path, corpus: str | None = None) -> str:
+    """The corpus that the run in `root` was started with; for a new run directory `corpus`. Writes nothing.
+
     Raises: UserError: the directory belongs to another corpus or release, or is new and `corpus` is None.
     """
-    path = root / "run.json"
-    if path.exists():
-        known = _read_claim(root, path)
-        if corpus is not None and corpus != known:
-            raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
-        return known
-    if corpus is None:
-        raise UserError(f"{root} holds no run: start one with `kernelquarry dataset CORPUS --out {root}`")
-    with replace_file(path) as stream:
-        stream.write(json.dumps({"corpus": corpus, "format": _FORMAT, "release": version("kernelquarry")}).encode())
-    return corpus
-
-
-def _read_claim(root: Path, path: Path) -> str:
+    path = root / _CLAIM
+    if not path.exists():
+        if corpus is None:
+            raise UserError(f"{root} holds no run: start one with `kernelquarry dataset CORPUS --out {root}`")
+        return corpus
     try:
         fields = json.loads(read_bytes(path))
-        corpus, number, release = str(fields["corpus"]), fields.get("format", 1), fields.get("release", "0.1")
+        known, number, release = str(fields["corpus"]), fields.get("format", 1), fields.get("release", "0.1")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is damaged: delete it and give the corpus again; no work is lost") from None
     if number != _FORMAT:
@@ -150,7 +174,9 @@ def _read_claim(root: Path, path: Path) -> str:
             f"{root} was made by release {release}, this is {version('kernelquarry')}: its stages and its store cannot "
             "be continued: start anew with another --out; its dataset stays readable"
         )
-    return corpus
+    if corpus is not None and corpus != known:
+        raise UserError(f"{root} holds a run of the corpus {known}, not {corpus}: give another --out")
+    return known
 
 
 def save_opt_out(root: Path, listed: Path) -> None:

@@ -23,7 +23,8 @@ import pip
 import pyarrow.parquet as pq
 import pytest
 
-from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, tag_as
+from kernelquarry.pipeline.run.execute_stage import Counted, execute, tag_as
+from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.runtime.store import Store
 from kernelquarry.pipeline.sandbox import SandboxSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.pipeline.graph import STAGES
-from kernelquarry.pipeline.run.execute_stage import LOST
+from kernelquarry.pipeline.run.stage_directory import LOST
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.outcome import DropRecord

@@ -18,15 +18,10 @@ import apache_beam as beam
 import grpc
 import pytest
 
-from kernelquarry.pipeline.run.beam_runner import (
-    DEFAULT,
-    accelerator,
-    is_local,
-    open_pipeline,
-    read_options,
-    run_pipeline,
-)
-from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, tag_as
+from kernelquarry.pipeline.run.beam_runner import is_local, open_pipeline, run_pipeline
+from kernelquarry.pipeline.run.execute_stage import Counted, execute, tag_as
+from kernelquarry.pipeline.run.runner_options import DEFAULT, accelerator, read_options
+from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError

@@ -7,7 +7,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from kernelquarry.pipeline.run.execute_stage import Counted, StageDirectory, execute, read_shards, tag_as
+from kernelquarry.pipeline.run.execute_stage import Counted, execute, read_shards, tag_as
+from kernelquarry.pipeline.run.stage_directory import StageDirectory
 from kernelquarry.pipeline.runtime.apply import ApplyStage, ExecutionMode, Work
 from kernelquarry.pipeline.runtime.funnel import ConservationError
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
