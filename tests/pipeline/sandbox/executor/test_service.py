@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from forked import Forked
 from traced_programs import doubled_sum, kernel
 
 from kernelquarry.pipeline.sandbox.exchange import SandboxError
@@ -60,11 +63,14 @@ Make = Callable[..., Gpus]
 
 
 @pytest.fixture
-def gpus(tmp_path: Path) -> Iterator[Make]:
-    """Start simulated GPUs whose second kernel runs the given body."""
+def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Start simulated GPUs whose second kernel runs the given body. `forked`: their executors need not import torch."""
     made: list[Gpus] = []
 
-    def make(body: str, ordinals: tuple[int, ...] = (0,)) -> Gpus:
+    def make(body: str, ordinals: tuple[int, ...] = (0,), forked: bool = True) -> Gpus:
+        if forked:
+            double = SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL)
+            monkeypatch.setattr("kernelquarry.pipeline.sandbox.executor.service.subprocess", double)
         script = tmp_path / "double.py"
         text = START.replace("PATH", repr(sys.path)).replace("    BODY", textwrap.indent(textwrap.dedent(body), "    "))
         script.write_text(text)
@@ -320,7 +326,7 @@ def test_no_gpu(tmp_path: Path) -> None:
 
 
 def test_closing_leaves_no_process(gpus: Make, tmp_path: Path) -> None:
-    service = gpus(f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n{RIGHT}")
+    service = gpus(f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n{RIGHT}", forked=False)
     service.run(REQUEST, TENSORS, 60)
     service.close()
     assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text()}")
