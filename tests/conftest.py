@@ -16,9 +16,11 @@ os.environ["HF_HUB_DISABLE_XET"] = "1"
 
 @pytest.fixture(scope="session", autouse=True)
 def warm() -> Iterator[None]:
-    """Sandboxes share their warm processes, see `tests.warm`."""
-    from warm import Warm  # takes torch along, and so seconds
+    """Sandboxes share their warm processes, and pipelines the signatures of functions."""
+    from beam_signatures import cache_signatures  # takes Beam along, and so seconds
+    from warm import Warm  # takes torch along
 
     with Warm() as warm, pytest.MonkeyPatch.context() as patch:
+        cache_signatures(patch)
         patch.setattr("kernelquarry.pipeline.sandbox.pool.WarmProcess", warm.lend)
         yield

@@ -31,6 +31,7 @@ the kernel. The keys:
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import re
@@ -96,6 +97,7 @@ def load_case(kind: str, name: str) -> Case:
     return read_case(path)
 
 
+@functools.cache
 def read_case(path: Path) -> Case:
     header, code = split_header(path.read_text())
     reasons = header.get("reason", [])

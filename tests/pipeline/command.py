@@ -2,60 +2,66 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import forked
+from forked import Ended
 
 from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.records import Pair
 
 KERNELQUARRY = Path(sys.executable).with_name("kernelquarry")
-
-# A signal, or an OSError by its number, when a file is flushed to the disk for the n-th time: files are flushed before
-# they have their name (odd n), and their folders after it.
-_FAULTY = """
-import itertools, os, signal, sys
-fault, after = sys.argv[1], int(sys.argv[2])
-flushed, fsync = itertools.count(1), os.fsync
-
-def faulty(descriptor):
-    fsync(descriptor)
-    if next(flushed) == after:
-        if fault.isdigit():
-            raise OSError(int(fault), os.strerror(int(fault)))
-        os.kill(os.getpid(), getattr(signal, fault))
-
-os.fsync = faulty
-del sys.argv[1:3]
-from kernelquarry.pipeline.cli.app import main
-main()
-"""
+TIMEOUT_S = 120
 
 
-@dataclass(frozen=True)
-class Ended:
-    status: int
-    out: str
-    err: str
-
-
-def run(*arguments: str | Path, cwd: Path, fault: str = "", after: int = 0) -> Ended:
-    """Run `kernelquarry ARGUMENTS`. `fault` is the name of a signal or the number of an OSError."""
-    command = [sys.executable, "-c", _FAULTY, fault, str(after)] if fault else [str(KERNELQUARRY)]
-    environment = {**os.environ, "COLUMNS": "80"}
+def run_program(*arguments: str | Path, cwd: Path) -> Ended:
+    """Run `kernelquarry ARGUMENTS` as a user does."""
     done = subprocess.run(
-        [*command, *map(str, arguments)],
+        [KERNELQUARRY, *arguments],
         cwd=cwd,
-        env=environment,
+        env={**os.environ, "COLUMNS": "80"},
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=TIMEOUT_S,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def run(*arguments: str | Path, cwd: Path, fault: str = "", after: int = 0) -> Ended:
+    """Run `kernelquarry ARGUMENTS` in a process of its own, which is faster than `run_program`.
+
+    `fault` is the name of a signal or the number of an OSError. It strikes when a file is flushed to the disk for the
+    time `after`: files are flushed before they have their name (odd times), and their folders after it.
+    """
+    return forked.run(_main, list(map(str, arguments)), cwd, fault, after, timeout_s=TIMEOUT_S)
+
+
+def _main(arguments: list[str], cwd: Path, fault: str, after: int) -> None:
+    flushed, fsync = itertools.count(1), os.fsync
+
+    def faulty(descriptor: int) -> None:
+        fsync(descriptor)
+        if next(flushed) == after:
+            if fault.isdigit():
+                raise OSError(int(fault), os.strerror(int(fault)))
+            os.kill(os.getpid(), getattr(signal, fault))
+
+    if fault:
+        os.fsync = faulty  # type: ignore[assignment]
+    os.chdir(cwd)
+    os.environ["COLUMNS"] = "80"
+    sys.argv = ["kernelquarry", *arguments]
+    from kernelquarry.pipeline.cli.app import main
+
+    main()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import io
 import json
 import logging
 import os
@@ -17,7 +19,7 @@ import pytest
 
 from kernelquarry.pipeline.cli.app import app
 from tests.hub_double import TOKEN, HubDouble
-from tests.pipeline.command import Built, Ended, run
+from tests.pipeline.command import Built, Ended
 from tests.transforms.read.wheel import MIT
 
 LAYERS = '''import torch
@@ -80,7 +82,7 @@ FILES: dict[str, bytes] = {
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The finished run, built once by the first pytest-xdist worker."""
+    """The finished run, built once by the first pytest-xdist worker, in its process: it has warm processes."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -91,7 +93,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
             (folder / "layers").mkdir(parents=True)
             for name, data in FILES.items():
                 (folder / "layers" / name).write_bytes(data)
-            said.write_text(json.dumps(asdict(run("dataset", "layers", "-v", cwd=folder))))
+            with in_this_process(), contextlib.chdir(folder), io.StringIO() as out, io.StringIO() as err:
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                    status = call_command("dataset", "layers", "-v")
+                said.write_text(json.dumps(asdict(Ended(status, out.getvalue(), err.getvalue()))))
     return Built(folder, Ended(**json.loads(said.read_text())))
 
 
@@ -107,22 +112,35 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
 
 
 @pytest.fixture
-def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
-    """`kernelquarry ARGUMENTS` in this process, which is faster. Restores the logging setup."""
-    loggers = [logging.getLogger(name) for name in ("", "kernelquarry", "apache_beam")]
-    before = [(logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
-    monkeypatch.setattr("kernelquarry.pipeline.cli.failures.os._exit", sys.exit)
-    monkeypatch.setenv("COLUMNS", "80")
+def invoke(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
+    """`kernelquarry ARGUMENTS` in this process, which is faster."""
 
     def call(*arguments: str | Path) -> Ended:
         capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            app([str(argument) for argument in arguments])
-        status = ended.value.code
-        assert isinstance(status, int)
-        return Ended(status, *capsys.readouterr())
+        return Ended(call_command(*arguments), *capsys.readouterr())
 
-    yield call
+    with in_this_process():
+        yield call
+
+
+@contextlib.contextmanager
+def in_this_process() -> Iterator[None]:
+    """Let commands run in this process. Restores the logging setup."""
+    loggers = [logging.getLogger(name) for name in ("", "kernelquarry", "apache_beam")]
+    before = [(logger.level, logger.handlers[:], logger.filters[:]) for logger in loggers]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelquarry.pipeline.cli.failures.os._exit", sys.exit)
+        patch.setenv("COLUMNS", "80")
+        yield
     for logger, (level, handlers, filters) in zip(loggers, before, strict=True):
         logger.level, logger.handlers, logger.filters = level, handlers, filters
         logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+def call_command(*arguments: str | Path) -> int:
+    """Call the command line and return its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        app([str(argument) for argument in arguments])
+    status = ended.value.code
+    assert isinstance(status, int)
+    return status

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.schema.arrow import read_records, write_shard
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Pair
-from tests.pipeline.command import Built, Ended, dataset_bytes, run
+from tests.pipeline.command import Built, Ended, dataset_bytes, run_program
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -110,7 +110,7 @@ def test_verbose_gives_a_line_a_decision(built: Built) -> None:
 def test_a_second_run_has_nothing_to_do(built: Built, tmp_path: Path) -> None:
     root = copy(built, tmp_path)
     manifests = {path: path.stat().st_mtime_ns for path in root.rglob("stage.json")}
-    ended = run("dataset", built.folder / "layers", "--out", root, cwd=tmp_path)
+    ended = run_program("dataset", built.folder / "layers", "--out", root, cwd=tmp_path)
     assert ended.status == 0
     assert "nothing to do" in ended.out
     assert ended.err == ""

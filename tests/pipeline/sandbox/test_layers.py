@@ -7,9 +7,9 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 from scripts import script
 
@@ -198,15 +198,9 @@ with Sandbox() as sandbox:
 @pytest.mark.parametrize("machine", MISSING)
 def test_a_machine_without_some_layers_is_reported_and_used(machine: str) -> None:
     numbers = [CALLS[name] for name in MISSING[machine] if name in CALLS]
-    result = subprocess.run(
-        [sys.executable, "-c", DEGRADED, json.dumps(numbers), json.dumps("seccomp-mode" in MISSING[machine])],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        timeout=60,
-    )
-    assert result.returncode == 0, result.stderr
-    seen = json.loads(result.stdout)
+    ended = forked.run_code(DEGRADED, json.dumps(numbers), json.dumps("seccomp-mode" in MISSING[machine]), timeout_s=60)
+    assert ended.status == 0, ended.err
+    seen = json.loads(ended.out)
     off = {name for name, state in seen["layers"].items() if state.startswith(OFF)} - {"user"}
     expected = {"namespaces"}
     if "landlock_create_ruleset" in MISSING[machine] or landlock.abi() < landlock.LEAST_ABI:

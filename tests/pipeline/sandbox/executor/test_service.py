@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from forked import Forked
+from forked import Script
 from traced_programs import doubled_sum, kernel
 
 from kernelquarry.pipeline.sandbox.exchange import SandboxError
@@ -69,7 +69,7 @@ def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
     def make(body: str, ordinals: tuple[int, ...] = (0,), forked: bool = True) -> Gpus:
         if forked:
-            double = SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL)
+            double = SimpleNamespace(Popen=Script, DEVNULL=subprocess.DEVNULL)
             monkeypatch.setattr("kernelquarry.pipeline.sandbox.executor.service.subprocess", double)
         script = tmp_path / "double.py"
         text = START.replace("PATH", repr(sys.path)).replace("    BODY", textwrap.indent(textwrap.dedent(body), "    "))
