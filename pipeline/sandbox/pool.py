@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import os
 import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from .exchange import SandboxError, WarmProcessDied
 from .executor.service import Gpus
@@ -41,7 +44,9 @@ class Sandbox:
         self._lock = threading.Lock()  # guards the three attributes below
         self._warm_processes: dict[str, WarmProcess] = {}
         self._starting: dict[str, threading.Lock] = {}  # by kind: a kind starts once, several kinds in parallel
-        self._started = 0
+        self._started = itertools.count(1)
+        self._before: Callable[[Job[Any, Any]], Job[Any, Any]] | None = None  # of a view: called with each job
+        self._owner: Sandbox | None = None  # of a view: the sandbox, which ends when it is collected
         self._finalizer = weakref.finalize(
             self, _end, self._closed, self._warm_processes, self.gpus, self._root, os.getpid()
         )
@@ -62,6 +67,12 @@ class Sandbox:
         with ThreadPoolExecutor() as threads:
             list(threads.map(self._warm_process, kinds))
 
+    def view(self, before: Callable[[Job[Any, Any]], Job[Any, Any]]) -> Sandbox:
+        """This sandbox for one caller, who watches or limits its own jobs: `before` returns the job to run instead."""
+        view = copy.copy(self)
+        view._before, view._owner = before, self
+        return view
+
     def run(self, job: Job[Request, Reply]) -> Report[Reply]:
         """Run one job in a fresh guest and report how it ended.
 
@@ -72,6 +83,7 @@ class Sandbox:
             ProtocolError: the request is not strict JSON, or a tensor has no plain memory.
         """
         with self._slots:
+            job = self._before(job) if self._before else job
             for _ in range(_ATTEMPTS):
                 process = self._warm_process(job.kind.name)
                 try:
@@ -89,8 +101,7 @@ class Sandbox:
                 self._check_open()
                 if kind in self._warm_processes:
                     return self._warm_processes[kind]
-                self._started += 1
-                folder = self._root / f"{kind}-{self._started}"
+                folder = self._root / f"{kind}-{next(self._started)}"
             process = WarmProcess(KINDS[kind], folder, self._settings)
             with self._lock:
                 if self._closed.is_set():
