@@ -57,14 +57,18 @@ test-gpu: $(VENV)/ready  ## run the tests that need a GPU
 
 check: lint types  ## lint, types, import directions, and the language of names and docstrings
 
-lint: $(VENV)/ready
+# The package as it is installed, for tools that look for `kernelquarry` in a folder.
+.typing/kernelquarry: pyproject.toml
+	@mkdir -p $@
+	@ln -sfn ../../pipeline ../../transforms ../../filters ../../recipes ../../pipeline/api/__init__.py $@/
+
+lint: $(VENV)/ready .typing/kernelquarry
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/lint-imports
+	@PYTHONPATH=.typing $(BIN)/lint-imports
 	@$(BIN)/python tests/check_language.py
 
-types: $(VENV)/ready
-	@mkdir -p .typing/kernelquarry && ln -sfn ../../pipeline ../../transforms ../../filters ../../recipes .typing/kernelquarry/
+types: $(VENV)/ready .typing/kernelquarry
 	@MYPYPATH=.typing $(BIN)/mypy --namespace-packages --explicit-package-bases -p kernelquarry
 
 format: $(VENV)/ready  ## format the code
@@ -80,9 +84,9 @@ docs: $(VENV)/ready  ## write the pages that are made from the code and the figu
 	@$(BIN)/python benchmarks/pages.py
 
 lock: $(VENV)/ready  ## resolve requirements.lock and requirements-train.lock anew
-	uv pip compile pyproject.toml --extra dev --group torch --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra build --extra dev --group torch --universal --python-version 3.11 \
 	  --generate-hashes --quiet --no-header -o requirements.lock
-	uv pip compile pyproject.toml --extra train --group torch --universal --python-version 3.11 -c requirements.lock \
+	uv pip compile pyproject.toml --extra build --extra train --group torch --universal --python-version 3.11 -c requirements.lock \
 	  --generate-hashes --quiet --no-header -o requirements-train.lock
 
 clean:  ## remove what was built, not what was downloaded

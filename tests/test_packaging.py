@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("filters", "pipeline", "recipes", "transforms")
+API = Path("pipeline", "api", "__init__.py")  # is kernelquarry/__init__.py
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -26,8 +27,13 @@ def sources() -> list[Path]:
     return sorted(path.relative_to(ROOT) for path in files if "__pycache__" not in path.parts)
 
 
+def installed(path: Path) -> Path:
+    """The path of a file of the repository where the package is installed."""
+    return Path("kernelquarry", path.name if path == API else path)
+
+
 def test_every_package_is_listed() -> None:
-    packages = {".".join(("kernelquarry", *path.parent.parts)) for path in sources() if path.suffix == ".py"}
+    packages = {".".join(installed(path).parent.parts) for path in sources() if path.suffix == ".py"}
     assert PROJECT["tool"]["setuptools"]["packages"] == sorted(packages)
 
 
@@ -55,7 +61,7 @@ def test_the_wheel_holds_every_file(wheel: Path) -> None:
         held = sorted(Path(name) for name in archive.namelist() if ".dist-info/" not in name)
         (licence,) = (name for name in archive.namelist() if name.endswith("/licenses/LICENSE"))
         assert archive.read(licence) == (ROOT / "LICENSE").read_bytes()
-    assert held == [Path("kernelquarry") / path for path in sources()]
+    assert held == sorted(map(installed, sources()))
 
 
 def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
@@ -101,7 +107,8 @@ def test_every_locked_package_is_pinned_and_has_hashes(extra: str) -> None:
 @pytest.mark.parametrize("extra", LOCKS)
 def test_the_lock_holds_the_projects_requirements(extra: str) -> None:
     project = PROJECT["project"]
-    requirements = map(Requirement, [*project["dependencies"], *project["optional-dependencies"][extra]])
+    extras = project["optional-dependencies"]
+    requirements = map(Requirement, [*project["dependencies"], *extras["build"], *extras[extra]])
     pins: dict[str, list[str]] = {}
     for requirement, _ in locked(extra):
         pins.setdefault(canonicalize_name(requirement.name), []).append(str(requirement.specifier)[2:])

@@ -22,10 +22,17 @@ def render_doctor() -> Group:
     with Sandbox() as sandbox:
         layers, attempts = describe_layers(sandbox), attempt_escapes(sandbox)
     return Group(
-        titled_table("machine", [*_machine(), *((name, importlib.metadata.version(name)) for name in _PACKAGES)]),
+        titled_table("machine", [*_machine(), *((name, _version(name)) for name in _PACKAGES)]),
         titled_table("sandbox layers", [(layer.name, layer.state, f"[dim]{layer.covers}[/]") for layer in layers]),
         titled_table("escape attempts of a guest, and their results", list(attempts.items())),
     )
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _machine() -> list[tuple[str, str]]:

