@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..lib.dispatch_mode import DispatchMode
 
 aten = torch.ops.aten
 
 
-class Formulas(TorchDispatchMode):
+class Formulas(DispatchMode):
     """Computes the operators of a table by its formulas; if `recursive`, also the operators in the formulas."""
 
     def __init__(self, table: Mapping[Any, Callable[..., Any]], recursive: bool = False) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..lib.dispatch_mode import DispatchMode
 
 # Operators that compute nothing. All others are reported, so a missing one errs on the safe side.
 ALLOCATE = frozenset(
@@ -28,7 +29,7 @@ _FREE = ALLOCATE | INITIALISE | VIEW | COPY | ASK
 _HOST_READS = ("tolist", "numpy", "__array__", "__dlpack__", "item")
 
 
-class Watch(TorchDispatchMode):
+class Watch(DispatchMode):
     """Collects the names of computing operators in `operators`, and poisons fresh memory, see `poison`."""
 
     def __init__(self, nan: bool = True) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._C import _dispatch_has_kernel_for_dispatch_key
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from triton.runtime.jit import JITFunction
 
@@ -27,6 +26,7 @@ from ..candidate.input_layouts import offset, zeros
 from ..candidate.launch_log import Launched, bind, entries, session, sizes
 from ..candidate.module_setup import construct, instance
 from ..compiler import autotune
+from ..lib.dispatch_mode import DispatchMode
 from ..lib.errors import describe
 from ..lib.load_source import drawn_name, path_of
 from ..tamper import global_state, reachable_state
@@ -135,7 +135,7 @@ class _CutOff(LookupError):
     """Ends a call whose path has its maximum length. A `LookupError`, since `ExceptionWatch` does not count these."""
 
 
-class _PathLog(TorchDispatchMode):
+class _PathLog(DispatchMode):
     """Logs the operators and launches of one call."""
 
     path: list[str] = []

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .dispatch_mode import DispatchMode
 
 _NARROW = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
@@ -35,7 +36,7 @@ def _widened_value(value: Any) -> Any:
     return value
 
 
-class InFloat64(TorchDispatchMode):
+class InFloat64(DispatchMode):
     """Replaces float32, float16 and bfloat16 by float64 in the arguments of all operators."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

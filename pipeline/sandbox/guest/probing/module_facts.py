@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from ..lib.dispatch_mode import DispatchMode
 from .guarded_call import TooBig
 
 # Operators that become a kernel of their own, besides those with a formula for their floating-point operations.
@@ -23,7 +23,7 @@ _OWN_KERNELS = frozenset(
 )
 
 
-class Census(TorchDispatchMode):
+class Census(DispatchMode):
     """Counts operators, the elements that they write, and floating-point operations within the context."""
 
     def __init__(self, most: float = math.inf) -> None:

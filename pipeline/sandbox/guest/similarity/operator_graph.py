@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..lib.dispatch_mode import DispatchMode
 
 _MAX_NODES = 1_000  # in larger graphs, comparing the sources is enough
 # Operators that are decomposed, so that a module that writes them out gives the same graph.
@@ -24,7 +25,7 @@ _DECOMPOSED = frozenset(
 Node = list[Any]  # [kind] of a leaf, or [operator, [indices of its input nodes]]
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(DispatchMode):
     """Records the operators in this context. `leaves` maps "input", "parameter" and "buffer" to their tensors."""
 
     def __init__(self, **leaves: Sequence[Tensor]) -> None:
