@@ -76,7 +76,13 @@ class Exchange:
             SandboxError: no guest could be started.
         """
         started = time.monotonic()
-        message = {"nonce": self.nonce.hex(), "scratch": scratch, "limits": asdict(self._job.limits)}
+        job = self._job
+        message = {
+            "kind": job.kind.name,
+            "nonce": self.nonce.hex(),
+            "scratch": scratch,
+            "limits": asdict(job.limits),
+        }
         fds = [self._their_channel.fileno(), self._request, self.reply, self._their_output]
         try:
             socket.send_fds(control, [json.dumps(message).encode()], fds)

@@ -59,13 +59,13 @@ class Sandbox:
         return MappingProxyType(self._warm_process(kind).layers)
 
     def start(self, kinds: Iterable[str]) -> None:
-        """Start the warm processes of these kinds in parallel; `run` would start them one by one.
+        """Start the warm processes of these kinds, as many at once as there are cores, those of the first kinds first.
 
         Raises:
             SandboxError: a process did not start, or the sandbox is closed.
         """
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(self._warm_process, kinds))
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            list(threads.map(self._warm_process, dict.fromkeys(KINDS[kind].process for kind in kinds)))
 
     def view(self, before: Callable[[Job[Any, Any]], Job[Any, Any]]) -> Sandbox:
         """This sandbox for one caller, who watches or limits its own jobs: `before` returns the job to run instead."""
@@ -85,7 +85,7 @@ class Sandbox:
         with self._slots:
             job = self._before(job) if self._before else job
             for _ in range(_ATTEMPTS):
-                process = self._warm_process(job.kind.name)
+                process = self._warm_process(job.kind.process)
                 try:
                     return process.run(job)
                 except WarmProcessDied as error:

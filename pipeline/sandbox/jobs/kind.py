@@ -15,7 +15,7 @@ INTERPRETED: Mapping[str, str] = {"TRITON_INTERPRET": "1"}
 
 @dataclass(frozen=True, slots=True)
 class GuestKind(Generic[Request, Reply]):
-    """A kind of job. The sandbox keeps one warm process for each kind."""
+    """A kind of job. The sandbox keeps one warm process for each kind, unless two share one."""
 
     name: str
     request: type[Request]
@@ -23,6 +23,12 @@ class GuestKind(Generic[Request, Reply]):
     module: str  # of `guest/jobs`: its `run(request, tensors)` does the job, its `warm()` prepares the warm process
     environment: Mapping[str, str] = field(default_factory=dict)  # variables of the warm process
     gpu: bool = False  # the guest may use a GPU
+    shares: str = ""  # kind whose warm process runs it too; both have the same environment
+
+    @property
+    def process(self) -> str:
+        """Name of the kind whose warm process runs it."""
+        return self.shares or self.name
 
     def read_request(self, message: Any) -> Request:
         """The request that the host wrote as JSON. Its form is not checked: the host is trusted."""

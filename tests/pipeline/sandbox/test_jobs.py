@@ -13,6 +13,7 @@ import torch
 from scripts import Run, script
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxError, SandboxSettings, Status
+from kernelquarry.pipeline.sandbox.jobs import KINDS
 from kernelquarry.pipeline.sandbox.jobs.script import SCRIPT, ScriptRequest
 from kernelquarry.pipeline.sandbox.protocol import ProtocolError
 
@@ -120,3 +121,9 @@ def test_a_deadline_does_not_wait_for_the_guest(run: Run) -> None:
 
 def test_a_job_has_the_default_limits() -> None:
     assert Job(SCRIPT, ScriptRequest("")).limits == Limits()
+
+
+def test_kinds_that_share_a_warm_process_have_its_environment() -> None:
+    for kind in KINDS.values():
+        own = KINDS[kind.process]
+        assert (own.environment, own.gpu, own.shares) == (kind.environment, kind.gpu, ""), kind.name

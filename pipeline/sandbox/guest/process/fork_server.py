@@ -64,9 +64,12 @@ def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
     confinement = layers.prepare(str(Path.cwd()), str(Path(__file__).resolve().parents[2]), kind.gpu)
     child = importlib.import_module(".worker", __package__)  # imports torch
     importlib.import_module("triton")
-    module = importlib.import_module(f"..jobs.{kind.module}", __package__)
-    if hasattr(module, "warm"):
-        module.warm()
+    kinds = {}
+    for each in (other for other in KINDS.values() if other.process == kind.name):
+        module = importlib.import_module(f"..jobs.{each.module}", __package__)
+        if hasattr(module, "warm"):
+            module.warm()
+        kinds[each.name] = each, module.run
     threads = [Path("/proc/self/task", thread, "comm").read_text().strip() for thread in os.listdir("/proc/self/task")]
     threads = [name for name in threads if not name.startswith("cuda")]  # threads of a GPU's driver
     if len(threads) != 1:
@@ -76,7 +79,7 @@ def _warm_up(control: socket.socket, kind: GuestKind[Any, Any]) -> Zygote:
     gc.set_threshold(100_000, 50, 100)  # guests are short-lived: an eighth of a lowering went into collections
     linux.use_huge_pages()
     data_kb = process_usage.data_kb(os.getpid())
-    zygote = Zygote(control, functools.partial(child.main, kind, module.run, confinement, data_kb))
+    zygote = Zygote(control, functools.partial(child.main, kinds, confinement, data_kb))
     with contextlib.suppress(BrokenPipeError):  # then the first look at the socket ends it
         control.send(json.dumps({"ready": confinement.report}).encode())
     return zygote

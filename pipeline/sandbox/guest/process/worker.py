@@ -8,7 +8,7 @@ import resource
 import signal
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias
 
 from kernelquarry.pipeline.sandbox import protocol
@@ -27,9 +27,19 @@ _CACHES = ("TRITON_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_C
 
 
 def main(
-    kind: Kind, run: Run, layers: Layers, data_kb: int, job: dict[str, Any], request: int, reply: int, output: int
+    kinds: Mapping[str, tuple[Kind, Run]],
+    layers: Layers,
+    data_kb: int,
+    job: dict[str, Any],
+    request: int,
+    reply: int,
+    output: int,
 ) -> NoReturn:
-    """Become a guest, run the job, write the reply, exit. Called in the forked process."""
+    """Become a guest, run the job, write the reply, exit. Called in the forked process.
+
+    Args:
+        kinds: kinds of jobs by name, each with the function that does the job.
+    """
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -39,7 +49,7 @@ def main(
         faulthandler.enable()  # prints the stack when a signal ends the guest
         _take_environment(job["scratch"])
         layers.confine(job["scratch"], Limits(**job["limits"]), data_kb)
-        _answer(kind, run, job, request, reply)
+        _answer(*kinds[job["kind"]], job, request, reply)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
