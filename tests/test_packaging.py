@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from kernelquarry.pipeline.cli.failures import EXTRAS
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("filters", "pipeline", "recipes", "transforms")
 API = Path("pipeline", "api", "__init__.py")  # is kernelquarry/__init__.py
@@ -156,3 +158,51 @@ def test_ci_runs_what_contributors_run() -> None:
     commands = (ROOT / ".ci" / "run").read_text().splitlines()
     assert {"make check", "make test"} <= set(commands)
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
+
+
+# the core
+
+_WITHOUT_EXTRAS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+from kernelquarry.pipeline.cli.failures import EXTRAS
+
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if any(name.partition(".")[0] in modules for modules in EXTRAS.values()):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Missing())
+import kernelquarry.pipeline.dataset.rows
+import kernelquarry.pipeline.report.check_page
+import kernelquarry.pipeline.report.show
+import kernelquarry.transforms.verify.replay_row
+from kernelquarry import Checker
+from kernelquarry.pipeline.cli.app import main
+
+main()
+"""
+
+
+def test_the_core_runs_without_the_extras(tmp_path: Path) -> None:
+    """Checking, reading and replay import without the extras; any other command names the extra that it needs."""
+    command = [sys.executable, "-c", _WITHOUT_EXTRAS, "dataset"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert re.search(
+        r"kernelquarry: \w+ is not installed, .* pip install 'kernelquarry\[build\]'$", done.stderr.strip()
+    )
+    done = subprocess.run([*command[:-1], "check", "no.py", "no.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "no.py: no such file or folder" in done.stderr
+
+
+def test_the_extras_list_the_modules_of_their_packages() -> None:
+    modules = {name: {module.replace("_", "-") for module in found} for name, found in EXTRAS.items()}
+    for extra, others in {"build": {"universal-pathlib"}, "train": set()}.items():
+        packages = {
+            canonicalize_name(Requirement(each).name) for each in PROJECT["project"]["optional-dependencies"][extra]
+        }
+        assert packages - others <= modules[extra]

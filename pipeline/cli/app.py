@@ -19,7 +19,7 @@ from kernelquarry.pipeline.runtime.events import interrupt
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import parse_path
 
-from . import options, releasing, training
+from . import checking, options, releasing, training
 from .console import err, out, set_up_logging
 from .failures import Commands
 from .open_run import on_runner, open_run, sandbox_settings, with_teachers
@@ -324,6 +324,7 @@ def register(panel: str, *commands: Callable[..., Any]) -> None:
         app.command(rich_help_panel=panel)(command)
 
 
+register("Check", checking.check)
 register("Build", dataset, index_benchmarks, import_batch, merge)
 for _stage in ALL:
     _command = distill if _stage.name == "distill" else stage_command(_stage.name)

@@ -27,7 +27,7 @@ _REMEDIES = {
     errno.EEXIST: _PATH,
     errno.ENOTDIR: _PATH,
 }
-_EXTRAS = {  # extra of the package -> modules that it installs
+EXTRAS = {  # extra of the package -> modules that it installs
     "build": frozenset(
         "aiohttp apache_beam datasets fsspec httpx2 huggingface_hub license_expression licenseclassifier pandas rensa "
         "tree_sitter tree_sitter_python upath".split()
@@ -51,7 +51,7 @@ class Commands(TyperGroup):
             _fail(str(error), error.status)
         except ModuleNotFoundError as error:
             missing = (error.name or "").partition(".")[0]
-            extra = next((extra for extra, modules in _EXTRAS.items() if missing in modules), None)
+            extra = next((extra for extra, modules in EXTRAS.items() if missing in modules), None)
             if extra is None:
                 raise
             _fail(f"{missing} is not installed, and this command needs it: pip install 'kernelquarry[{extra}]'")

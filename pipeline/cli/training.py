@@ -247,9 +247,9 @@ def run_evaluation(
     held_out: float = 0.0,
 ) -> list[Results]:
     """Evaluate a model on a suite, and write results under `name` to `folder`. Raises: UserError."""
+    from kernelquarry.pipeline.check.kernelbench import LEVELS
     from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.recipes.evaluate.evaluate import evaluate as run
-    from kernelquarry.recipes.evaluate.kernelbench import LEVELS
     from kernelquarry.recipes.evaluate.problems import read_suite, with_short_prompts
     from kernelquarry.recipes.evaluate.results import summarise, write_results
     from kernelquarry.recipes.generate.samplers import open_sampler

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from kernelquarry.pipeline.check.kernelbench import read_kernelbench
 from kernelquarry.pipeline.prompts import Message, kernel_request
 from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
@@ -16,7 +17,6 @@ from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.judge.verify_task import row_of_source
 from kernelquarry.recipes.train.data import load_pairs, split_of, without_composed
 
-from .kernelbench import read_kernelbench
 from .tritonbench import TritonbenchProblem, read_tritonbench
 
 _logger = logging.getLogger(__name__)

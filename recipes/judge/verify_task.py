@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox
-from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM, ProblemReply, ProblemRequest
+from kernelquarry.pipeline.check.problem import UnfitProblem, read_problem
+from kernelquarry.pipeline.sandbox import Limits, Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
-from kernelquarry.pipeline.schema.records import Purity, Row, StateSpec, TensorSpec, Workload
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Purity, Row
 
 _LIMITS = Limits(wall_s=120.0, cpu_s=120, memory_mb=32 << 10)
 
@@ -23,30 +20,14 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
     Raises:
         UserError: the code does not run.
     """
-    report = sandbox.run(Job(DESCRIBE_PROBLEM, ProblemRequest(code), {}, _LIMITS))
-    if report.reply is None:
-        raise UserError(f"{name}: the problem does not run: {report.error}")
-    return _row(name, code, report.reply)
-
-
-def _row(name: str, code: str, reply: ProblemReply) -> Row:
-    tensors: list[TensorSpec] = []
-    args: list[Any] = []
-    for place, value in enumerate(reply.inputs):
-        if value.tensor is None:
-            args.append(value.value)
-            continue
-        args.append({"tensor": len(tensors)})
-        spec = value.tensor
-        tensors.append(TensorSpec(f"x{place}", spec.shape, spec.dtype, spec.low, spec.high))
-    state = tuple(
-        StateSpec(entry.name, entry.kind, entry.shape, entry.dtype, entry.mean, entry.std, entry.minimum)
-        for entry in reply.state
-    )
+    try:
+        problem = read_problem(code, sandbox, _LIMITS)
+    except UnfitProblem as unfit:
+        raise UserError(f"{name}: the problem does not run: {unfit}") from None
     return Row(
         id=name,
         module_name=name,
-        entry_point="Model",
+        entry_point=ENTRY_POINT,
         python_code=code,
         triton_code="",
         inductor_code="",
@@ -54,9 +35,9 @@ def _row(name: str, code: str, reply: ProblemReply) -> Row:
         source=SourceRef("benchmark", name, "", "", sha256(code.encode())),
         licence=Licence("NOASSERTION", ""),
         imported_files=(),
-        init_args=reply.init_args,
-        workloads=(Workload(tuple(tensors), json.dumps(args)),),
-        state=state,
+        init_args=problem.init_args,
+        workloads=problem.workloads,
+        state=problem.state,
         operators=(),
         kernels=(),
         purity=Purity.PURE,

@@ -1,4 +1,4 @@
-"""The job `describe_problem`: the call, the constructor's arguments and the state of a benchmark's problem."""
+"""The job `describe_problem`: calls, constructor's arguments and state of a problem in KernelBench's form."""
 
 from __future__ import annotations
 
@@ -7,17 +7,30 @@ from typing import Any
 
 from .calls import InputSpec
 from .kind import GuestKind
+from .reference import REFERENCE
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimits:
+    """Largest module and call that a problem may have; larger ones get smaller sizes."""
+
+    parameters: int  # elements of parameters and buffers
+    elements: int  # of the inputs, and written by all operators of one forward
+    flops: int  # floating-point operations of one forward
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemRequest:
     code: str  # source with `Model`, `get_inputs` and `get_init_inputs`
+    limits: SizeLimits | None = None  # None: none, and forward is not called
+    resize: bool = True  # make the sizes smaller if the given ones exceed the limits; False: fail
+    more_calls: int = 0  # calls at other sizes to look for
 
 
 @dataclass(frozen=True, slots=True)
-class ProblemInput:
-    tensor: InputSpec | None = None
-    value: Any = None  # JSON, if the input is no tensor
+class ProblemCall:
+    tensors: tuple[InputSpec, ...]
+    args: Any  # JSON list of positional arguments; {"tensor": i} stands for tensor i
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +46,19 @@ class ProblemState:
 
 @dataclass(frozen=True, slots=True)
 class ProblemReply:
-    init_args: str  # Python source of a list
-    inputs: tuple[ProblemInput, ...]  # positional arguments
-    state: tuple[ProblemState, ...]
+    """Without a `failure`, all other fields are set."""
+
+    failure: str = ""  # why the problem cannot be used
+    code: str = ""  # the source, with smaller sizes if the given ones exceed the limits
+    init_args: str = ""  # Python source of a list
+    calls: tuple[ProblemCall, ...] = ()  # the first is that of `get_inputs`
+    state: tuple[ProblemState, ...] = ()
+    operators: tuple[str, ...] = ()  # of PyTorch that forward calls
+    given: ProblemCall | None = None  # the call of `get_inputs` at the sizes of the source; None if unknown
+    given_init_args: str = ""  # Python source of a list; "" if unknown
+    structure: str = ""  # of an input's values, which other draws lack: "input 0 is 50 % zeros"
 
 
-DESCRIBE_PROBLEM = GuestKind("describe_problem", ProblemRequest, ProblemReply, "describe_problem")
+DESCRIBE_PROBLEM = GuestKind(
+    "describe_problem", ProblemRequest, ProblemReply, "describe_problem", shares=REFERENCE.name
+)

@@ -1,54 +1,351 @@
-"""Guest job: the call, the constructor's arguments and the state of a benchmark's problem."""
+"""Guest job: the calls, the constructor's arguments and the state of a problem in KernelBench's form."""
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
 
 from kernelquarry.pipeline.sandbox.jobs.calls import InputSpec
 from kernelquarry.pipeline.sandbox.jobs.describe_problem import (
-    ProblemInput,
+    ProblemCall,
     ProblemReply,
     ProblemRequest,
     ProblemState,
+    SizeLimits,
 )
 
 from ..candidate import fake_cuda
 from ..lib.load_source import load_source
+from ..lib.pytree import fill
+from ..probing import module_facts
+from ..probing.guarded_call import Failure, attempt, seed
+from ..probing.observed_calls import NotRepresentable, source_of
+from ..probing.problem_sizes import Cost, Sizes, capped, shrink, sizes_of, variations, with_sizes
+
+_NAME = "problem"
+_CAPS = (64, 256, 1024)  # of sizes of a problem that does not run without values
+_SLOW_S = 1.0  # CPU time of a forward, above which sizes shrink further
+_ROUNDS = 4
+_ZEROS = 0.2  # share of zeros that draws of a dense input lack
+_SYMMETRIC = 16  # smallest symmetric matrix that is no chance
+
+
+class _Unfit(Exception):
+    """The problem cannot be used, and why."""
 
 
 def run(request: ProblemRequest, tensors: dict[str, Tensor]) -> tuple[ProblemReply, dict[str, Tensor]]:
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
     with fake_cuda.pretend():
-        return _describe(request.code), {}
+        try:
+            return _describe(request), {}
+        except _Unfit as unfit:
+            return ProblemReply(failure=str(unfit)), {}
 
 
-def _describe(code: str) -> ProblemReply:
-    torch.manual_seed(0)
-    namespace = vars(load_source(code, "problem"))
-    arguments = list(namespace["get_init_inputs"]()) if "get_init_inputs" in namespace else []
-    module = namespace["Model"](*arguments)
-    parameters = {name for name, _ in module.named_parameters()}
-    state = tuple(_entry(name, value, name in parameters) for name, value in module.state_dict().items())
-    return ProblemReply(repr(arguments), tuple(_input(value) for value in namespace["get_inputs"]()), state)
+def _describe(request: ProblemRequest) -> ProblemReply:
+    code, limits = request.code, request.limits
+    if limits is None:
+        problem, calls, operators = _Problem(code), list[_Problem](), set[str]()
+        given: _Problem | None = problem
+    else:
+        sizes = _check_source(code)
+        given = _outline(code)
+        if request.resize:
+            sizes, problem = _affordable(code, sizes, limits, given is not None)
+        else:
+            problem = _as_given(code, given, limits)
+        calls = _other_calls(code, problem, sizes, limits, request.more_calls) if request.more_calls else []
+        operators = problem.census().operators
+        given = problem if problem.code == code else given
+    return ProblemReply(
+        code=problem.code,
+        init_args=problem.init_args,
+        calls=tuple(call.described() for call in (problem, *calls)),
+        state=tuple(_entry(entry) for entry in module_facts.state_specs(problem.module)),
+        operators=tuple(sorted(operators)),
+        given=given.described() if given else None,
+        given_init_args=given.init_args if given else "",
+        structure=_structure(problem.tensors),
+    )
 
 
-def _input(value: Any) -> ProblemInput:
-    if not isinstance(value, Tensor):
-        return ProblemInput(value=value)
-    low = high = 0
-    if not value.is_floating_point() and value.dtype != torch.bool and value.numel():
-        low, high = int(value.min()), int(value.max()) + 1
-    return ProblemInput(InputSpec(tuple(value.shape), _dtype(value), low, high))
+def _as_given(code: str, outlined: _Problem | None, limits: SizeLimits) -> _Problem:
+    """The problem at its own sizes. Raises: _Unfit: they exceed the limits."""
+    with _OnMeta():
+        cost = outlined.cost if outlined else None
+    problem = None if cost and cost.exceeds(limits) else _Problem(code)
+    if problem is None or problem.cost.exceeds(limits):
+        raise _Unfit("the sizes as given are too large to run here")
+    problem.check()
+    return problem
 
 
-def _entry(name: str, value: Tensor, is_parameter: bool) -> ProblemState:
-    values = value.double()
-    mean, std, minimum = (values.mean(), values.std(correction=0), values.min()) if value.numel() else (0.0,) * 3
-    kind = "parameter" if is_parameter else "buffer"
-    return ProblemState(name, kind, tuple(value.shape), _dtype(value), float(mean), float(std), float(minimum))
+def _check_source(code: str) -> Sizes:
+    """The sizes of a source. Raises: _Unfit: the source does not parse."""
+    try:
+        return sizes_of(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _Unfit(f"the module does not parse: {error}") from None
 
 
-def _dtype(value: Tensor) -> str:
-    return str(value.dtype).removeprefix("torch.")
+class _Problem:
+    """A problem's module, its constructor's arguments, and the arguments of its call. Raises: _Unfit."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self._file = str(Path.cwd() / f"{_NAME}.py")
+        seed(0)
+        loaded = self._attempt("the module does not import", lambda: load_source(code, _NAME))
+        self.namespace = vars(loaded)
+        model = self.namespace.get("Model")
+        if not (isinstance(model, type) and issubclass(model, nn.Module)):
+            raise _Unfit("the module has no class Model that derives from nn.Module")
+        if not callable(self.namespace.get("get_inputs")):
+            raise _Unfit("the module has no function get_inputs")
+        get_init_inputs = self.namespace.get("get_init_inputs", list)
+        arguments = self._attempt("get_init_inputs() raises", lambda: list(get_init_inputs()))
+        try:
+            self.init_args = f"[{', '.join(source_of(value, self.namespace) for value in arguments)}]"
+        except NotRepresentable as error:
+            raise _Unfit(f"get_init_inputs() returns a {error}, which has no source") from None
+        seed(0)
+        self.module = self._attempt("Model is not constructed", lambda: model(*arguments))
+        nn.Module.eval(self.module)
+        with _Integers() as integers:
+            inputs = self._attempt("get_inputs() raises", lambda: list(self.namespace["get_inputs"]()))
+        self.tensors: list[Tensor] = []
+        self._tree = _tree(inputs, self.tensors)
+        self._bounds = [integers.bounds_of(value) for value in self.tensors]
+
+    def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
+        value, failure = attempt(call, self._file)
+        if failure is not None:
+            raise _Unfit(f"{what}: {_located(failure)}")
+        return value
+
+    def arguments(self) -> list[Any]:
+        """Arguments of the call, with copies of the tensors."""
+        arguments: list[Any] = fill(self._tree, [value.clone() for value in self.tensors])
+        return arguments
+
+    def call(self, arguments: Sequence[Any] | None = None) -> Any:
+        """The result of one call. Raises: _Unfit."""
+        given = self.arguments() if arguments is None else arguments
+        with torch.no_grad():
+            return self._attempt("forward raises", lambda: self.module(*given))
+
+    def census(self) -> module_facts.Census:
+        """The operators of one call. Raises: _Unfit."""
+        arguments = self.arguments()
+        with module_facts.Census() as census:
+            self.call(arguments)
+        return census
+
+    def check(self) -> float:
+        """CPU seconds of a call. Raises: _Unfit: it raises, or two calls differ."""
+        seed(1)
+        start = time.process_time()
+        first = self.call()
+        took_s = time.process_time() - start
+        state = {name: value.clone() for name, value in self.module.state_dict().items()}
+        seed(2)
+        second = self.call()
+        ones, others = _tensors_of(first), _tensors_of(second)
+        if not ones:
+            raise _Unfit("forward returns no tensor")
+        is_stateful = any(not _same(value, state[name]) for name, value in self.module.state_dict().items())
+        if not is_stateful and not all(_same(one, other) for one, other in zip(ones, others, strict=True)):
+            raise _Unfit("the module is random: two calls in eval mode with the same inputs differ")
+        return took_s
+
+    @property
+    def shapes(self) -> list[torch.Size]:
+        return [value.shape for value in self.tensors]
+
+    def described(self) -> ProblemCall:
+        specs = tuple(
+            InputSpec(tuple(value.shape), str(value.dtype).removeprefix("torch."), *bounds)
+            for value, bounds in zip(self.tensors, self._bounds, strict=True)
+        )
+        return ProblemCall(specs, self._tree)
+
+    @property
+    def cost(self) -> Cost:
+        parameters = sum(value.numel() for value in self.module.state_dict().values() if isinstance(value, Tensor))
+        census = self.census()
+        elements = census.elements + sum(value.numel() for value in self.tensors)
+        return Cost(parameters, elements, census.flops)
+
+
+def _located(failure: Failure) -> str:
+    return f"line {failure.line}: {failure}" if failure.line else str(failure)
+
+
+def _tree(value: Any, tensors: list[Tensor]) -> Any:
+    """The arguments as JSON. Raises: _Unfit: one has another type."""
+    if isinstance(value, Tensor):
+        tensors.append(value.detach())
+        return {"tensor": len(tensors) - 1}
+    if isinstance(value, list | tuple):
+        return [_tree(item, tensors) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _tree(item, tensors) for key, item in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise _Unfit(f"get_inputs() returns a {type(value).__name__}, which is no tensor, number, list or dict")
+
+
+def _tensors_of(result: Any) -> list[Tensor]:
+    if isinstance(result, Tensor):
+        return [result.clone()]
+    items = result.values() if isinstance(result, dict) else result if isinstance(result, list | tuple) else ()
+    return [tensor for item in items for tensor in _tensors_of(item)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return True
+    return one.shape == other.shape and torch.equal(one.nan_to_num(), other.nan_to_num())
+
+
+class _Integers(TorchFunctionMode):
+    """Records the range of the tensors that `torch.randint` draws within the context."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._drawn: list[tuple[Tensor, int, int]] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        value = func(*args, **(kwargs or {}))
+        if func is torch.randint:
+            named = kwargs or {}
+            numbers = [number for number in args if type(number) is int]
+            low, high = named.get("low", 0), named.get("high")
+            if high is None and numbers:
+                low, high = (numbers[0], numbers[1]) if len(numbers) > 1 else (low, numbers[0])
+            if type(low) is int and type(high) is int:
+                self._drawn.append((value, low, high))
+        return value
+
+    def bounds_of(self, value: Tensor) -> tuple[int, int]:
+        """The range [low, high) of an integer tensor: that it was drawn from, or that of its values."""
+        if value.is_floating_point() or value.is_complex() or value.dtype == torch.bool or not value.numel():
+            return 0, 0
+        for drawn, low, high in self._drawn:
+            if drawn is value or (drawn.shape == value.shape and drawn.data_ptr() == value.data_ptr() != 0):
+                return low, high
+        return (0, 1) if value.is_meta else (int(value.min()), int(value.max()) + 1)
+
+
+class _OnMeta(TorchFunctionMode):
+    """Makes all tensors without values within the context."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _device_constructors():
+            kwargs["device"] = "meta"
+        elif func in (Tensor.cuda, Tensor.cpu):
+            return args[0]
+        return func(*args, **kwargs)
+
+
+def _outline(code: str) -> _Problem | None:
+    """The problem without values, which costs little at any size; None if it does not run so."""
+    try:
+        with _OnMeta():
+            problem = _Problem(code)
+            problem.call()
+    except (_Unfit, RuntimeError, NotImplementedError):
+        return None
+    return problem if all(value.is_meta for value in problem.tensors) else None
+
+
+def _affordable(code: str, sizes: Sizes, limits: SizeLimits, outlines: bool) -> tuple[Sizes, _Problem]:
+    """The largest sizes at which the problem is within the limits, and the problem at these sizes. Raises: _Unfit.
+
+    Args:
+        outlines: True if the problem runs without values.
+    """
+    if not outlines and (fitting := _first_that_runs(code, sizes)):
+        sizes = fitting
+
+    def cost(other: Sizes) -> Cost | None:
+        try:
+            if not outlines:
+                return _Problem(with_sizes(code, other)).cost
+            outlined = _outline(with_sizes(code, other))
+            with _OnMeta():
+                return outlined.cost if outlined else None
+        except _Unfit:
+            return None
+
+    for _ in range(_ROUNDS):
+        sizes = shrink(sizes, cost, limits)
+        problem = _Problem(with_sizes(code, sizes))
+        if (took_s := problem.check()) <= _SLOW_S:
+            break
+        now = cost(sizes)  # loops over small operators take longer than the census counts
+        share = _SLOW_S / took_s / 2
+        elements = int(share * now.elements) if now else 0
+        limits = SizeLimits(limits.parameters, min(limits.elements, elements), limits.flops)
+    return sizes, problem
+
+
+def _first_that_runs(code: str, sizes: Sizes) -> Sizes | None:
+    """The sizes capped by the first of `_CAPS` with which the problem runs."""
+    for most in _CAPS:
+        try:
+            _Problem(with_sizes(code, capped(sizes, most))).call()
+        except _Unfit:
+            continue
+        return capped(sizes, most)
+    return None
+
+
+def _other_calls(code: str, problem: _Problem, sizes: Sizes, limits: SizeLimits, number: int) -> list[_Problem]:
+    """Calls of the same module at other sizes; `problem` has `sizes`."""
+    cost = problem.cost
+    double = SizeLimits(cost.parameters, 2 * max(limits.elements, cost.elements), 2 * max(limits.flops, cost.flops))
+
+    def at(other: Sizes) -> _Problem | None:
+        try:
+            found = _Problem(with_sizes(code, other))
+            same = found.init_args == problem.init_args and _shapes(found.module) == _shapes(problem.module)
+            if not same or found.shapes == problem.shapes or found.cost.exceeds(double):
+                return None
+        except _Unfit:
+            return None
+        return found
+
+    return [found for other in variations(sizes, lambda each: at(each) is not None, number) if (found := at(other))]
+
+
+def _shapes(module: nn.Module) -> Mapping[str, Sequence[int]]:
+    return {name: tuple(value.shape) for name, value in module.state_dict().items() if isinstance(value, Tensor)}
+
+
+def _entry(facts: dict[str, Any]) -> ProblemState:
+    return ProblemState(**facts | {"shape": tuple(facts["shape"])})
+
+
+def _structure(tensors: Sequence[Tensor]) -> str:
+    """A structure of an input's values that draws of a dense input lack; "" if none was found."""
+    for index, value in enumerate(tensors):
+        if not value.is_floating_point() or value.numel() < _SYMMETRIC:
+            continue
+        if (zeros := float((value == 0).double().mean())) >= _ZEROS:
+            return f"input {index} is {zeros:.0%} zeros"
+        square = value.dim() == 2 and value.shape[0] == value.shape[1] >= _SYMMETRIC
+        if square and torch.equal(value, value.mT):
+            return f"input {index} is symmetric"
+    return ""

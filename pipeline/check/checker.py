@@ -1,0 +1,413 @@
+"""Check kernels against modules, one or thousands, in guests that stay warm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernelquarry.pipeline.runtime.boundary import run_guarded
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, SandboxError, SandboxSettings
+from kernelquarry.pipeline.sandbox.jobs.describe_problem import DESCRIBE_PROBLEM, SizeLimits
+from kernelquarry.pipeline.sandbox.settings import choose_gpus
+from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.ids import sha256
+from kernelquarry.pipeline.schema.outcome import Errored, Kept, Outcome, printable
+from kernelquarry.pipeline.schema.provenance import Generator, Licence, SourceRef
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import (
+    CANDIDATE_ENTRY_POINT,
+    ENTRY_POINT,
+    Pair,
+    Purity,
+    Timing,
+    Verdict,
+)
+from kernelquarry.transforms.time import time as time_pair
+from kernelquarry.transforms.verify import Task, VerifySettings
+from kernelquarry.transforms.verify.answer import Judgement, judge_code
+
+from .problem import Problem, UnfitProblem, read_problem
+from .stages import STAGES, Progress, later_stage
+from .verdict import CheckVerdict, Status, TrialErrors, shapes_of
+from .versions import check_versions
+
+INPUTS = ("derived", "as-given")
+# Problems at larger sizes get smaller ones. The interpreter takes about a second for a kernel on the first; the second
+# is for kernels that take too long on the first.
+_INTERPRETED = (SizeLimits(5_000_000, 1 << 17, 50_000_000), SizeLimits(200_000, 1 << 12, 1_000_000))
+_EXECUTED = (SizeLimits(1 << 24, 1 << 20, 2 << 30),)
+_MORE_CALLS = 2
+_MODULE = Limits(wall_s=60.0, cpu_s=30, memory_mb=8 << 10)  # of the guest that reads a module
+_KERNEL = Limits(wall_s=120.0, cpu_s=20)  # of each guest that runs a kernel
+# Kinds of guests, in the order in which a check needs them.
+_KINDS = ("reference", "interpret", "compile", "perturbed", "dry_run")
+_GPU_KINDS = ("reference", "trace", "compile", "perturbed", "dry_run")
+_PROBLEMS = 1024  # that a checker remembers
+
+# Reasons that say that the module, not the kernel, fails.
+_OF_MODULE = frozenset({Reason.ORACLE_FAILED, Reason.IMPOSTOR_PASSES})
+_OF_GUEST = frozenset({Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.CRASHED})
+_OF_VALUES = frozenset({Reason.WRONG_VALUES, Reason.NOT_DETERMINISTIC, Reason.UNVERIFIED_PATH})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """How kernels are checked.
+
+    Raises: UserError: a value is out of range.
+    """
+
+    inputs: str = "derived"  # "as-given": only the sizes of the module's own `get_inputs`
+    mixed: bool = False  # accept kernels that leave some of the module's own operators to PyTorch
+    timed: bool = False  # time kernels that are verified, on a GPU
+    timeout_s: float | None = None  # wall time of one check, once its module was read; None: the limits of its guests
+
+    def __post_init__(self) -> None:
+        if self.inputs not in INPUTS:
+            raise UserError(f"inputs {self.inputs!r}: choose {' or '.join(INPUTS)}")
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise UserError(f"a timeout of {self.timeout_s} s: give a number above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The sources of one check."""
+
+    module: str
+    kernel: str
+
+    @property
+    def id(self) -> str:
+        return "check"
+
+
+class _OutOfTime(Exception):
+    """A check has used up its time."""
+
+
+class _Watch:
+    """Follows the jobs of one check: its stage, and its time."""
+
+    def __init__(self, settings: CheckSettings, progress: Progress | None) -> None:
+        self._progress = progress
+        self._stage = ""
+        self._timeout_s = settings.timeout_s
+        self._ends: float | None = None
+        self.last_job = ""
+
+    def start_clock(self) -> None:
+        """Start the time limit, unless it has started."""
+        if self._timeout_s is not None and self._ends is None:
+            self._ends = time.monotonic() + self._timeout_s
+
+    @property
+    def is_late(self) -> bool:
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    def enter(self, job: str) -> None:
+        """Report the stage of a job."""
+        self.last_job = job
+        stage = later_stage(self._stage or STAGES[0], job)
+        if stage != self._stage:
+            self._stage = stage
+            if self._progress is not None:
+                self._progress(stage)
+
+    def before(self, job: Job[Any, Any]) -> Job[Any, Any]:
+        """Report the job's stage, and cut its time. Raises: _OutOfTime."""
+        self.enter(job.kind.name)
+        if self._ends is None:
+            return job
+        left_s = self._ends - time.monotonic()
+        if left_s <= 0:
+            raise _OutOfTime
+        return replace(job, limits=replace(job.limits, wall_s=min(job.limits.wall_s, left_s)))
+
+
+class Checker:
+    """A thread-safe context manager that checks kernels in guests that stay warm.
+
+    A kernel that hangs, crashes or needs too much memory affects no other. No kernel and no module raises: each gets a
+    `CheckVerdict`.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: str = "derived",
+        mixed: bool = False,
+        timed: bool = False,
+        timeout_s: float | None = None,
+        workers: int | None = None,
+        gpus: str = "all",
+        require: Sequence[str] = (),
+    ) -> None:
+        """Start the guests' warm processes in the background.
+
+        Args:
+            inputs: "derived": the module's own sizes where they can be afforded, and others; "as-given": its own.
+            mixed: accept kernels that leave some of the module's own operators to PyTorch.
+            timed: time kernels that are verified; needs a GPU.
+            timeout_s: wall time of one check, once its module was read; None: no limit but those of its guests.
+            workers: guests at once; None: one more than there are cores.
+            gpus: GPUs that execute kernels: "all", "none", or numbers such as "0,1". Without one, kernels are
+                interpreted, and compiled.
+            require: layers of the sandbox without which no guest runs.
+
+        Raises:
+            UserError: an argument is invalid, or the installed torch or triton does not fit.
+        """
+        check_versions()
+        self._settings = CheckSettings(inputs, mixed, timed, timeout_s)
+        ordinals = choose_gpus(gpus)
+        if timed and not ordinals:
+            raise UserError("timing needs a GPU, and there is none: leave out --time, or run on a machine with a GPU")
+        self._workers = workers or (os.cpu_count() or 1) + 1
+        self._sandbox = Sandbox(SandboxSettings(workers=self._workers, gpus=ordinals, require=tuple(require)))
+        self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="check")
+        self._problems: OrderedDict[tuple[str, SizeLimits], Future[Problem]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._starting = threading.Thread(target=self._start_guests, daemon=True)
+        self._starting.start()
+
+    def _start_guests(self) -> None:
+        with suppress(SandboxError):  # the first job that needs the guests reports the error
+            self._sandbox.start(_GPU_KINDS if self._sandbox.gpus else _KINDS)
+
+    def check(self, module: str, kernel: str, progress: Progress | None = None) -> CheckVerdict:
+        """The verdict on a kernel; both are sources.
+
+        Args:
+            progress: called with the name of each stage when it starts, in the thread of the check.
+        """
+        started = time.monotonic()
+        outcome: Outcome[CheckVerdict] = run_guarded(self._guarded, _Pair(module, kernel), progress)
+        if isinstance(outcome, Kept):
+            verdict = outcome.record
+        else:
+            assert isinstance(outcome, Errored)  # a check drops nothing
+            bug = f"the verifier failed, which is a bug: {outcome.error}: {outcome.message}"
+            verdict = CheckVerdict(Status.UNJUDGED, evidence=printable(bug))
+        return replace(verdict, wall_s=time.monotonic() - started)
+
+    def _guarded(self, pair: _Pair, progress: Progress | None) -> Outcome[CheckVerdict]:
+        try:
+            return Kept(self._check(pair.module, pair.kernel, _Watch(self._settings, progress)))
+        except UnfitProblem as unfit:
+            return Kept(CheckVerdict(Status.UNJUDGED, evidence=str(unfit)))
+        except _OutOfTime:
+            return Kept(CheckVerdict(Status.UNJUDGED, evidence=self._late))
+        except SandboxError as error:
+            return Kept(CheckVerdict(Status.UNJUDGED, evidence=f"no guest could be started: {error}"))
+
+    async def check_async(self, module: str, kernel: str) -> CheckVerdict:
+        """The verdict of `check`, without blocking the event loop."""
+        return await asyncio.wrap_future(self.submit(module, kernel))
+
+    def submit(self, module: str, kernel: str, progress: Progress | None = None) -> Future[CheckVerdict]:
+        """Start a check; as many run at once as there are workers."""
+        return self._threads.submit(self.check, module, kernel, progress)
+
+    def check_all(self, pairs: Iterable[tuple[str, str]]) -> list[CheckVerdict]:
+        """The verdicts on (module, kernel) pairs, in their order."""
+        return [future.result() for future in [self.submit(module, kernel) for module, kernel in pairs]]
+
+    async def check_all_async(self, pairs: Iterable[tuple[str, str]]) -> list[CheckVerdict]:
+        """The verdicts of `check_all`, without blocking the event loop."""
+        return await asyncio.gather(*(self.check_async(module, kernel) for module, kernel in pairs))
+
+    def close(self) -> None:
+        """End all guests. Checks that have not started are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._sandbox.close()
+        self._starting.join()
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _late(self) -> str:
+        return f"no verdict within {self._settings.timeout_s:g} s: raise the timeout"
+
+    def _check(self, module: str, kernel: str, watch: _Watch) -> CheckVerdict:
+        """The verdict, at smaller sizes if the kernel takes too long. Raises: UnfitProblem, _OutOfTime."""
+        sandbox = self._sandbox.view(watch.before)
+        as_given = self._settings.inputs == "as-given"
+        tries = (_INTERPRETED if self._sandbox.gpus is None else _EXECUTED)[: 1 if as_given else None]
+        for sizes in tries:
+            watch.enter(DESCRIBE_PROBLEM.name)
+            problem = self._problem(module, sizes)
+            watch.start_clock()
+            task = _task(problem, self._settings.mixed)
+            judgement = judge_code(kernel, task, sandbox, _verify_settings(self._sandbox))
+            if judgement.reason is not Reason.TIMED_OUT or watch.is_late:
+                break
+        if judgement.reason in _OF_GUEST and watch.is_late:
+            raise _OutOfTime
+        if judgement.reason in _OF_GUEST and watch.last_job == "reference":
+            raise UnfitProblem(f"the module does not run to the end: {judgement.evidence}")
+        verdict = _verdict(judgement, task, problem)
+        if verdict and self._settings.timed and judgement.verdict is not None:
+            timing = _time(module, problem, judgement, judgement.verdict, sandbox)
+            verdict = replace(verdict, timing=timing)
+        return verdict
+
+    def _problem(self, module: str, sizes: SizeLimits) -> Problem:
+        """The problem of a module, read once. Raises: UnfitProblem, SandboxError."""
+        key = sha256(module.encode(errors="surrogatepass")), sizes
+        with self._lock:
+            known = self._problems.get(key)
+            if known is None:
+                ours = self._problems[key] = Future[Problem]()
+                while len(self._problems) > _PROBLEMS:
+                    self._problems.popitem(last=False)
+        if known is not None:
+            return known.result()
+        resize = self._settings.inputs == "derived"
+        try:
+            problem = read_problem(module, self._sandbox, _MODULE, sizes, resize, _MORE_CALLS if resize else 0)
+        except BaseException as error:
+            if not isinstance(error, UnfitProblem):
+                with self._lock:
+                    self._problems.pop(key, None)  # the next check tries again
+            ours.set_exception(error)
+            raise
+        ours.set_result(problem)
+        return problem
+
+
+def check(module: str, kernel: str, progress: Progress | None = None, **settings: Any) -> CheckVerdict:
+    """The verdict on one kernel; both are sources. For the settings see `Checker`, which is faster for several."""
+    with Checker(**settings) as checker:
+        return checker.check(module, kernel, progress)
+
+
+async def check_async(module: str, kernel: str, **settings: Any) -> CheckVerdict:
+    """The verdict of `check`, without blocking the event loop."""
+    return await asyncio.to_thread(check, module, kernel, **settings)
+
+
+def _verify_settings(sandbox: Sandbox) -> VerifySettings:
+    return VerifySettings(mutants=0, limits=_KERNEL)
+
+
+def _task(problem: Problem, mixed: bool) -> Task:
+    """The task of the problem, without a kernel."""
+    return Task(
+        id="check",
+        python_code=problem.code,
+        triton_code="",
+        init_args=problem.init_args,
+        workloads=problem.workloads,
+        state=problem.state,
+        kernels=(),
+        purity=Purity.MIXED if mixed else Purity.PURE,
+        extern_ops=problem.operators if mixed else (),
+        shape_general=len(problem.workloads) > 1,
+        by_model=True,
+    )
+
+
+def _verdict(judgement: Judgement, task: Task, problem: Problem) -> CheckVerdict:
+    sizes = tuple(dict.fromkeys(map(shapes_of, problem.workloads)))
+    given = shapes_of(problem.given) if problem.given else ()
+    notes = [f"{problem.structure} as given, and not in the trials"] if problem.structure else []
+    if given and given not in sizes:
+        notes.append("the sizes as given are too large to run here")
+    verdict = CheckVerdict(Status.VERIFIED, sizes=sizes, given=given, note="; ".join(notes))
+    if judgement.verdict is None:
+        return _rejection(judgement, problem, verdict)
+    found, calls = judgement.verdict, replace(task, triton_code=judgement.code).calls
+    trials = tuple(
+        TrialErrors(
+            shapes=shapes_of(calls[trial.workload]),
+            seed=trial.seed,
+            distribution=trial.distribution,
+            error=trial.error,
+            honest_error=trial.honest_error,
+            tolerance=trial.tolerance,
+        )
+        for trial in found.trials
+    )
+    return replace(
+        verdict,
+        sizes=tuple(dict.fromkeys([*sizes, *(trial.shapes for trial in trials)])),
+        trials=trials,
+        purity=judgement.purity.value,
+        torch_operators=task.extern_ops if judgement.purity is Purity.MIXED else (),
+        engine=found.engine.value,
+        targets=found.targets,
+        launches=found.launches,
+        kernels=found.launched_kernels,
+        deterministic=found.deterministic,
+    )
+
+
+def _rejection(judgement: Judgement, problem: Problem, verdict: CheckVerdict) -> CheckVerdict:
+    reason, evidence = judgement.reason, judgement.evidence
+    if reason in _OF_MODULE:
+        return replace(verdict, status=Status.UNJUDGED, evidence=f"the module decides nothing: {evidence}")
+    if reason in _OF_VALUES and problem.structure:
+        cause = f"{problem.structure}, which the kernel may rely on and the trials lack ({evidence})"
+        return replace(verdict, status=Status.UNJUDGED, evidence=cause)
+    example = next(iter(judgement.counter_examples), None)
+    if reason in _AT_A_SIZE and len(problem.workloads) > 1 and not evidence.startswith(_OWN_SIZES):
+        verdict = replace(verdict, note="; ".join(filter(None, (verdict.note, _OTHER_SIZES))))
+    code = Reason.NO_CODE if reason is None else reason
+    return replace(
+        verdict,
+        status=Status.REJECTED,
+        reason=code.value,
+        evidence=evidence or code.why,
+        counter_example=example,
+        sizes=() if judgement.findings and reason in _LINTED else verdict.sizes,
+    )
+
+
+_AT_A_SIZE = frozenset(
+    {Reason.DOES_NOT_RUN, Reason.DOES_NOT_COMPILE, Reason.WRONG_CONTRACT, Reason.WRONG_VALUES, Reason.UNVERIFIED_PATH}
+)
+_OWN_SIZES = "workload 0, "  # start of the evidence of a trial at the first sizes
+_OTHER_SIZES = "other sizes than the module's own were checked too: inputs as-given checks its own alone"
+_LINTED = frozenset({Reason.NO_CODE, Reason.FORBIDDEN_CODE, Reason.OUTPUT_NOT_FROM_KERNEL})
+
+
+def _time(module: str, problem: Problem, judgement: Judgement, verdict: Verdict, sandbox: Sandbox) -> Timing | None:
+    """The timing of a verified kernel at the sizes of the module as given."""
+    as_given = problem.given is not None
+    pair = Pair(
+        id="check",
+        module_name=ENTRY_POINT,
+        entry_point=CANDIDATE_ENTRY_POINT,
+        python_code=module if as_given else problem.code,
+        triton_code=judgement.code,
+        inductor_code="",
+        generator=Generator("model", "", "", "{}"),
+        source=SourceRef("check", "", "", "", ""),
+        licence=Licence("NOASSERTION", ""),
+        imported_files=(),
+        init_args=problem.given_init_args if as_given else problem.init_args,
+        workloads=(problem.given,) if problem.given is not None else problem.workloads[:1],
+        state=problem.state,
+        operators=problem.operators,
+        kernels=verdict.launched_kernels,
+        purity=judgement.purity,
+        extern_ops=(),
+        shape_general=False,
+        guards=(),
+        distillation=(),
+        verdict=verdict,
+    )
+    timed = time_pair(pair, sandbox)
+    return timed.record.timings[0] if isinstance(timed, Kept) and timed.record.timings else None

@@ -1,0 +1,282 @@
+"""The library behind `kernelquarry check`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import kernelquarry
+from kernelquarry.pipeline.check import Checker, Status, versions
+from kernelquarry.pipeline.check import checker as checking
+from kernelquarry.pipeline.check.problem import UnfitProblem, read_problem
+from kernelquarry.pipeline.check.stages import STAGES, later_stage
+from kernelquarry.pipeline.sandbox import Limits, Sandbox, SandboxSettings
+from kernelquarry.pipeline.sandbox.jobs.describe_problem import SizeLimits
+from kernelquarry.pipeline.schema.errors import UserError
+from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG, kernel, module
+
+LIMITS = SizeLimits(10_000, 10_000, 10**6)
+GUEST = Limits(wall_s=60, cpu_s=20)
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with Checker(gpus="none", workers=1) as checker:
+        yield checker
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(SandboxSettings(workers=1)) as sandbox:
+        yield sandbox
+
+
+# verdicts
+
+
+def test_a_right_kernel_is_verified_with_its_evidence(checker: Checker) -> None:
+    stages: list[str] = []
+    verdict = checker.check(SCALE, KERNEL, stages.append)
+    assert verdict and verdict.headline == "VERIFIED pure" and verdict.exit_status == 0
+    assert stages == list(STAGES[:-1])
+    assert verdict.given == ((6, 40),) == verdict.sizes[0]  # own sizes first, as they can be afforded
+    assert len({shapes[0][0] for shapes in verdict.sizes}) > 2
+    assert {shapes[0][1] for shapes in verdict.sizes} == {40}  # the constructor's arguments fix it
+    assert verdict.kernels == ("scale_relu",) and verdict.launches == 1 and verdict.deterministic
+    assert verdict.engine == "interpreter" and verdict.targets == ("sm_90",)
+    assert all(trial.error <= trial.tolerance for trial in verdict.trials)
+    assert {trial.shapes for trial in verdict.trials} <= set(verdict.sizes)
+
+
+def test_a_wrong_kernel_is_rejected_with_the_smallest_call(checker: Checker) -> None:
+    verdict = checker.check(SCALE, WRONG)
+    assert not verdict and verdict.status is Status.REJECTED and verdict.reason == "wrong_values"
+    example = verdict.counter_example
+    assert example is not None and example.output and example.expected == 0.0 and example.actual < 0.0
+    assert example.workload.tensors[0].shape == (2, 40)
+
+
+def test_as_given_checks_the_given_sizes_alone() -> None:
+    specialised = kernel("assert x.shape == (6, 40)")
+    with Checker(gpus="none", workers=1, inputs="as-given") as checker:
+        verdict = checker.check(SCALE, specialised)
+    assert verdict.status is Status.VERIFIED, verdict.headline
+    assert verdict.sizes == (((6, 40),),)
+
+
+def test_a_kernel_for_one_size_is_rejected_at_others(checker: Checker) -> None:
+    verdict = checker.check(SCALE, kernel("assert x.shape == (6, 40)"))
+    assert verdict.reason == "does_not_run" and "as-given checks its own alone" in verdict.note
+    assert "as-given" not in checker.check(SCALE, WRONG).note  # wrong at its own sizes, too
+
+
+def test_operators_of_pytorch_need_the_permission(checker: Checker) -> None:
+    mixed = KERNEL.replace("return out", "return torch.relu(out)").replace("tl.maximum(x * scale, 0.0)", "x * scale")
+    assert checker.check(SCALE, mixed).reason == "kernel_unused"
+    with Checker(gpus="none", workers=1, mixed=True) as lenient:
+        verdict = lenient.check(SCALE, mixed)
+    assert verdict.headline == "VERIFIED mixed"
+    assert "aten.relu" in verdict.torch_operators
+
+
+def test_a_verdict_is_json(checker: Checker) -> None:
+    verdict = dataclasses.replace(checker.check(SCALE, WRONG), wall_s=float("nan"))
+    data = json.loads(json.dumps(verdict.to_json(), allow_nan=False))
+    assert data["status"] == "rejected" and data["speedup"] == 0.0 and data["wall_s"] == "nan"
+    assert data["counter_example"]["workload"]["tensors"][0]["shape"] == [2, 40]
+
+
+# modules that cannot be judged
+
+
+UNFIT = {
+    "does not parse": "def (:",
+    "the module does not import: line 3: ModuleNotFoundError": module(imports="import torch\nimport no_such_thing\n"),
+    "no class Model": SCALE.replace("class Model(", "class Other("),
+    "no function get_inputs": SCALE.replace("def get_inputs", "def get_other_inputs"),
+    "get_inputs() raises: line 19: ZeroDivisionError": module(get_inputs="return [1 / 0]"),
+    "Model is not constructed": SCALE.replace("return [columns]", "return [columns, 3]"),
+    "forward raises: line 15: ValueError: no": module(forward="raise ValueError('no')"),
+    "is random": module(forward="return x + torch.rand_like(x)"),
+    "returns no tensor": module(forward="return 3"),
+    "returns a set, which is no tensor": module(get_inputs="return [{1}]"),
+    "crashes its process": module(forward="import os; os._exit(3)"),
+    "has no source": SCALE.replace("return [columns]", "return [object()]"),
+}
+
+
+@pytest.mark.parametrize("message", UNFIT)
+def test_an_unfit_module_is_not_judged(message: str, checker: Checker) -> None:
+    verdict = checker.check(UNFIT[message], KERNEL)
+    assert verdict.status is Status.UNJUDGED and verdict.exit_status == 2
+    assert message in verdict.headline and "\n" not in verdict.headline
+
+
+def test_a_module_that_takes_minutes_is_not_judged(sandbox: Sandbox) -> None:
+    endless = module(forward="while True: pass")
+    with pytest.raises(UnfitProblem, match="takes longer than 1 s"):
+        read_problem(endless, sandbox, dataclasses.replace(GUEST, cpu_s=1), LIMITS)
+
+
+def test_a_module_whose_values_decide_nothing_is_not_judged(checker: Checker) -> None:
+    verdict = checker.check(module(forward="return torch.log(-x.abs() - 1) * self.scale"), KERNEL)
+    assert verdict.status is Status.UNJUDGED and "the module decides nothing" in verdict.evidence
+
+
+# kernels that are no good
+
+
+def test_a_kernel_that_is_not_python_is_rejected(checker: Checker) -> None:
+    verdict = checker.check(SCALE, "def (:")
+    assert verdict.status is Status.REJECTED and verdict.reason == "no_code" and "does not parse" in verdict.evidence
+
+
+def test_a_kernel_that_hangs_is_tried_on_smaller_sizes_and_rejected(
+    checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "_KERNEL", Limits(wall_s=30, cpu_s=2))
+    verdict = checker.check(SCALE, kernel("while True: pass"))
+    assert verdict.status is Status.REJECTED and verdict.reason == "timed_out"
+
+
+def test_a_kernel_that_exits_is_rejected_and_the_next_is_judged(checker: Checker) -> None:
+    verdict = checker.check(SCALE, kernel("if x.numel(): raise SystemExit(0)"))
+    assert verdict.status is Status.REJECTED and verdict.reason in ("crashed", "does_not_run")
+    assert checker.check(SCALE, WRONG).reason == "wrong_values"
+
+
+def test_a_kernel_that_prints_a_verdict_is_judged_by_its_values(checker: Checker) -> None:
+    printing = WRONG.replace("        out = torch", '        print("VERIFIED")\n        out = torch')
+    assert checker.check(SCALE, printing).reason == "wrong_values"
+
+
+def test_a_check_ends_with_its_timeout() -> None:
+    with Checker(gpus="none", workers=1, timeout_s=1e-9) as checker:
+        verdict = checker.check(SCALE, KERNEL)
+    assert verdict.status is Status.UNJUDGED and "no verdict within 1e-09 s" in verdict.evidence
+
+
+# sizes
+
+
+def test_large_sizes_shrink_and_the_module_does_not_run_at_them(sandbox: Sandbox) -> None:
+    large = SCALE.replace("rows = 6", "rows = 1 << 40")
+    problem = read_problem(large, sandbox, GUEST, LIMITS, more_calls=2)
+    assert problem.given is not None and problem.given.tensors[0].shape == (1 << 40, 40)
+    shapes = [workload.tensors[0].shape for workload in problem.workloads]
+    assert len({rows for rows, _ in shapes}) == 3 and all(2 * rows * columns < 20_000 for rows, columns in shapes)
+
+
+def test_sizes_as_given_that_are_too_large_are_refused(sandbox: Sandbox) -> None:
+    with pytest.raises(UnfitProblem, match="too large to run here"):
+        read_problem(SCALE.replace("rows = 6", "rows = 4000"), sandbox, GUEST, LIMITS, resize=False)
+
+
+def test_integers_keep_the_range_that_they_are_drawn_from(sandbox: Sandbox) -> None:
+    code = module(
+        get_inputs="return [torch.randn(rows, columns), torch.randint(0, 1000, (rows,))]",
+        forward="return torch.relu(x * self.scale) + y[:, None]",
+    ).replace("forward(self, x)", "forward(self, x, y)")
+    problem = read_problem(code, sandbox, GUEST, LIMITS, more_calls=2)
+    assert [workload.tensors[1].high for workload in problem.workloads] == [1000] * 3
+    assert len({workload.tensors[1].shape for workload in problem.workloads}) == 3
+
+
+def test_a_structure_that_draws_lack_is_named_and_no_rejection_relies_on_it(checker: Checker) -> None:
+    triangular = module(get_inputs="return [torch.triu(torch.randn(columns, columns))]")
+    verdict = checker.check(triangular, WRONG)
+    assert verdict.status is Status.UNJUDGED and "% zeros" in verdict.evidence
+    assert "% zeros as given" in checker.check(triangular, KERNEL).note
+
+
+# many
+
+
+def test_many_are_checked_in_their_order_also_asynchronously(checker: Checker) -> None:
+    pairs = [(SCALE, "no python at all ("), (SCALE, KERNEL), ("", KERNEL)]
+    wanted = [Status.REJECTED, Status.VERIFIED, Status.UNJUDGED]
+    assert [verdict.status for verdict in checker.check_all(pairs)] == wanted
+    assert [verdict.status for verdict in asyncio.run(checker.check_all_async(pairs))] == wanted
+
+
+def test_a_module_is_read_once(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+
+    def read(code: str, *arguments: object) -> None:
+        reads.append(code)
+        raise UnfitProblem("no good")
+
+    monkeypatch.setattr(checking, "read_problem", read)
+    for _ in range(3):
+        assert checker.check("an unknown module", KERNEL).evidence == "no good"
+    assert reads == ["an unknown module"]
+
+
+def test_a_bug_of_the_verifier_ends_no_other_check(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(*arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(checking, "judge_code", judge)
+    verdict = checker.check(SCALE, KERNEL)
+    assert verdict.status is Status.UNJUDGED
+    assert "which is a bug: ZeroDivisionError: a bug" in verdict.evidence
+
+
+def test_stages_never_go_back() -> None:
+    assert later_stage("constructing", "reference") == "reference"
+    assert later_stage("further checks", "reference") == "further checks"
+    assert later_stage("candidate", "a job that is no stage") == "candidate"
+
+
+# machine and package
+
+
+@pytest.mark.parametrize(
+    ("package", "installed", "message"),
+    [
+        ("torch", "2.4.1+cpu", "torch 2.4.1+cpu is installed: kernelquarry needs torch 2.11 or newer"),
+        ("triton", "3.5.0", "triton 3.5.0 is installed: kernelquarry needs triton 3.6 or newer"),
+    ],
+)
+def test_an_old_torch_or_triton_is_refused(
+    package: str, installed: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "version", lambda name: installed if name == package else "99.0")
+    with pytest.raises(UserError, match=message.replace("+", r"\+")):
+        Checker(gpus="none")
+
+
+def test_a_missing_triton_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "triton":
+            raise versions.PackageNotFoundError(name)
+        return "99.0"
+
+    monkeypatch.setattr(versions, "version", version)
+    with pytest.raises(UserError, match=r"triton is not installed: .* pip install -U triton"):
+        Checker(gpus="none")
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(UserError, match="choose derived or as-given"):
+        Checker(gpus="none", inputs="mine")
+    with pytest.raises(UserError, match="a timeout of 0 s"):
+        Checker(gpus="none", timeout_s=0)
+    with pytest.raises(UserError, match="timing needs a GPU"):
+        Checker(gpus="none", timed=True)
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    script = "import sys, kernelquarry; print([name for name in ('torch', 'numpy', 'pydantic') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert set(kernelquarry.__all__) <= set(dir(kernelquarry))
+    assert kernelquarry.Checker is Checker
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = kernelquarry.nothing
