@@ -296,7 +296,7 @@ def check_installed(*needed: str) -> None:
 
     needed = needed or ("transformers", "trl", "peft", "accelerate")
     if missing := [name for name in needed if find_spec(name) is None]:
-        raise UserError(f"{', '.join(missing)} missing: `make train` installs them, or pip install kernelquarry[train]")
+        raise UserError(f"{', '.join(missing)} missing: make train, or pip install 'kernelquarry[build,train]'")
 
 
 def _print_result(name: str, result: TrainResult) -> None:
