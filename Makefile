@@ -10,6 +10,8 @@ OUT     ?=
 # What is trained on, and by which recipe; empty is the corpus's dataset, and what fits the machine.
 DATASET ?=
 CONFIG  ?=
+# Folder with checkouts of the repositories that benchmarks/indexes.py lists.
+CHECKOUTS ?= checkouts
 # The first that runs and is new enough; `make PYTHON=...` names another.
 PYTHON  ?= $(firstword $(shell for p in python3.12 python3.11 python3; do \
              $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null && echo $$p; done))
@@ -18,7 +20,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset train test test-gpu check lint types format bench figures docs lock clean
+.PHONY: help setup dataset train test test-gpu check lint types format bench figures docs indexes lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +84,9 @@ figures: $(VENV)/ready  ## print every figure against its goal
 
 docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
 	@$(BIN)/python benchmarks/pages.py
+
+indexes: $(VENV)/ready  ## make the shipped indexes of benchmarks anew: CHECKOUTS=folder with their repositories
+	@$(BIN)/python benchmarks/indexes.py "$(CHECKOUTS)"
 
 lock: $(VENV)/ready  ## resolve requirements.lock and requirements-train.lock anew
 	uv pip compile pyproject.toml --extra build --extra dev --group torch --universal --python-version 3.11 \

@@ -1,8 +1,13 @@
 """Measure decontamination and deduplication: recall on planted rows, near-duplicates that remain, and cost at scale.
 
 python benchmarks/cleaning.py recall                # planted rows, and clean rows as a control: minutes
+python benchmarks/cleaning.py problems CHECKOUT     # all problems of a checkout of KernelBench, edited: 5 CPU minutes
+python benchmarks/cleaning.py removed out/tiny      # modules of a run that overlap a shipped index, with their sources
+python benchmarks/cleaning.py inversion out/tiny    # tokens of problems that the indexes give away
 python benchmarks/cleaning.py duplicates out/tiny   # remaining near-duplicates; needs: pip install datasketch
 python benchmarks/cleaning.py scale                 # 10,000, 30,000 and 100,000 modules
+
+`problems`, `removed` and `inversion` record their figures with --record.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ import resource
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,26 +29,44 @@ from pathlib import Path
 import apache_beam as beam
 from figures import record
 from main_job import run
-from synthetic import HEAD, STEPS, Plan, composed, contains, draw, refactored, renamed, reshaped
+from problem_edits import EDITS
+from synthetic import HEAD, STEPS, Plan, contains, draw, refactored, renamed, reshaped
 
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.run.beam_runner import open_pipeline, run_pipeline
 from kernelquarry.pipeline.run.runner_options import DEFAULT
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
 from kernelquarry.pipeline.schema.outcome import Kept
 from kernelquarry.pipeline.schema.provenance import Licence, SourceRef
-from kernelquarry.pipeline.schema.records import Module, Probed
-from kernelquarry.transforms.decontaminate import Ladder, Problem, fingerprint_of, read_index, write_index
-from kernelquarry.transforms.decontaminate.benchmark_index import SUFFIX
+from kernelquarry.pipeline.schema.records import Module, Probed, SourceFile
+from kernelquarry.transforms.decontaminate import DEFAULT as THRESHOLDS
+from kernelquarry.transforms.decontaminate import (
+    Fingerprint,
+    Hit,
+    Ladder,
+    Origin,
+    Rung,
+    fingerprint_of,
+    problems_of,
+    read_index,
+    render_hits,
+    write_index,
+)
+from kernelquarry.transforms.decontaminate.benchmark_index import SHIPPED, SUFFIX, read_all
 from kernelquarry.transforms.decontaminate.build_index import index_benchmark
+from kernelquarry.transforms.decontaminate.module_fingerprint import RUN, packed
 from kernelquarry.transforms.decontaminate.transform import DecontaminateModules
 from kernelquarry.transforms.deduplicate.transform import DeduplicateModules
+from kernelquarry.transforms.mine import mine_tree
 from kernelquarry.transforms.probe import probe
+from kernelquarry.transforms.similarity import normal_form
+from kernelquarry.transforms.similarity.form import runs, tokens
 
 COMMAND = "python benchmarks/cleaning.py"
 KINDS: dict[str, Callable[[Plan, random.Random], Plan]] = {
-    "renamed": renamed, "reshaped": reshaped, "refactored": refactored, "composed": composed,
+    "renamed": renamed, "reshaped": reshaped, "refactored": refactored,
 }  # fmt: skip
 PROBLEMS, CLEAN = 50, 1000
 SIZES = (10_000, 30_000, 100_000)
@@ -51,6 +74,7 @@ REWRITES = Path(__file__).parent / "rewrites"
 IMPORTS = "import math\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 CLEANLY = "clean by hand"
 SIMILAR = 0.8
+Record = Callable[[str, float, str, str], object]  # id, value, command, note
 SHINGLE = 5
 
 
@@ -71,8 +95,7 @@ def recall() -> None:
             plans.append(("clean", plan))
     with Sandbox(SandboxSettings(workers=2)) as sandbox, ThreadPoolExecutor(2) as threads:
         probed = list(threads.map(lambda plan: found(plan, sandbox), [*problems, *(plan for _, plan in plans)]))
-    known = [Problem("made", str(i), fingerprint_of(*each)) for i, each in enumerate(probed[:PROBLEMS])]
-    ladder = Ladder(known)
+    ladder = Ladder(problems_of("made", {str(i): fingerprint_of(*each) for i, each in enumerate(probed[:PROBLEMS])}))
     tried, caught, by = Counter[str](), Counter[str](), Counter[str]()
     for kind, hits in rewritten():
         tried[kind] += 1
@@ -84,7 +107,7 @@ def recall() -> None:
         tried[kind] += 1
         caught[kind] += bool(hits)
         by.update(f"{kind} {rung}" for rung in {hit.rung for hit in hits})
-    ran = sum(graph != "[]" for _, graph, _ in probed)
+    ran = sum(bool(graphs) for _, graphs, _ in probed)
     print(f"{ran} of {len(probed)} modules ran;", ", ".join(f"{name}: {n}" for name, n in sorted(by.items())))
     note = f"{PROBLEMS} problems made of 4 to 8 steps, and others written by hand ({by_hand}); rungs of the former: "
     for kind in KINDS:
@@ -97,17 +120,16 @@ def recall() -> None:
     record("clean.false_removals", share, f"{COMMAND} recall", f"of {tried['clean']} made of the same steps; {near}")
 
 
-def found(plan: Plan, sandbox: Sandbox) -> tuple[str, str, tuple[str, ...]]:
-    """(source, graph, behaviours) of a plan's module: the inputs of its fingerprint."""
+def found(plan: Plan, sandbox: Sandbox) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """(source, graphs, behaviours) of a plan's module: the inputs of its fingerprint."""
     outcome = probe(module(plan.render()), sandbox)
     if not isinstance(outcome, Kept):
-        return plan.render(), "[]", ()
-    return outcome.record.python_code, outcome.record.graph, outcome.record.behaviours
+        return plan.render(), (), ()
+    return outcome.record.python_code, (outcome.record.graph,), outcome.record.behaviours
 
 
 def rewritten() -> Iterator[tuple[str, bool]]:
-    """(kind, True if found) for each rewrite of a problem in `rewrites/`, each problem inside another module, and each
-    module that is no problem (kind CLEANLY).
+    """(kind, True if found) for each rewrite of a problem in `rewrites/`, and each module that is no problem (CLEANLY).
 
     Sources that do not run are left out, since no dataset has them.
     """
@@ -117,17 +139,16 @@ def rewritten() -> Iterator[tuple[str, bool]]:
         for name, spellings in problems.items():
             Path(folder, f"{name}.py").write_text(spellings[0])
         index = Path(folder, f"written{SUFFIX}")
-        index_benchmark(folder, "written", index, SandboxSettings(workers=2), lambda found: found)
+        index_benchmark(Origin("written", folder), folder, index, SandboxSettings(workers=2), lambda found: found)
         ladder = Ladder(read_index(index)[1])
     rows = [(name, "refactored", code) for name, spellings in problems.items() for code in spellings[1:]]
-    rows += [(name, "composed", inside(spellings[0])) for name, spellings in problems.items()]
     rows += [("", CLEANLY, code) for code in clean]
     with Sandbox(SandboxSettings(workers=2)) as sandbox, ThreadPoolExecutor(2) as threads:
         outcomes = threads.map(lambda row: probe(module(row[2]), sandbox), rows)
         for (name, kind, _), outcome in zip(rows, outcomes, strict=True):
             if isinstance(outcome, Kept):
                 row = outcome.record
-                hits = ladder.climb(fingerprint_of(row.python_code, row.graph, row.behaviours))
+                hits = ladder.climb(fingerprint_of(row.python_code, (row.graph,), row.behaviours))
                 yield kind, any(hit.problem == f"written/{name}" or kind == CLEANLY for hit in hits)
 
 
@@ -144,14 +165,111 @@ def read_rewrites() -> dict[str, list[str]]:
     return found
 
 
-def inside(code: str) -> str:
-    """A module that contains the problem's module, followed by operators."""
-    (model,) = (node for node in ast.parse(code).body if isinstance(node, ast.ClassDef) and node.name == "Model")
-    (forward,) = (n for n in model.body if isinstance(n, ast.FunctionDef) and n.name == "forward")
-    takes = ", ".join(argument.arg for argument in forward.args.args[1:])
-    part = code.replace("class Model(nn.Module)", "class Part(nn.Module)")
-    lines = f"    def forward(self, {takes}):\n        return F.elu(super().forward({takes})) * 0.7\n"
-    return f"{part}\n\nclass Model(Part):\n{lines}"
+# the problems of KernelBench, and what the shipped indexes find and give away
+
+
+def problems(checkout: Path, save: Record) -> None:
+    """Plant the problems of levels 1 to 3 with each edit, and count what the shipped index finds.
+
+    Rows that mining or probing drops do not count. A problem of fewer operators than `graph_least` is not found with
+    an operator added, and does not count there.
+    """
+    files = sorted(file for level in (1, 2, 3) for file in checkout.rglob(f"level{level}/*.py"))
+    known = read_index(SHIPPED / f"kernelbench{SUFFIX}")[1]
+    least = THRESHOLDS.graph_least
+    small = {one.name for one in known if one.fingerprint.signatures and one.fingerprint.operators < least}
+    ladder = Ladder(known)
+    with Sandbox(SandboxSettings(workers=2)) as sandbox, ThreadPoolExecutor(2) as threads:
+        for kind, edit in EDITS.items():
+            plants = [(f"{file.parent.name}/{file.stem}", edit(file.read_text())) for file in files]
+            plants = [(name, text) for name, text in plants if text and (kind != "added" or name not in small)]
+            rows = list(threads.map(lambda plant: planted(plant[1], sandbox), plants))
+            reached = [(name, row) for (name, _), row in zip(plants, rows, strict=True) if row is not None]
+            rungs = [{hit.rung for hit in ladder.climb(fingerprint(row))} for _, row in reached]
+            missed = [name for (name, _), by in zip(reached, rungs, strict=True) if not by]
+            share = 100 * (1 - len(missed) / len(reached))
+            by = ", ".join(f"{rung} {sum(rung in each for each in rungs)}" for rung in Rung)
+            note = f"{len(reached) - len(missed)} of {len(reached)} that reach the stage, of {len(plants)}; rungs: {by}"
+            print(f"{kind}: {share:.1f} %, {note}; missed: {', '.join(missed) or 'none'}", flush=True)
+            save(f"front.contaminated_found.{kind}", share, f"{COMMAND} problems CHECKOUT", note)
+
+
+def planted(text: str, sandbox: Sandbox) -> Probed | None:
+    """The class `Model` of a file, mined and probed as every module is; None if it is dropped."""
+    file = SourceFile(SourceRef("planted", "planted", "1", "a.py", ""), Licence("MIT", ""), text)
+    for outcome in mine_tree([file]).classes:
+        if isinstance(outcome, Kept) and outcome.record.name == "Model":
+            probed = probe(outcome.record, sandbox)
+            return probed.record if isinstance(probed, Kept) else None
+    return None
+
+
+def fingerprint(row: Probed) -> Fingerprint:
+    return fingerprint_of(row.python_code, (row.graph,), row.behaviours)
+
+
+def compared(root: Path) -> tuple[list[tuple[Probed, tuple[Hit, ...]]], list[Probed]]:
+    """The modules of a run that overlap a shipped index, each with the ladder's hits, and those that do not."""
+    ladder = Ladder(read_all(sorted(SHIPPED.glob(f"*{SUFFIX}")))[1])
+    (folder,) = (root / "stages").glob("*-deduplicate")
+    rows = [row for path in sorted(folder.glob("kept-*.parquet")) for row in read_records(path, Probed)]
+    hits = [(row, ladder.climb(fingerprint(row))) for row in rows]
+    return [(row, found) for row, found in hits if found], [row for row, found in hits if not found]
+
+
+def removed(root: Path, save: Record) -> None:
+    """Print each module of a run that overlaps a shipped index: what was found, and its source."""
+    overlapping, clean = compared(root)
+    for row, hits in overlapping:
+        place = f"{row.module.source.package}/{row.module.source.path}"
+        print(f"# {row.module.name} of {place}: {render_hits(hits)}\n{row.module.code}\n")
+    share = 100 * len(overlapping) / (len(overlapping) + len(clean))
+    print(f"{len(overlapping)} of {len(overlapping) + len(clean)} modules: {share:.1f} %")
+    save("front.removed", share, f"{COMMAND} removed out/{root.name}", f"of {len(overlapping) + len(clean)} modules")
+
+
+def inversion(root: Path, save: Record) -> None:
+    """Try to rebuild problems from the shipped indexes, with the clean modules of a run as other code.
+
+    The attack starts from the runs of the index that other code has. It continues each on both sides, a token at a
+    time, with every word of the vocabulary of other code, as far as runs of the problem confirm a continuation.
+    """
+    texts = [tokens(ast.unparse(normal_form.exact(row.module.code))) for row in compared(root)[1]]
+    vocabulary = sorted({word for text in texts for word in text})
+    phrases = {
+        run: tuple(text[place : place + RUN]) for text in texts for place, run in enumerate(runs(text, RUN).tolist())
+    }
+    rebuilt, looked_up, sampled, compared_problems = 0, 0, 0, 0
+    for path in sorted(SHIPPED.glob(f"*{SUFFIX}")):
+        for problem in read_index(path)[1]:
+            wanted = set(packed(problem.fingerprint.runs).tolist())
+            seeds = {run: phrases[run] for run in wanted if run in phrases}
+            gained = chain(seeds, wanted, vocabulary)
+            share = gained / (RUN * len(wanted)) if wanted else 0.0
+            rebuilt += share > 0.1
+            looked_up, sampled, compared_problems = looked_up + len(seeds), sampled + len(wanted), compared_problems + 1
+    note = (
+        f"{compared_problems} problems, {len(vocabulary):,} words of {len(texts)} modules; "
+        f"{looked_up} of {sampled:,} sampled runs are phrases that other code has verbatim"
+    )
+    print(f"{rebuilt} problems with more than a tenth rebuilt; {note}")
+    save("front.index_inverted", rebuilt, f"{COMMAND} inversion out/{root.name}", note)
+
+
+def chain(seeds: Mapping[int, tuple[str, ...]], wanted: set[int], vocabulary: Sequence[str]) -> int:
+    """Number of tokens that runs of a problem confirm next to the seeds."""
+    known, pending, gained = set(seeds), list(seeds.values()), 0
+    while pending:
+        text = pending.pop()
+        for around in ((text[1:], ()), ((), text[:-1])):
+            for word in vocabulary:
+                longer = (*around[0], word, *around[1])
+                (run,) = runs(longer, RUN).tolist()
+                if run in wanted - known:
+                    known.add(run)
+                    pending.append(longer)
+                    gained += 1
+    return gained
 
 
 # what is left of duplicates
@@ -219,7 +337,8 @@ def one(size: int, place: Path) -> None:
     """Deduplicate and decontaminate `size` modules, and write the cost as JSON to `place`."""
     random_ = random.Random(size)
     index = place.with_suffix(SUFFIX)
-    write_index(index, "made", "", [Problem("made", str(i), fingerprint_of(large(random_))) for i in range(300)])
+    fingerprints = {str(i): fingerprint_of(large(random_), is_row=False) for i in range(300)}
+    write_index(index, Origin("made", "made"), "", problems_of("made", fingerprints))
     pipeline = open_pipeline(DEFAULT)
     kept = (
         pipeline
@@ -273,12 +392,20 @@ def large(random_: random.Random) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall", "duplicates", "scale"))
-    parser.add_argument("argument", nargs="*", help="run directory; or numbers of modules")
+    parser.add_argument("what", choices=("recall", "problems", "removed", "inversion", "duplicates", "scale"))
+    parser.add_argument("argument", nargs="*", help="checkout of KernelBench, run directory, or numbers of modules")
+    parser.add_argument("--record", action="store_true", help="keep the figures of problems, removed and inversion")
     given = parser.parse_args()
+    save: Record = record if given.record else print
     match given.what:
         case "recall":
             recall()
+        case "problems":
+            problems(Path(*given.argument), save)
+        case "removed":
+            removed(Path(*given.argument), save)
+        case "inversion":
+            inversion(Path(*given.argument), save)
         case "duplicates":
             duplicates(Path(*given.argument))
         case "scale":

@@ -80,17 +80,5 @@ def refactored(plan: Plan, random_: random.Random) -> Plan:
     return replace(renamed(plan, random_), spellings=tuple(random_.randint(1, 2) for _ in plan.steps))
 
 
-def composed(plan: Plan, random_: random.Random) -> Plan:
-    """The plan with a further step before it, after it, or both."""
-    extra = draw(random_, 2, 2)
-    before, after = random_.choice(((1, 0), (0, 1), (1, 1)))
-    return Plan(
-        (*extra.steps[:before], *plan.steps, *extra.steps[1 : 1 + after]),
-        (*extra.numbers[:before], *plan.numbers, *extra.numbers[1 : 1 + after]),
-        (0,) * (len(plan.steps) + before + after),
-        names="part",
-    )
-
-
 def contains(steps: Sequence[str], part: Sequence[str]) -> bool:
     return any(tuple(steps[i : i + len(part)]) == tuple(part) for i in range(len(steps) - len(part) + 1))

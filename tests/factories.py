@@ -287,9 +287,9 @@ def make_contamination(**overrides: Any) -> Contamination:
         code_sha256=ids.sha256("code"),
         source=SOURCE,
         licence=LICENCE,
-        rungs=("erased", "renamed"),
+        rungs=("operators", "source"),
         problems=("bench/level1/1_Scale",),
-        evidence="renamed bench/level1/1_Scale 1.00; erased bench/level1/1_Scale 1.00",
+        evidence="source bench/level1/1_Scale 1.00; operators bench/level1/1_Scale 1.00",
         cluster=ids.cluster_id(["0"]),
         split="train",
     )

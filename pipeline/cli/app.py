@@ -241,22 +241,28 @@ def index_benchmarks(
     require: options.RequireOption = None,
     verbose: options.VerboseOption = 0,
 ) -> None:
-    """Index a benchmark for decontamination, as fingerprints without text. Runs use every index in the cache."""
+    """Index a benchmark for decontamination, as fingerprints without text.
+
+    Runs use every index in the cache, beside those of the package.
+    """
     set_up_logging(verbose)
     from rich.progress import track
 
     from kernelquarry.pipeline.run.run import BENCHMARKS
+    from kernelquarry.transforms.decontaminate import Origin
     from kernelquarry.transforms.decontaminate.build_index import index_benchmark
 
     path = to or cache / BENCHMARKS / f"{name}.index.jsonl"
     about = index_benchmark(
+        Origin(name, Path(benchmark).name or benchmark),
         benchmark,
-        name,
         path,
         sandbox_settings(workers, "none", require),
         lambda problems: track(problems, "problems", console=err),
     )
     typer.echo(f"{path}: {about.problems} problems, {about.ran} of which run")
+    if about.warning:
+        err.print(f"warning: {about.warning}", markup=False)
 
 
 def doctor() -> None:

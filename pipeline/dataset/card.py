@@ -38,11 +38,13 @@ def render_card(
     rejected: Rejected,
     corpus: str,
     benchmarks: Sequence[str] = (),
+    least_operators: int = 1,
 ) -> str:
     """The card as Markdown with the Hub's YAML header. It has no date, so the same build gives the same bytes.
 
     `configs`: shards by config and split, the default config first; `rows`: number of rows by config and split;
-    `benchmarks`: descriptions of the benchmarks that rows were compared with.
+    `benchmarks`: descriptions of the benchmarks that rows were compared with; `least_operators`: the setting of
+    decontamination by which copies of smaller problems were kept.
     """
     return render(
         TEMPLATES / "card.md.j2",
@@ -58,6 +60,7 @@ def render_card(
         rows=rows,
         rejected=rejected,
         benchmarks=benchmarks,
+        least_operators=least_operators,
         explain=explain,
         versus=(TEMPLATES / "versus.md").read_text(),
     )

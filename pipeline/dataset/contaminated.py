@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from kernelquarry.pipeline.schema.ids import contamination_id, sha256
@@ -26,10 +26,35 @@ def contaminated(modules: Iterable[Probed], drops: Iterable[DropRecord]) -> tupl
     return tuple(sorted(rows, key=lambda row: row.id))
 
 
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A module that was dropped as contaminated, for the report."""
+
+    name: str
+    place: str
+    hits: tuple[Hit, ...]
+
+
+def removed(modules: Iterable[Probed], drops: Iterable[DropRecord]) -> tuple[Removed, ...]:
+    """The `modules` that were dropped as contaminated, sorted by place and name."""
+    evidence = {drop.id: drop.evidence for drop in drops if drop.reason == Reason.CONTAMINATED.value}
+    found = [
+        Removed(one.module.name, f"{one.module.source.package}/{one.module.source.path}", parse_hits(evidence[one.id]))
+        for one in modules
+        if one.id in evidence
+    ]
+    return tuple(sorted(found, key=lambda one: (one.place, one.name)))
+
+
 def describe_benchmarks(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A description of each benchmark that rows were compared with: "name (250 problems, of which 249 ran)"."""
+    """A description of each benchmark that rows were compared with.
+
+    It reads "name (250 problems, of which 249 ran; owner/name at 1a2b3c4, MIT)".
+    """
     return [
-        f"{about['benchmark']} ({about['problems']:,} problems, of which {about['ran']:,} ran)" for about in benchmarks
+        f"{about['benchmark']} ({about['problems']:,} problems, of which {about['ran']:,} ran"
+        + (f"; {about['source']} at {about['commit'][:7]}, {about['licence']})" if about.get("commit") else ")")
+        for about in benchmarks
     ]
 
 

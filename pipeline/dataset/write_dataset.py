@@ -103,11 +103,11 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     rejections = tuple(row for row in rows.get("rejected", ()) if isinstance(row, Rejection))
     rejected = Rejected(rejections, release.rejected)
     benchmarks = describe_benchmarks(release.build.benchmarks)
+    thresholds = release.build.settings.get("decontaminate", {})
+    least = thresholds.get("least_operators", 1)
     pages = {
-        REPORT: render_report(
-            release.build.benchmarks, rows.get("contaminated", ()), release.build.settings.get("decontaminate", {})
-        ),
-        CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks),
+        REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ()), thresholds),
+        CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks, least),
         VERIFIER: render_verifier(),
         CROISSANT: render_metadata(summary, configs, files, corpus),
     }

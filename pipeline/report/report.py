@@ -10,6 +10,7 @@ from statistics import median
 from typing import TypeVar
 
 from kernelquarry.filters.triviality import base_name
+from kernelquarry.pipeline.dataset.contaminated import Removed
 from kernelquarry.pipeline.dataset.render_template import render
 from kernelquarry.pipeline.dataset.speeds import describe_timing
 from kernelquarry.pipeline.dataset.summary import summarise
@@ -36,10 +37,11 @@ def render_report(
     drops: Iterable[DropRecord],
     teacher_stats: TeacherStats | None = None,
     benchmarks: Sequence[str] = (),
+    removed: Sequence[Removed] = (),
 ) -> str:
     """The page. It does not depend on the order of the records.
 
-    `benchmarks`: descriptions of the benchmarks that modules were compared with.
+    `benchmarks`: descriptions of the benchmarks that modules were compared with. `removed`: modules that overlap one.
     """
     return render(
         TEMPLATE,
@@ -50,6 +52,7 @@ def render_report(
         funnel=funnel,
         teacher_stats=teacher_stats,
         benchmarks=benchmarks,
+        removed=removed,
         explain=explain,
         describe_timing=describe_timing,
         drop_examples=_drop_examples(drops),

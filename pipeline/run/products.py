@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kernelquarry.pipeline.dataset.configs import Published
-from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_benchmarks
+from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_benchmarks, removed
 from kernelquarry.pipeline.dataset.rejected import Rejected, collect_rejected
 from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats, summarise_answers
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
@@ -58,7 +58,9 @@ def write_products(run: Run) -> Products:
     benchmarks = tuple(asdict(read_index(path)[0]) for path in run.indexes)
     described = tuple(describe_benchmarks(benchmarks))
     with replace_file(report) as stream:  # before the dataset: it says why there are no pairs
-        text = render_report(corpus.name, pairs, funnel, losses(run), teacher_stats(run), described)
+        text = render_report(
+            corpus.name, pairs, funnel, losses(run), teacher_stats(run), described, removed(*_decontaminated(run))
+        )
         stream.write(text.encode())
     build = Build(corpus.name, corpus.digests(), run.opt_out.digest, benchmarks, asdict(run.settings))
     other_configs: dict[str, Sequence[Published]] = {
@@ -117,9 +119,12 @@ def teacher_stats(run: Run) -> TeacherStats | None:
 
 def contaminated_rows(run: Run) -> tuple[Contamination, ...]:
     """Rows, without text, of the modules that decontaminate removed."""
+    return contaminated(*_decontaminated(run))
+
+
+def _decontaminated(run: Run) -> tuple[Iterator[Probed], Iterator[DropRecord]]:
+    """The modules that entered decontaminate, and those that it dropped."""
     stage = named("decontaminate")
     path = run.directory(stage).lost
-    if not path.exists():
-        return ()
-    modules = (module for shard in run.directory(before(stage)).kept for module in read_records(shard, Probed))
-    return contaminated(modules, read_records(path, DropRecord))
+    drops = read_records(path, DropRecord) if path.exists() else iter(())
+    return (one for shard in run.directory(before(stage)).kept for one in read_records(shard, Probed)), drops

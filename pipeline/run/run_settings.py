@@ -1,7 +1,7 @@
 """Settings of a run: thresholds of decontamination, caps on rows that share something, and targets to compile for.
 
     [decontaminate]
-    ngrams_13 = 0.5
+    ngrams = 0.8
 
     [caps]
     cluster = 20

@@ -4,10 +4,10 @@ A ladder of checks, its rungs, compares each module with the fingerprints of the
 dataset's table of contaminated rows import it.
 """
 
-from .benchmark_index import IndexFile, read_index, shipped, write_index
+from .benchmark_index import IndexFile, Origin, read_index, shipped, write_index
 from .controls import ControlError
 from .ladder import DEFAULT, Hit, Ladder, Rung, Thresholds, parse_hits, render_hits
-from .module_fingerprint import Fingerprint, Problem, fingerprint_of
+from .module_fingerprint import Fingerprint, Problem, fingerprint_of, problems_of
 
 __all__ = [
     "DEFAULT",
@@ -16,11 +16,13 @@ __all__ = [
     "Hit",
     "IndexFile",
     "Ladder",
+    "Origin",
     "Problem",
     "Rung",
     "Thresholds",
     "fingerprint_of",
     "parse_hits",
+    "problems_of",
     "read_index",
     "render_hits",
     "shipped",

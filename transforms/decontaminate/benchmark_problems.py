@@ -25,12 +25,14 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.records import ENTRY_POINT
 
-from .init_inputs import init_inputs_of, with_defaults
 from .ladder import clean_name
+from .own_inputs import with_small_arguments, with_small_inputs
 from .traces import problems_of, read_trace
 
 _RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: the tests follow this line
-_LEVEL = re.compile(r"level\d+/\d+_.+\.py")
+_LEVEL = re.compile(r"level\d+/\d+_.+\.py")  # KernelBench
+_SINGLE = re.compile(r"(^|/)level_?1/")  # KernelBench's level of single operators, however many its spelling needs
+_FORWARD = "func_forward.py"  # robust-kbench: one for each task, beside files that are no problems
 _CODE, _NAME = ("code", "python_code", "output"), ("name", "problem_id", "file", "op_name")
 
 
@@ -40,8 +42,14 @@ class Source:
 
     name: str
     code: str
-    constructed: tuple[str, ...] = ()  # the code with the benchmark's constructor arguments, see `init_inputs`
+    own_inputs: tuple[str, ...] = ()  # versions of the file with small inputs, see `own_inputs`
+    own_arguments: str = ""  # the file without its inputs, with small constructor arguments
     runs: bool = True  # False for kernels, which are compared by their text alone
+
+    @property
+    def is_single(self) -> bool:
+        """True if the benchmark counts the problem among its single operators."""
+        return _SINGLE.search(self.name) is not None
 
 
 def read_problems(place: str) -> list[Source]:
@@ -61,11 +69,11 @@ def read_problems(place: str) -> list[Source]:
     # Benchmarks list a problem in several files. The same code with other constructor arguments is another problem.
     problems: dict[tuple[str, ...], Source] = {}
     for name, text in sorted(found):
-        if code := module_of(name, text):
-            constructed = with_defaults(code, init_inputs_of(text))
-            problems.setdefault((code, *constructed), Source(name, code, constructed))
-        elif code := kernels_of(text):
+        if code := kernels_of(text):
             problems.setdefault((code,), Source(name, code, runs=False))
+        elif code := module_of(name, text):
+            own_inputs = with_small_inputs(text)
+            problems.setdefault((code, *own_inputs), Source(name, code, own_inputs, with_small_arguments(text)))
     if not problems:
         raise UserError(
             f"{place}: no problem found: a problem is a class {ENTRY_POINT}, or a function named as its file"
@@ -142,11 +150,14 @@ def _global_names(node: ast.stmt) -> tuple[set[str], set[str]]:
 
 
 def _in_folder(path: Path) -> Iterator[tuple[str, str]]:
-    """(name, text) of the levels of a KernelBench checkout, or of every file of another folder."""
+    """(name, text) of the problem files of a known benchmark, or of every file of another folder."""
     files = [file for file in sorted(path.rglob("*")) if file.is_file()]
-    levels = [file for file in files if _LEVEL.fullmatch(f"{file.parent.name}/{file.name}")]
-    for file in levels or files:
-        yield from _in_file(file, file.parent.parent if levels else path)
+    if levels := [file for file in files if _LEVEL.fullmatch(f"{file.parent.name}/{file.name}")]:
+        for file in levels:
+            yield from _in_file(file, file.parent.parent)
+        return
+    for file in [file for file in files if file.name == _FORWARD] or files:
+        yield from _in_file(file, path)
 
 
 def _in_file(file: Path, root: Path) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
@@ -16,39 +17,52 @@ from kernelquarry.transforms.probe import ProbeLimits, probe
 from kernelquarry.transforms.probe.inference import for_inference
 from kernelquarry.transforms.probe.positional import positional
 
-from . import IndexFile, Problem, fingerprint_of, write_index
+from . import IndexFile, fingerprint_of, problems_of, write_index
+from .benchmark_index import Origin
 from .benchmark_problems import Source, read_problems
+from .module_fingerprint import Fingerprint
 
 _LIMITS = ProbeLimits(contractions=64, layers=64)  # high, since problems get no kernels
-Each = Callable[[Iterable[Problem]], Iterable[Problem]]
+Each = Callable[[Iterable[tuple[str, Fingerprint]]], Iterable[tuple[str, Fingerprint]]]
 
 
-def index_benchmark(place: str, name: str, path: Path, settings: SandboxSettings, each: Each) -> IndexFile:
+def index_benchmark(origin: Origin, place: str, path: Path, settings: SandboxSettings, each: Each) -> IndexFile:
     """Read, probe and fingerprint the problems of `place`, and write the index to `path`.
 
     A problem that does not run within the limits of probing is compared by its text alone.
 
     Args:
-        each: wraps the iterable of problems, as a progress bar does.
+        each: wraps the iterable of fingerprints, as a progress bar does.
 
     Raises:
         UserError: there are no problems.
     """
-    problems = read_problems(place)
+    sources = read_problems(place)
     with Sandbox(settings) as sandbox, ThreadPoolExecutor(settings.workers) as threads:
-        found = list(each(threads.map(lambda source: _problem(name, source, sandbox), problems)))
-    return write_index(path, Path(place).name or place, importlib.metadata.version("torch"), found)
+        found = dict(each(threads.map(lambda source: (source.name, fingerprint(source, sandbox)), sources)))
+    torch = importlib.metadata.version("torch")
+    return write_index(path, origin, torch, problems_of(origin.benchmark, found))
 
 
-def _problem(benchmark: str, source: Source, sandbox: Sandbox) -> Problem:
-    """The problem, with the behaviours of the module as constructed by probing and as constructed by its benchmark."""
+def fingerprint(source: Source, sandbox: Sandbox) -> Fingerprint:
+    """The fingerprint of a problem that is called with guesses, as rows are, and with what its file makes.
+
+    The file's constructor arguments are tried with its own and with guessed inputs.
+    """
     if not source.runs:
-        return Problem(benchmark, source.name, fingerprint_of(source.code))
-    place, found = SourceRef(benchmark, benchmark, "", source.name, ""), []
-    for code in (source.code, *source.constructed):
-        module = Module(module_id(code), source.name, code, place, Licence("NOASSERTION", ""))
-        outcome = probe(module, sandbox, _LIMITS)
-        found += [outcome.record] if isinstance(outcome, Kept) else []
-    behaviours = sorted({digest for probed in found for digest in probed.behaviours})
+        return fingerprint_of(source.code, is_row=False)
+    place = SourceRef("", "", "", source.name, "")
+    module = Module(module_id(source.code), source.name, source.code, place, Licence("NOASSERTION", ""))
+    found = [probe(module, sandbox, _LIMITS)]
+    if source.own_arguments:
+        found.append(probe(module, sandbox, _LIMITS, own_inputs=source.own_arguments))
+    for own_inputs in source.own_inputs:
+        outcome = probe(module, sandbox, _LIMITS, own_inputs=own_inputs)
+        if isinstance(outcome, Kept):
+            found.append(outcome)
+            break
+    ran = [outcome.record for outcome in found if isinstance(outcome, Kept)]
+    behaviours = {digest for probed in ran for digest in probed.behaviours}
     as_row = for_inference(positional(source.code))
-    return Problem(benchmark, source.name, fingerprint_of(as_row, found[0].graph if found else "[]", behaviours))
+    made = fingerprint_of(as_row, [probed.graph for probed in ran], behaviours, is_row=False)
+    return replace(made, operators=1) if ran and source.is_single else made

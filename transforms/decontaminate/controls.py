@@ -94,14 +94,7 @@ _TRANSPOSED = (
         return joined - joined.sum(-1, True) / joined.shape[-1]
 """
 )
-_COMPOSED = _edited(
-    PROBLEMS["energy"],
-    ("        distance", "        x = F.relu(x)\n        distance"),
-    (
-        "return torch.log1p(distance * weight.abs()).sum(dim=-1)",
-        "total = torch.log1p(distance * weight.abs()).sum(dim=-1)\n        return torch.erf(total)",
-    ),
-)
+_ONE_ADDED = _edited(PROBLEMS["energy"], ("        distance", "        x = F.relu(x)\n        distance"))
 _EDITED = _edited(PROBLEMS["gated"], ("torch.tanh", "torch.atan"))
 _NEGATIVES = {
     "norm": "class Model(nn.Module):\n    def __init__(self, features):\n        super().__init__()\n"
@@ -114,14 +107,14 @@ _NEGATIVES = {
 }  # fmt: skip
 
 CONTROLS: tuple[Control, ...] = (
-    Control("same", PROBLEMS["gated"], (Rung.EXACT, Rung.NGRAMS_10, Rung.NGRAMS_13, Rung.MINHASH, Rung.RENAMED)),
-    Control("renamed", _RENAMED, (Rung.RENAMED, Rung.ERASED, Rung.SIGNATURE, Rung.BEHAVIOUR)),
-    Control("reshaped", _RESHAPED, (Rung.ERASED, Rung.SIGNATURE)),
-    Control("reordered", _REORDERED, (Rung.SIGNATURE, Rung.BEHAVIOUR)),
+    Control("same", PROBLEMS["gated"], tuple(rung for rung in Rung if rung is not Rung.ONE_ADDED)),
+    Control("renamed", _RENAMED, (Rung.SOURCE, Rung.OPERATORS, Rung.BEHAVIOUR)),
+    Control("reshaped", _RESHAPED, (Rung.SOURCE, Rung.OPERATORS)),
+    Control("reordered", _REORDERED, (Rung.OPERATORS, Rung.BEHAVIOUR)),
     Control("refactored", _REFACTORED, (Rung.BEHAVIOUR,)),
     Control("transposed", _TRANSPOSED, (Rung.BEHAVIOUR,)),
-    Control("composed", _COMPOSED, (Rung.COMPOSED,)),
-    Control("edited", _EDITED, (Rung.NGRAMS_10, Rung.NGRAMS_13, Rung.MINHASH)),
+    Control("one_added", _ONE_ADDED, (Rung.ONE_ADDED,)),
+    Control("edited", _EDITED, (Rung.NGRAMS,)),
     *(Control(f"negative_{name}", _HEAD + code, ()) for name, code in _NEGATIVES.items()),
 )
 

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.similarity import normal_form
-from kernelquarry.transforms.similarity.form import SHINGLE, minhash, shingles, tokens
-from kernelquarry.transforms.similarity.operator_signature import Paths, paths_of
+from kernelquarry.transforms.similarity.form import Checksums, runs, tokens
+from kernelquarry.transforms.similarity.operator_signature import (
+    paths_of,
+    signature_of,
+    signatures_without_one,
+    size,
+)
 
-NGRAMS = (10, 13)  # tokens
-PERMUTATIONS = 128
+RUN = 10  # tokens
+LEAST = 8  # runs of a sample, else it is empty: fewer are no evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """The values that the ladder compares."""
 
-    exact: str  # digest of the source up to formatting, comments, docstrings, annotations and imports
-    renamed: str  # digest of the source up to names
-    erased: str  # digest of the source up to names, numbers and strings
-    ngrams: tuple[bytes, ...]  # for each of NGRAMS, checksums of all runs of so many tokens: uint32, sorted
-    sketch: tuple[int, ...]  # MinHash signature of the runs of SHINGLE tokens
-    paths: Paths = field(default_factory=Paths)  # operator paths of the graph; empty if the module did not run
+    source: str  # digest of the source up to names, numbers, strings and formatting
+    runs: bytes  # checksums of the runs of RUN tokens, uint32: all of a row's, a sample of a problem's
+    signatures: tuple[str, ...] = ()  # of the operator graphs; empty if the module did not run
+    operators: int = 0  # of the smallest graph, where a layer is one
+    shortened: tuple[str, ...] = ()  # of a row only: signatures of its graph without one operator
     behaviours: tuple[str, ...] = ()
 
 
@@ -42,29 +49,62 @@ class Problem:
         return f"{self.benchmark}/{self.name}"
 
 
-def fingerprint_of(code: str, graph: str = "[]", behaviours: Sequence[str] = ()) -> Fingerprint:
-    """The fingerprint of a module's source and of its probed graph and behaviours.
+def fingerprint_of(
+    code: str, graphs: Sequence[str] = (), behaviours: Iterable[str] = (), is_row: bool = True
+) -> Fingerprint:
+    """The fingerprint of a module's source and of its probed graphs and behaviours.
 
     Raises: SyntaxError if the code does not parse, RecursionError if it is nested too deeply.
     """
     tree = normal_form.exact(code)
     text = ast.unparse(_without_imports(tree))
-    names = ast.unparse(normal_form.renamed(tree))
-    words = tokens(text)
+    signed = {signature: size(graph) for graph in graphs if (signature := signature_of(paths_of(graph)))}
     return Fingerprint(
-        exact=sha256(text),
-        renamed=sha256(names),
-        erased=sha256(normal_form.blind(names)),
-        ngrams=tuple(shingles(words, length) for length in NGRAMS),
-        sketch=tuple(minhash(shingles(words, SHINGLE), PERMUTATIONS)),
-        paths=paths_of(graph),
-        behaviours=tuple(behaviours),
+        source=sha256(normal_form.blind(ast.unparse(normal_form.renamed(tree)))),
+        runs=runs(tokens(text), RUN).tobytes(),
+        signatures=tuple(sorted(signed)),
+        operators=min(signed.values(), default=0),
+        shortened=tuple(sorted({one for graph in graphs if is_row for one in signatures_without_one(graph)})),
+        behaviours=tuple(sorted(set(behaviours))),
     )
 
 
 def fingerprint_all(modules: Iterable[Probed]) -> list[tuple[Probed, Fingerprint]]:
     """Each module with its fingerprint."""
-    return [(module, fingerprint_of(module.python_code, module.graph, module.behaviours)) for module in modules]
+    return [(module, fingerprint_of(module.python_code, (module.graph,), module.behaviours)) for module in modules]
+
+
+def problems_of(benchmark: str, fingerprints: Mapping[str, Fingerprint]) -> tuple[Problem, ...]:
+    """The problems of a benchmark, by name, with a sample of their runs.
+
+    The sampled runs of a problem do not overlap: whoever finds the tokens of one learns nothing about the next.
+    Runs that several problems share are left out, and so are samples of fewer than LEAST runs.
+    """
+    found = {name: np.frombuffer(one.runs, np.uint32).tolist() for name, one in fingerprints.items()}
+    shared = Counter(run for of_one in found.values() for run in set(of_one))
+    return tuple(
+        Problem(benchmark, name, replace(one, runs=_sample(found[name], shared), shortened=()))
+        for name, one in sorted(fingerprints.items())
+    )
+
+
+def _sample(ordered: Sequence[int], shared: Mapping[int, int]) -> bytes:
+    sample = np.unique(np.fromiter(_apart(ordered, shared), np.uint32))
+    return bytes(sample.tobytes()) if len(sample) >= LEAST else b""
+
+
+def _apart(ordered: Sequence[int], shared: Mapping[int, int]) -> Iterator[int]:
+    """The first run that no other problem has, and each next one that starts behind the end of the last."""
+    start = 0
+    for place, run in enumerate(ordered):
+        if place >= start and shared[run] == 1:
+            start = place + RUN
+            yield run
+
+
+def packed(values: bytes) -> Checksums:
+    """The runs of a fingerprint as an array."""
+    return np.frombuffer(values, np.uint32)
 
 
 def _without_imports(tree: ast.Module) -> ast.Module:

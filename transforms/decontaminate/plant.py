@@ -12,7 +12,7 @@ from kernelquarry.pipeline.schema.records import Module, Probed
 from kernelquarry.transforms.probe import probe
 
 from .controls import BENCHMARK, CONTROLS, PREFIX, PROBLEMS, Control, ControlError
-from .module_fingerprint import Problem, fingerprint_of
+from .module_fingerprint import Problem, fingerprint_of, problems_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,13 @@ class Controls:
 
 def plant(sandbox: Sandbox) -> Controls:
     """Probe the problems and rows of the controls. Raises: ControlError: one does not run."""
-    problems = [(name, _probed(name, code, sandbox)) for name, code in PROBLEMS.items()]
+    problems = {name: _probed(name, code, sandbox) for name, code in PROBLEMS.items()}
+    fingerprints = {
+        name: fingerprint_of(probed.python_code, (probed.graph,), probed.behaviours, is_row=False)
+        for name, probed in problems.items()
+    }
     return Controls(
-        tuple(Problem(BENCHMARK, name, fingerprint_of(p.python_code, p.graph, p.behaviours)) for name, p in problems),
+        problems_of(BENCHMARK, fingerprints),
         tuple(_planted(control, _probed(control.name, control.code, sandbox)) for control in CONTROLS),
     )
 

@@ -75,7 +75,7 @@ def _plant(settings: SandboxSettings) -> Controls:
 
 
 class _Climb(beam.DoFn):
-    """Adds to each module the ladder's hits. Each worker builds the ladder once."""
+    """Adds to each module the hits that remove it. Each worker builds the ladder once."""
 
     def __init__(self, indexes: tuple[Path, ...], thresholds: Thresholds) -> None:
         self._indexes, self._thresholds = indexes, thresholds
@@ -87,7 +87,7 @@ class _Climb(beam.DoFn):
         if self._ladder is None:
             self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems), self._thresholds)
         module, fingerprint = found
-        yield module, self._ladder.climb(fingerprint)
+        yield module, self._ladder.removing(fingerprint)
 
 
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:

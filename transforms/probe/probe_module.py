@@ -65,11 +65,21 @@ _REASONS = {
 
 
 def probe(
-    module: Module, sandbox: Sandbox, limits: ProbeLimits = ProbeLimits(), guest: Limits = _GUEST
+    module: Module,
+    sandbox: Sandbox,
+    limits: ProbeLimits = ProbeLimits(),
+    guest: Limits = _GUEST,
+    own_inputs: str = "",
 ) -> Outcome[Probed]:
-    """The module with constructor arguments and up to three workloads that it ran on, or the reason for a drop."""
+    """The module with constructor arguments and up to three workloads that it ran on, or the reason for a drop.
+
+    Args:
+        own_inputs: source with `get_inputs()` and `get_init_inputs()`, whose call is the only one that is tried.
+    """
     code = positional(module.code)
-    request = ProbeRequest(code, ENTRY_POINT, asdict(limits), positional(module.user), module.name)
+    request = ProbeRequest(
+        code, ENTRY_POINT, asdict(limits), positional(module.user), module.name, positional(own_inputs)
+    )
     report = sandbox.run(Job(PROBE, request, limits=guest))
     if report.status is Status.RAISED:
         kind, _, message = report.error.partition(": ")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from rensa import RMinHash
 
 from kernelquarry.pipeline.schema.ids import sha256
@@ -21,11 +22,10 @@ SHINGLE = 5  # tokens
 BANDS, ROWS = 25, 5
 THRESHOLD = 0.78  # of copies: below 0.8 by 0.02, the difference that another tokenisation makes
 KINSHIP = 0.7  # of modules that share a cluster, and so a split
+Checksums = npt.NDArray[np.uint32]
 _SEED = 1
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\w+(?:\.\d+)?|[*/<>=!]{2}|[^\w\s]""")
-
-
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -123,13 +123,17 @@ def tokens(code: str) -> list[str]:
 
 def shingles(words: Sequence[str], length: int) -> bytes:
     """Distinct checksums of all runs of `length` words, or of all words if they are fewer: uint32, sorted."""
+    return np.unique(runs(words, min(length, len(words)))).tobytes()
+
+
+def runs(words: Sequence[str], length: int) -> Checksums:
+    """Checksums of the runs of `length` words, in their order."""
     of_words = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))
-    length = min(length, len(words))
-    runs = np.zeros(len(words) - length + 1, np.uint64)
+    found = np.zeros(max(0, len(words) - length + 1), np.uint64)
     for place in range(length):  # a polynomial hash of the words' checksums, modulo 2^64
-        runs = runs * _FACTOR + of_words[place : place + len(runs)]
-    mixed = (runs ^ (runs >> np.uint64(29))) * _FACTOR
-    return np.unique((mixed >> np.uint64(32)).astype(np.uint32)).tobytes()
+        found = found * _FACTOR + of_words[place : place + len(found)]
+    mixed = (found ^ (found >> np.uint64(29))) * _FACTOR
+    return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
 def minhash(packed: bytes, permutations: int) -> list[int]:

@@ -18,6 +18,7 @@ class ProbeRequest:
     limits: dict[str, int]  # of parameters, and of one forward
     user: str = ""  # source of a module that constructs the class under `name`
     name: str = ""
+    own_inputs: str = ""  # source with `get_inputs()` and `get_init_inputs()`: only its call is tried
 
 
 PROBE = GuestKind("probe", ProbeRequest, dict[str, Any], "probe")

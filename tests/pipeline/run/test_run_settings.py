@@ -24,8 +24,8 @@ def settings(tmp_path: Path, text: str) -> Settings:
 
 def test_missing_settings_have_defaults(tmp_path: Path) -> None:
     assert settings(tmp_path, "") == Settings()
-    found = settings(tmp_path, "[decontaminate]\nngrams_13 = 0.5\n[caps]\ncluster = 20\n")
-    assert found == Settings(Thresholds(ngrams_13=0.5), Caps(cluster=20))
+    found = settings(tmp_path, "[decontaminate]\nngrams = 0.5\n[caps]\ncluster = 20\n")
+    assert found == Settings(Thresholds(ngrams=0.5), Caps(cluster=20))
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
         ("[caps]\ncluster = true", "must be a whole number"),
-        ("[decontaminate]\nminhash = -1", "must be a number of at least 0"),
-        ("[decontaminate]\nminhash = 'a'", "must be a number"),
+        ("[decontaminate]\nngrams = -1", "must be a number of at least 0"),
+        ("[decontaminate]\nngrams = 'a'", "must be a number"),
         (
             "[targets]\nnames = ['sm_80', 'sm_75']",
             r"names in \[targets\] must be a list of sm_80, sm_90, sm_100, gfx942",
@@ -54,7 +54,7 @@ def test_a_mistake_gives_a_clear_message(tmp_path: Path, text: str, said: str) -
 
 def test_a_run_remembers_its_settings(tmp_path: Path) -> None:
     assert remembered(tmp_path) == Settings()
-    given = Settings(Thresholds(common=5), Caps(operators=7), Targets(("sm_80", "gfx942")))
+    given = Settings(Thresholds(graph_least=5), Caps(operators=7), Targets(("sm_80", "gfx942")))
     remember(tmp_path, given)
     assert remembered(tmp_path) == given
     (tmp_path / "settings.json").write_text("{")

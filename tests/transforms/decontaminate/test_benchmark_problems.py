@@ -145,7 +145,8 @@ def test_the_data_of_tritonbench(tmp_path: Path) -> None:
 
 def test_tasks_of_robust_kbench(tmp_path: Path) -> None:
     code = MODULE.replace("def forward(self, x):", "def forward(self, x, fn=helper):").replace("helper(self", "fn(self")
-    place = lay_out(tmp_path, {"tasks/linear_relu/func_forward.py": code, "tasks/linear_relu/config.json": "{}"})
+    files = {"func_forward.py": code, "func_backward.py": MODULE, "config.json": "{}"}
+    place = lay_out(tmp_path, {f"tasks/linear_relu/{name}": text for name, text in files.items()})
     (problem,) = read_problems(place)
     assert problem.name == "tasks/linear_relu/func_forward" and "def helper" in problem.code
 

@@ -120,9 +120,8 @@ def test_a_module_that_only_moves_values_has_no_behaviour(expression: str, sandb
              "self.b = nn.Parameter(torch.rand(16))"),
         ),
         ((forward("self.norm(x)"), LAYER), (forward("F.layer_norm(x, x.shape[-1:], self.scale, self.shift)"), SPELLED)),
-        ((forward("F.silu(x)"),), (forward("torch.sigmoid(x) * x"),)),
     ],
-    ids=["linear", "layer norm", "silu"],
+    ids=["linear", "layer norm"],
 )  # fmt: skip
 def test_spellings_have_one_signature(one: tuple[str, ...], other: tuple[str, ...], sandbox: Sandbox) -> None:
     first, second = (signature_of(paths_of(probed(sandbox, *spelling).graph)) for spelling in (one, other))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of, size
+from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of, signatures_without_one, size
 
 
 def signature(*nodes: list[Any]) -> str:
@@ -44,12 +44,36 @@ def test_kept_differences(nodes: tuple[list[Any], ...]) -> None:
     assert signature(*nodes) != signature(*LINEAR)
 
 
-def test_paths_stay_within_a_larger_graph() -> None:
-    plain = paths_of(json.dumps(LINEAR))
-    longer = [X, ["aten.sin", [0]], *([n[0], [i + 1 for i in n[1]]] if len(n) > 1 else n for n in LINEAR[1:])]
-    longer[5] = ["aten.mm", [1, 4]]
-    paths = paths_of(json.dumps([*longer, ["aten.cos", [7]]]))
-    assert paths & plain == plain and size(paths) == size(plain) + 2
+def without_one(*nodes: list[Any]) -> tuple[str, ...]:
+    return signatures_without_one(json.dumps(nodes))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_an_added_operator_is_left_out(place: int) -> None:
+    names = ["sin", "cos", "exp"]
+    plain, longer = names, [*names[:place], "tan", *names[place:]]
+    graphs = [[X, *([f"aten.{name}", [i]] for i, name in enumerate(each))] for each in (plain, longer)]
+    assert signature(*graphs[0]) in without_one(*graphs[1])
+    assert signature(*graphs[0]) not in without_one(*graphs[0])
+
+
+def test_a_residual_is_an_added_operator_and_a_gate_is_none() -> None:
+    block = [X, ["aten.sin", [0]], ["aten.exp", [1]]]
+    assert signature(*block) in without_one(*block, ["aten.add", [0, 2]])
+    assert signature(*block) not in without_one(*block, ["aten.mul", [0, 2]])
+    assert signature(*block) in without_one(*block, W, ["aten.mul", [2, 3]])
+    assert signature(*block) not in without_one(*block, ["aten.cos", [0]], ["aten.add", [2, 3]]), "cos would be unused"
+
+
+def test_a_layer_with_weights_is_no_added_operator() -> None:
+    block = [X, ["aten.sin", [0]], ["aten.exp", [1]]]
+    assert signature(*block) not in without_one(*block, W, W, ["aten.native_batch_norm", [2, 3, 4]])
+
+
+def test_a_layer_counts_once() -> None:
+    assert size(json.dumps([X, W, W, ["aten.native_batch_norm", [0, 1, 2]], ["aten.view", [3]]])) == 1
+    assert size(json.dumps(LINEAR)) == 2, "a product with its bias, and a ReLU"
+    assert size(json.dumps([X, X, ["aten.mm", [0, 1]], ["aten.add", [2, 0]]])) == 2
 
 
 def test_a_product_with_itself_is_another_operator() -> None:
@@ -58,7 +82,8 @@ def test_a_product_with_itself_is_another_operator() -> None:
     assert itself == signature(X, ["aten.view", [0]], ["aten.t", [1]], ["aten.mm", [2, 0]])
     assert itself != signature(X, X, ["aten.transpose", [1]], ["aten.bmm", [0, 2]])
     halves = (X, ["aten.slice", [0]], ["aten.slice", [0]], ["aten.bmm", [1, 2]])
-    assert signature(*halves) == signature(X, X, ["aten.bmm", [0, 1]])
+    assert signature(*halves) != itself
+    assert signature(*halves) != signature(X, X, ["aten.bmm", [0, 1]]), "two inputs"
 
 
 def test_constants_are_blind_and_squares_are_powers() -> None:

@@ -25,7 +25,7 @@ from ..probing.constructor_search import Construction, Constructor
 from ..probing.first_guesses import first_guesses
 from ..probing.guarded_call import Failure, TooBig, Unfit, attempt, failure_of, seed
 from ..probing.guess import MAX_ELEMENTS, Guess, draw
-from ..probing.observed_calls import ObservedCall, calls_in_docstrings, calls_in_user
+from ..probing.observed_calls import ObservedCall, calls_in_docstrings, calls_in_user, calls_with_own_inputs
 from ..probing.parameter_values import (
     FILLED_STYLES,
     INSTANCE_STYLES,
@@ -95,7 +95,6 @@ def warm() -> None:
     torch.set_num_threads(1)
     with torch.no_grad(), module_facts.Census():
         nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 4), nn.LayerNorm(4))(torch.ones(2, 4, 6, 6))
-    operator_graph.warm()
     behaviour_digest.warm()
     limits = {"parameters": 10**6, "elements": 10**6, "flops": 10**8, "contractions": 8, "layers": 8, "kernels": 8}
     run(ProbeRequest(_WARM_UP, "Model", limits, name="Model"), {})
@@ -138,10 +137,10 @@ def _probe(request: ProbeRequest) -> dict[str, Any]:
     constructor = Constructor(vars(loaded), entry_point, source, str(loaded.__file__), limits["parameters"])
     finder = _Finder(constructor, source, entry_point, limits)
     try:
-        construction, caller, guess = finder.find()
+        construction, caller, guess = _own_call(finder, request, vars(loaded)) if request.own_inputs else finder.find()
     except Unfit as unfit:
         found = None
-        if unfit.reason in ("no_workload", "no_constructor_arguments"):
+        if unfit.reason in ("no_workload", "no_constructor_arguments") and not request.own_inputs:
             names = request.name, entry_point, limits["parameters"], vars(loaded)
             found = finder.find_observed(calls_in_docstrings(code, *names))
             if found is None and request.user:
@@ -152,6 +151,15 @@ def _probe(request: ProbeRequest) -> dict[str, Any]:
     guesses = [guess, *_other_sizes(caller, guess, finder.limits)]
     reply = {"init_args": construction.arguments, **_describe(caller, guesses)}
     return {**reply, **_behaviours(constructor, construction, guess)}  # last: it changes the module's state
+
+
+def _own_call(finder: _Finder, request: ProbeRequest, namespace: dict[str, Any]) -> _Found:
+    """The call with the inputs that the source itself makes. Raises: Unfit: it does not run within the limits."""
+    limit = request.limits["parameters"]
+    found = finder.find_observed(calls_with_own_inputs(request.own_inputs, request.entry_point, limit, namespace))
+    if found is None:
+        raise Unfit("no_workload", "the call with its own inputs does not run")
+    return found
 
 
 class _Finder:

@@ -121,6 +121,23 @@ def calls_in_user(
     return _best(calls)
 
 
+def calls_with_own_inputs(code: str, entry_point: str, limit: int, namespace: Mapping[str, Any]) -> list[ObservedCall]:
+    """Record the call of the class `entry_point` of `code` with its `get_init_inputs()` and `get_inputs()`.
+
+    Args:
+        limit: largest number of elements of parameters and buffers.
+        namespace: names that `init_args` may use.
+    """
+    loaded, _ = attempt(lambda: load_source(code, _NAME), "")
+    names = vars(loaded) if loaded is not None else {}
+    cls = names.get(entry_point)
+    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        return []
+    with _recorded(cls, namespace) as calls, contextlib.suppress(TooBig), parameter_cap(limit), torch.no_grad():
+        attempt(lambda: cls(*names["get_init_inputs"]()).eval()(*names["get_inputs"]()), "")
+    return _best(calls)
+
+
 def _best(calls: Sequence[ObservedCall]) -> list[ObservedCall]:
     """Distinct calls: those that succeeded come first, then those with arguments of forward."""
     unique = list({str((call.init_args, call.args, call.sizes)): call for call in calls}.values())

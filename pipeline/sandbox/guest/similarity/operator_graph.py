@@ -1,26 +1,15 @@
-"""The graph of the operators of one forward, which does not depend on how the source is written."""
+"""The graph of the operators of one forward. A layer, such as a batch norm, is one operator."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
-from torch._decomp import decomposition_table
 
 from ..lib.dispatch_mode import DispatchMode
 
 _MAX_NODES = 1_000  # in larger graphs, comparing the sources is enough
-# Operators that are decomposed, so that a module that writes them out gives the same graph.
-_DECOMPOSED = frozenset(
-    """
-    _log_softmax _safe_softmax _softmax addcdiv addcmul celu elu gelu glu hardshrink hardsigmoid
-    hardswish hardtanh huber_loss leaky_relu lerp mish mse_loss native_batch_norm _native_batch_norm_legit
-    _native_batch_norm_legit_no_training native_group_norm native_layer_norm _fused_rms_norm prelu _prelu_kernel rsub
-    selu silu smooth_l1_loss soft_margin_loss softplus std std_mean var_mean threshold
-    """.split()
-)
 
 Node = list[Any]  # [kind] of a leaf, or [operator, [indices of its input nodes]]
 
@@ -40,11 +29,6 @@ class Recorder(DispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func._schema.name.removeprefix("aten::").removesuffix("_") in _DECOMPOSED and func in decomposition_table:
-            with self:
-                result = decomposition_table[func](*args, **kwargs)
-            if result is not NotImplemented:
-                return result
         result = func(*args, **kwargs)
         inputs = [n for t in _tensors((*args, *kwargs.values())) if (n := self.number(t)) is not None]
         node = [func._schema.name.replace("::", "."), inputs]
@@ -94,9 +78,3 @@ def _tensors(values: Any) -> list[Tensor]:
         elif isinstance(value, tuple | list):
             found += _tensors(value)
     return found
-
-
-def warm() -> None:
-    """Run a decomposition: the first one of a process imports much of PyTorch."""
-    with torch.no_grad(), Recorder():
-        torch.nn.functional.gelu(torch.ones(2))
