@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kernelquarry.pipeline.schema.parse_python import parse_expression
 
+from .ast_tools import source_text
+
 Monomial = tuple[str, ...]  # sorted atoms; a power is a repetition
 
 
@@ -75,7 +77,7 @@ def polynomial(node: ast.expr) -> Polynomial:
             if a is not None and b:
                 return number(a // b if isinstance(op, ast.FloorDiv) else a % b)
             node = ast.BinOp(render(dividend), op, render(divisor))
-    return Polynomial({(ast.unparse(node),): 1})
+    return Polynomial({(source_text(node),): 1})
 
 
 def render(value: Polynomial, is_size: Callable[[str], bool] = lambda atom: False) -> ast.expr:

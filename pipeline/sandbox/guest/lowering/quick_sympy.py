@@ -18,11 +18,9 @@ from unittest import mock
 import sympy
 from sympy.core.facts import FactKB
 from sympy.core.relational import Equality, _Inequality
-from torch._inductor import sizevars, utils
+from torch._inductor import sizevars
 from torch._inductor.sizevars import SizeVarAllocator
-from torch.fx.experimental import _size_hinting
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy import functions
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 _ASSUMPTIONS = sys.modules["sympy.core.assumptions"]  # the attribute of this name in `sympy.core` is a function
@@ -51,9 +49,7 @@ def quick_sympy() -> Iterator[None]:
             (sympy.Basic, "xreplace", _substituting(sympy.Basic.xreplace, free_symbols)),
             (sympy.Expr, "__eq__", _comparing(sympy.Expr.__eq__)),
             (sympy, "expand", _expanding(sympy.expand)),
-            *((owner, "_sympy_subs", _hinting(_size_hinting._sympy_subs)) for owner in (_size_hinting, utils)),
             (SizeVarAllocator, "_simplify_with_ranges", _simplifying(SizeVarAllocator._simplify_with_ranges)),
-            (functions, "safe_gcd", functools.cache(functions.safe_gcd)),
             *_unrecorded(ShapeEnv),
         ):
             stack.enter_context(mock.patch.object(owner, name, value))
@@ -104,17 +100,6 @@ def _substituting(xreplace: Callable[..., Any], free_symbols: Callable[[Any], se
         if key not in known:
             known[key] = xreplace(self, found)
         return known[key]
-
-    return quick
-
-
-def _hinting(substitute: Callable[..., Any]) -> Callable[..., Any]:
-    """Replace symbols by their sizes without a copy of the sizes."""
-
-    def quick(expr: Any, replacements: dict[Any, Any]) -> Any:
-        if isinstance(expr, sympy.Basic) and not any(isinstance(size, str) for size in replacements.values()):
-            return expr.xreplace(replacements)
-        return substitute(expr, replacements)
 
     return quick
 

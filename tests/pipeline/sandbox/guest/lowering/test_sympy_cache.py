@@ -86,3 +86,18 @@ def test_facts_follow_from_known_facts() -> None:
             facts = StdFactKB({"integer": integer} if integer else {})
             facts.deduce_all_facts({"odd": False})
             assert facts.get("even") is integer
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_symbols_are_replaced_and_products_expanded_as_sympy_does(text: str) -> None:
+    names = {name: sympy.Symbol(name, positive=True, integer=True) for name in "stxy"}
+    expr = sympy.sympify(text, {**names, "FloorDiv": FloorDiv, "ModularIndexing": ModularIndexing})
+    s, x = names["s"], names["x"]
+    rules: list[dict[sympy.Expr, object]] = [{s: 3}, {s: 3.0}, {s: sympy.Integer(3)}, {s: x + 1}, {x: 0}, {s * x: 5}]
+    expected = [(expr.xreplace(rule), sympy.expand(expr.xreplace(rule))) for rule in rules]
+    with quick_sympy():
+        for _ in range(2):  # computed, and from the cache
+            found = [(expr.xreplace(rule), sympy.expand(expr.xreplace(rule))) for rule in rules]
+            assert list(map(str, found)) == list(map(str, expected))
+            assert found == expected
