@@ -12,8 +12,12 @@ from figures import ROOT, goals, measured
 from kernelquarry.pipeline.dataset.columns import read_page
 from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.transforms.verify.checks import CHECKS
+from kernelquarry.transforms.verify.further_calls import further_calls
 
 VERSUS = ROOT / "docs" / "results" / "versus.json"
+ABLATION = ROOT / "docs" / "results" / "checks.json"
+VERIFY = ROOT / "docs" / "stages" / "verify.md"
 _STAGES = {"guest": "Any stage that runs a guest"}
 _ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil_accepted", "verdict.flips")
 _REASONS = """\
@@ -114,6 +118,25 @@ def render_error_rates() -> str:
     return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])
 
 
+def render_verify() -> str:
+    """The page of the stage verify, with the tables of its checks and of its further calls as the code has them."""
+    found = json.loads(ABLATION.read_text())
+    counts = {row["check"]: row for row in found["checks"]}
+    rows = ["| check | catches | applies to | rejects | alone |", "|---|---|---|--:|--:|"]
+    for check in CHECKS:
+        row = counts.get(check.name, {"rejects": "", "alone": ""})
+        rows.append(f"| {check.name} | {check.catches} | {check.applies.value} | {row['rejects']} | {row['alone']} |")
+    rows.append(f"\nCounted over {found['cases']} evil cases, {found['machine']}.")
+    plan = [line.strip() for line in (further_calls.__doc__ or "").splitlines() if line.strip().startswith("|")]
+    text = VERIFY.read_text()
+    for name, lines in (("checks", rows), ("further calls", plan)):
+        first, last = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(first)
+        _, _, after = rest.partition(last)
+        text = "\n".join([before + first, *lines, "", last]) + after
+    return text
+
+
 def render_versus() -> str:
     """The page of the error rates of several judges."""
     return f"{_VERSUS}\n{render_versus_table() or 'Not measured yet.'}".rstrip() + "\n"
@@ -154,6 +177,7 @@ def _json(value: Any) -> str:
 
 PAGES = {
     "docs/reasons.md": render_reasons,
+    "docs/stages/verify.md": render_verify,
     "docs/results/README.md": render_results,
     "docs/results/versus.md": render_versus,
     "pipeline/dataset/templates/versus.md": render_versus_table,
