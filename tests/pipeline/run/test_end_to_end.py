@@ -47,7 +47,7 @@ def test_the_summary_tells_what_there_is_and_where(built: Built) -> None:
     first, *places = built.ended.out.splitlines()
     assert first.startswith("2 verified pairs (") and "of 5 modules mined; ran read, mine," in first
     assert [place.split()[:2] for place in places] == [
-        ["against", "no"],
+        ["against", "kernelbench"],
         ["dataset", "out/layers/dataset"],
         ["report", "out/layers/report.html"],
     ]

@@ -26,7 +26,7 @@ from ..candidate.op_census import Watch
 from ..lib.cpu_limit import TooSlow, cpu_limit
 from ..lib.float64 import InFloat64, wide, widened
 
-_MOST_ELEMENTS = 1 << 19  # of the results of a trial that is run apart
+_MOST_ELEMENTS = 1 << 19  # of the results of a trial that is run apart, or as many as its inputs have
 _EXACT = 8  # whole numbers from here on stand for something, and stay what they are on exact trials
 
 
@@ -107,7 +107,8 @@ class _Runs:
 
     def _check_size(self, index: int) -> None:
         """Raises: MemoryError: the results of a trial's first run are too large to compare in good time."""
-        if sum(value.numel() for name, value in self._results.items() if name.startswith(f"{index}.")) > _MOST_ELEMENTS:
+        own = (value.numel() for name, value in self._results.items() if name.startswith(f"{index}."))
+        if sum(own) > max(_MOST_ELEMENTS, sum(value.numel() for value in self._calls[index].inputs)):
             raise MemoryError("the outputs are too large to compare")
 
     def _forget(self, index: int) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+
+_AGAIN_S = 0.005  # between two attempts to raise
+_MODES = (
+    "contextlib.py",
+    "torch/overrides.py",
+    "torch/utils/_python_dispatch.py",
+    "guest/lib/dispatch_mode.py",
+    "guest/candidate/fake_cuda.py",
+)
 
 
 class TooSlow(BaseException):
@@ -16,13 +25,14 @@ class TooSlow(BaseException):
 def cpu_limit(seconds: float) -> Iterator[None]:
     """Raise `TooSlow` inside once the process has used `seconds` of CPU time; 0: no limit.
 
-    Python raises between bytecodes, so a single long operation ends first.
+    Python raises between bytecodes, so a single long operation ends first. Code that enters and leaves modes of PyTorch
+    ends first, too, since an exception there would leave a mode behind.
     """
     if not seconds:
         yield
         return
     before = signal.signal(signal.SIGPROF, _raise)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, _AGAIN_S)
     try:
         yield
     finally:
@@ -30,5 +40,7 @@ def cpu_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def _raise(*_: Any) -> None:
-    raise TooSlow
+def _raise(number: int, frame: FrameType | None) -> None:
+    if frame is None or not frame.f_code.co_filename.endswith(_MODES):
+        signal.setitimer(signal.ITIMER_PROF, 0)  # once: what handles it must not be interrupted, too
+        raise TooSlow
