@@ -61,7 +61,7 @@ def further_calls(task: Task) -> list[FurtherCall]:
     | constants of the sources | every kind along columns |
     | drawn, no two alike, images not square | normal; every kind along rows |
     | drawn multiples of 128 | every kind along columns |
-    | all the same power of two | runs of -inf, labels to be ignored; every kind along rows if the module names no mask |
+    | all the same power of two | runs of -inf, labels to be ignored; without a mask, every kind along rows |
     | each free size drawn beyond a thousand | every kind along columns |
     | each free size above 65,536, the others 2 | every kind along rows |
     | more elements than a constant of the sources | normal |
