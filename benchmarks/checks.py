@@ -39,12 +39,12 @@ def rejecting(case: Case, sandbox: Sandbox) -> set[str]:
     task = Task.of_candidate(case.candidate)
     endless = case.reasons[0] is Reason.TIMED_OUT
     settings = replace(SETTINGS, limits=replace(SETTINGS.limits, cpu_s=3)) if endless else SETTINGS
-    under, found = Verification(task, plan(task), sandbox, settings), set[str]()
+    verification, found = Verification(task, plan(task), sandbox, settings), set[str]()
     for place, check in enumerate(CHECKS):
-        if not check.applies.to(under):
+        if not check.applies.to(verification):
             continue
         try:
-            check.run(under)
+            check.run(verification)
         except Rejected:
             found.add(check.name)
             if place <= TRIALS:

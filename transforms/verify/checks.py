@@ -77,57 +77,67 @@ class Verification:
         )
 
 
-def _check_task(under: Verification) -> None:
-    validate_task(under.task, under.planned)
+def _check_task(verification: Verification) -> None:
+    validate_task(verification.task, verification.planned)
 
 
-def _run_reference(under: Verification) -> None:
+def _run_reference(verification: Verification) -> None:
     """Run the reference on the trials, with replacements for those on which it raises."""
-    task, trials = under.task, under.planned
+    task, trials = verification.task, verification.planned
     while True:
         try:
-            under.reference = Reference(task, trials, draw(task, trials), under.sandbox, under.settings)
+            verification.reference = Reference(
+                task, trials, draw(task, trials), verification.sandbox, verification.settings
+            )
             break
         except InputRejected as rejected:
             trials = without(task, trials, rejected.trials)
-    under.reference.check_finite()
+    verification.reference.check_finite()
 
 
-def _try_impostors(under: Verification) -> None:
-    under.impostors = under.reference.check_impostors()
+def _try_impostors(verification: Verification) -> None:
+    verification.impostors = verification.reference.check_impostors()
 
 
-def _run_trials(under: Verification) -> None:
+def _run_trials(verification: Verification) -> None:
     """Run the candidate on the trials, without those on which it raises and may."""
     while True:
         try:
-            run = run_candidate(*under.context)
+            run = run_candidate(*verification.context)
             break
         except InputRejected as rejected:
             refused = rejected.trials
-        under.planned = [trial for index, trial in enumerate(under.reference.trials) if index not in refused]
-        _run_reference(under)
-        _try_impostors(under)
-    under.engine = run.engine
-    conclusion = under.reference.conclude(run.reply, run.tensors)
+        verification.planned = [
+            trial for index, trial in enumerate(verification.reference.trials) if index not in refused
+        ]
+        _run_reference(verification)
+        _try_impostors(verification)
+    verification.engine = run.engine
+    conclusion = verification.reference.conclude(run.reply, run.tensors)
     if run.engine is not Engine.INTERPRETER:  # a GPU's autotuner may skip configurations for lack of memory
         conclusion = replace(conclusion, launch_logs=())
-    under.conclusion, under.trials = conclusion, conclusion.trials
+    verification.conclusion, verification.trials = conclusion, conclusion.trials
 
 
-def _compile(under: Verification) -> None:
-    under.targets = compile_kernels(under.reference, under.conclusion, under.engine, under.sandbox, under.settings)
+def _compile(verification: Verification) -> None:
+    verification.targets = compile_kernels(
+        verification.reference,
+        verification.conclusion,
+        verification.engine,
+        verification.sandbox,
+        verification.settings,
+    )
 
 
-def _interpret(under: Verification) -> None:
-    check_interpreted(*under.context)
+def _interpret(verification: Verification) -> None:
+    check_interpreted(*verification.context)
 
 
-def _run_configurations(under: Verification) -> None:
+def _run_configurations(verification: Verification) -> None:
     """Run the trials with every configuration of a lowered candidate, and keep the worst result of each trial."""
-    for number, code in enumerate(rotate_configurations(under.task.triton_code), 2):
-        other = copy(under)
-        other.reference = under.reference.with_candidate(code)
+    for number, code in enumerate(rotate_configurations(verification.task.triton_code), 2):
+        other = copy(verification)
+        other.reference = verification.reference.with_candidate(code)
         try:
             for check in CHECKS:
                 if check.run in (_run_trials, _compile, _interpret) and check.applies.to(other):
@@ -135,45 +145,45 @@ def _run_configurations(under: Verification) -> None:
         except Rejected as rejected:
             found = f"with configuration {number}: {rejected.found}"
             raise Rejected(rejected.reason, found, rejected.trial, rejected.element) from rejected
-        pairs = zip(under.trials, other.trials, strict=True)
-        under.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
+        pairs = zip(verification.trials, other.trials, strict=True)
+        verification.trials = tuple(max(pair, key=lambda trial: trial.error) for pair in pairs)
 
 
-def _rehearse(under: Verification) -> None:
-    reference, sandbox, settings = under.context
-    under.large_only = rehearse(reference, under.conclusion.launch_logs, sandbox, settings)
+def _rehearse(verification: Verification) -> None:
+    reference, sandbox, settings = verification.context
+    verification.large_only = rehearse(reference, verification.conclusion.launch_logs, sandbox, settings)
 
 
-def _check_perturbed(under: Verification) -> None:
-    under.further.check_perturbed()
+def _check_perturbed(verification: Verification) -> None:
+    verification.further.check_perturbed()
 
 
-def _check_further_calls(under: Verification) -> None:
-    under.further.check_calls()
+def _check_further_calls(verification: Verification) -> None:
+    verification.further.check_calls()
 
 
-def _check_tuned(under: Verification) -> None:
-    under.further.check_configurations()
+def _check_tuned(verification: Verification) -> None:
+    verification.further.check_configurations()
 
 
-def _check_flags(under: Verification) -> None:
-    verified = flags(under.further.launch_logs)
-    if unverified := [evidence for flag, evidence in under.large_only.items() if flag not in verified]:
+def _check_flags(verification: Verification) -> None:
+    verified = flags(verification.further.launch_logs)
+    if unverified := [evidence for flag, evidence in verification.large_only.items() if flag not in verified]:
         raise Rejected(Reason.UNVERIFIED_PATH, unverified[0])
 
 
-def _run_large(under: Verification) -> None:
-    run_large(*under.context)
+def _run_large(verification: Verification) -> None:
+    run_large(*verification.context)
 
 
-def _read_source(under: Verification) -> None:
-    code = under.task.triton_code if under.task.by_model else ""
-    if evidence := forbidden(code, under.task.init_args):
+def _read_source(verification: Verification) -> None:
+    code = verification.task.triton_code if verification.task.by_model else ""
+    if evidence := forbidden(code, verification.task.init_args):
         raise Rejected(Reason.FORBIDDEN_CODE, evidence)
 
 
-def _try_mutants(under: Verification) -> None:
-    under.mutants, under.survivors = score(*under.context)
+def _try_mutants(verification: Verification) -> None:
+    verification.mutants, verification.survivors = score(*verification.context)
 
 
 class Applies(Enum):
@@ -185,16 +195,16 @@ class Applies(Enum):
     GPU = "all, on a GPU"
     TRACED_MODEL = "a model's, where a GPU ran its trace"
 
-    def to(self, under: Verification) -> bool:
+    def to(self, verification: Verification) -> bool:
         match self:
             case Applies.LOWERED:
-                return not under.task.by_model
+                return not verification.task.by_model
             case Applies.MODEL:
-                return under.task.by_model
+                return verification.task.by_model
             case Applies.GPU:
-                return under.engine is not Engine.INTERPRETER
+                return verification.engine is not Engine.INTERPRETER
             case Applies.TRACED_MODEL:
-                return under.task.by_model and under.engine is Engine.TRACE
+                return verification.task.by_model and verification.engine is Engine.TRACE
         return True
 
 

@@ -38,11 +38,11 @@ def verify_task(task: Task, sandbox: Sandbox, settings: VerifySettings) -> Verdi
 
 def judge_task(task: Task, trials: Sequence[PlannedTrial], sandbox: Sandbox, settings: VerifySettings) -> Verdict:
     """The verdict on `task`, without the trials that the reference or the candidate may reject. Raises: Rejected."""
-    under = Verification(task, trials, sandbox, settings)
+    verification = Verification(task, trials, sandbox, settings)
     for check in CHECKS:
-        if check.applies.to(under):
-            check.run(under)
-    return under.verdict()
+        if check.applies.to(verification):
+            check.run(verification)
+    return verification.verdict()
 
 
 def check_call(call: Call, sandbox: Sandbox, settings: VerifySettings) -> None:
