@@ -243,7 +243,7 @@ def index_benchmarks(
 ) -> None:
     """Index a benchmark for decontamination, as fingerprints without text.
 
-    Runs use every index in the cache, beside those of the package.
+    Runs use every index in the cache, and those of the package.
     """
     set_up_logging(verbose)
     from rich.progress import track

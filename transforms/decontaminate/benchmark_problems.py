@@ -32,7 +32,7 @@ from .traces import problems_of, read_trace
 _RULE = re.compile(r"^#{20,}\s*$", re.MULTILINE)  # TritonBench: the tests follow this line
 _LEVEL = re.compile(r"level\d+/\d+_.+\.py")  # KernelBench
 _SINGLE = re.compile(r"(^|/)level_?1/")  # KernelBench's level of single operators, however many its spelling needs
-_FORWARD = "func_forward.py"  # robust-kbench: one for each task, beside files that are no problems
+_FORWARD = "func_forward.py"  # robust-kbench: one for each task, its folders also hold files that are no problems
 _CODE, _NAME = ("code", "python_code", "output"), ("name", "problem_id", "file", "op_name")
 
 
