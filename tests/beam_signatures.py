@@ -1,4 +1,4 @@
-"""Beam asks for the signature of each function some hundred times for each pipeline; here it is computed once."""
+"""Cache of function signatures: Beam computes the signature of each function some hundred times for each pipeline."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_variations_change_each_free_size_and_differ_from_each_other() -> None:
     assert len(found) == 2 and all(map(runs, found))
     for name in ("rows", "columns", "left"):
         assert len({each[at[name]] for each in (sizes, *found)}) == 3, name
-    assert all(each[at["rows"]] != each[at["columns"]] for each in found)  # equal by chance, and told apart
+    assert all(each[at["rows"]] != each[at["columns"]] for each in found)  # the file has the same number for both
 
 
 def test_a_size_that_must_be_a_multiple_is_varied_to_one() -> None:
