@@ -1,4 +1,4 @@
-"""Mutation score of a candidate: how many of its mutants the verifier detects."""
+"""Mutation score of a candidate: how many of its mutants the trials detect."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.perturbed import RunSpec
 from kernelquarry.transforms.mutate import choose_likely
 
-from .evidence import InputRejected, Rejected
+from .evidence import Rejected
 from .interpreting import fails, run_specs
 from .reference_run import Reference
-from .running import run_candidate
 from .task import VerifySettings
 
 
 def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[int, tuple[str, ...]]:
     """The number of mutants that run, and descriptions of those that pass.
 
-    One guest runs all mutants on the first trial. Those that pass it go through all trials.
+    One guest runs all mutants on the first trial. Each that passes it gets a guest for all other trials.
     """
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
@@ -27,17 +26,19 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
         if run.raised and not run.outside:
             continue
         tried += 1
-        if fails(reference, run, tensors, number):
-            continue
-        if _passes(reference.with_candidate(mutant.code), sandbox, settings):
+        if not fails(reference, run, tensors, number) and _passes(mutant.code, reference, sandbox, settings):
             passed.append(f"line {mutant.line}: {mutant.what}")
     return tried, tuple(passed)
 
 
-def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
+def _passes(mutant: str, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
+    """True if the mutant passes every trial after the first. The candidate accepts them all, so it must not raise."""
+    specs = [RunSpec(mutant, trial) for trial in range(1, len(reference.trials))]
     try:
-        run = run_candidate(reference, sandbox, settings)
-        reference.conclude(run.reply, run.tensors)
-    except (Rejected, InputRejected):
+        runs, tensors = run_specs(specs, reference, sandbox, settings)
+    except Rejected:
         return False
-    return True
+    return not any(
+        run.raised or fails(reference, run, tensors, number, spec.trial)
+        for number, (spec, run) in enumerate(zip(specs, runs, strict=True))
+    )
