@@ -393,6 +393,15 @@ def write(results: Path, revision: str) -> None:
             record(
                 id, rows[name][judge]["rate"], COMMAND, note(rows, name, judge), summary["machine"], summary["versions"]
             )
+    for corpus, id, wrong in (
+        (EVIL, "verdict.evil_accepted.gpu", True),
+        (HONEST, "verdict.false_rejects.honest.gpu", False),
+    ):
+        accepted = [entry["accepted"] for entry in Verdicts(results).entries() if entry["corpus"] == corpus]
+        about = f"of {len(accepted)}, executed; verdicts of the comparison"
+        record(
+            id, accepted.count(wrong) + accepted.count(None), COMMAND, about, summary["machine"], summary["versions"]
+        )
     with replace_file(RECORDED) as stream:
         stream.write((json.dumps(summary, indent=1) + "\n").encode())
 
