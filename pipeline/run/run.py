@@ -77,8 +77,11 @@ class Run:
 
     @property
     def settings(self) -> Settings:
-        """Thresholds and caps. Raises: UserError: the file is damaged."""
-        return remembered(self.root)
+        """Thresholds, caps and targets. Raises: UserError: the file is damaged."""
+        from kernelquarry.transforms.read import is_released
+
+        found = remembered(self.root)
+        return replace(found, targets=found.targets.of_run(is_released(self.source)))
 
     @property
     def indexes(self) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from kernelquarry.filters.balance import CAPS, Caps
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
-from kernelquarry.transforms.targets import NO_TARGETS, TARGETS, Targets
+from kernelquarry.transforms.targets import TARGETS, Targets
 
 NAME = "settings.json"  # in the run directory
 S = TypeVar("S", Caps, Thresholds, Targets)
@@ -35,7 +35,7 @@ S = TypeVar("S", Caps, Thresholds, Targets)
 class Settings:
     decontaminate: Thresholds = DEFAULT
     caps: Caps = CAPS
-    targets: Targets = NO_TARGETS
+    targets: Targets = field(default_factory=Targets)
 
 
 def read_settings(path: Path) -> Settings:
@@ -82,9 +82,11 @@ def _section(kind: type[S], given: Mapping[str, Any], name: str, place: str) -> 
         raise UserError(f"{place}: {name} is not a section: write [{name}] above its values")
     defaults = kind()
     for key, value in values.items():
-        if key not in {field.name for field in fields(kind)}:
+        if key not in {each.name for each in fields(kind)}:
             raise UserError(f"{place}: [{name}] has no {key}: it has {', '.join(f.name for f in fields(kind))}")
         if kind is Targets:
+            if value is None:  # as a run directory keeps settings that name no targets
+                continue
             _check_targets(value, place)
             continue
         whole = isinstance(getattr(defaults, key), int)

@@ -96,6 +96,12 @@ def full_name(name: str) -> str:
     return name if known else str(Path(name).resolve())
 
 
+def is_released(name: str) -> bool:
+    """True for a corpus whose dataset is made to be published; False for the smallest, and for a user's own files."""
+    base, _ = _parts(name)
+    return (base or name) in (*EMBEDDED[1:], *STACKS)
+
+
 def _parts(name: str) -> tuple[str, str]:
     """Split `CORPUS+compose:...` into the corpus ("" if there is none) and the compositions."""
     base, _, number = name.rpartition(f"+{compositions.PACKAGE}:")

@@ -28,7 +28,7 @@ class CompileForTargets(ApplyToEach):
 
     @classmethod
     def extra_digests(cls, context: StageContext) -> dict[str, str]:
-        return {"targets": canonical(context.targets.names)}
+        return {"targets": canonical(context.targets.names or ())}
 
     def expand(self, records: beam.PCollection) -> beam.PCollection:
         names = self._context.targets.names

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from kernelquarry.filters.balance import Caps
+from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.run.run_settings import Settings, read_settings, remember, remembered
+from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.transforms.decontaminate import Thresholds
-from kernelquarry.transforms.targets import Targets
+from kernelquarry.transforms.targets import TARGETS, Targets
 from tests.pipeline.command import Built, Ended
 
 
@@ -74,4 +76,22 @@ def test_a_missing_file_is_one_line_and_makes_no_run(tmp_path: Path, invoke: Cal
 
 def test_the_manifest_holds_the_settings(built: Built) -> None:
     manifest = json.loads((built.root / "dataset" / "manifest.json").read_text())
-    assert manifest["build"]["settings"] == json.loads(json.dumps(asdict(Settings())))
+    assert manifest["build"]["settings"] == json.loads(json.dumps(asdict(Settings(targets=Targets(())))))
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "names"),
+    [
+        ("default", "", TARGETS),
+        ("full+compose:100", "", TARGETS),
+        ("the-stack", "[caps]\ncluster = 1", TARGETS),
+        ("tiny", "", ()),
+        ("/modules", "", ()),
+        ("default", "[targets]\nnames = []", ()),
+        ("tiny", "[targets]\nnames = ['sm_80']", ("sm_80",)),
+    ],
+)
+def test_a_corpus_of_releases_has_all_targets(tmp_path: Path, source: str, text: str, names: tuple[str, ...]) -> None:
+    if text:
+        remember(tmp_path, settings(tmp_path, text))
+    assert Run(tmp_path, source, tmp_path, tmp_path / "store", SandboxSettings()).settings.targets.names == names
