@@ -18,6 +18,7 @@ from numpy.random import Philox
 
 from kernelquarry.pipeline.schema.records import StateSpec, TensorSpec, Workload
 
+from .jobs.calls import in_range
 from .protocol import Tensors
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -334,6 +335,8 @@ def _draw_input(
     if dtype.is_floating_point:
         if distribution == NAMED:
             values = _named(stream, spec.shape, named)
+        elif distribution == MASKED and spec.low < spec.high:
+            values = _normal(stream, spec.shape)
         elif distribution in KINDS_OF_VALUES:
             values = KINDS_OF_VALUES[distribution](stream, spec.shape, parts)
         else:
@@ -341,6 +344,8 @@ def _draw_input(
         if distribution in (*KINDS_OF_VALUES, NAMED):  # half types cannot hold large numbers
             most = math.sqrt(torch.finfo(dtype).max)
             values = np.clip(values, -most, most)
+        if spec.low < spec.high:
+            values = in_range(np.mod(values, 1, where=np.isfinite(values), out=values), spec.low, spec.high)
         return _tensor(values, spec.shape, spec.dtype)
     if dtype == torch.bool:
         values = stream.integers(size, 2)

@@ -45,12 +45,16 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """The recipe to draw one input tensor. Floating-point values follow the distribution of the trial."""
+    """The recipe to draw one input tensor.
+
+    Floating-point values follow the distribution of the trial. If `low` is less than `high`, they are its values modulo
+    the range.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str  # "float32", "int64", "bool", ...
-    low: int = 0  # integer dtypes: drawn from [low, high)
+    low: int = 0  # drawn from [low, high); floats without bounds have 0 for both
     high: int = 0
 
 

@@ -138,6 +138,8 @@ def _parse(report: Report, limits: ProbeLimits) -> _Found:
                 raise ValueError(f"a tensor of dtype {spec.dtype[:40]!r} and shape {spec.shape}")
             if spec.dtype == "int64" and not -_LARGEST <= spec.low < spec.high <= _LARGEST:
                 raise ValueError(f"integers from {spec.low} to {spec.high}")
+            if spec.dtype != "int64" and not -_LARGEST <= spec.low <= spec.high <= _LARGEST:
+                raise ValueError(f"numbers from {spec.low} to {spec.high}")
         if sum(prod(spec.shape) for spec in call.tensors) > limits.elements:
             raise ValueError(f"inputs of more than {limits.elements} elements")
     return found

@@ -63,6 +63,9 @@ def _tensor(spec: TensorSpec) -> str:
         return f"torch.rand({sizes}) < 0.5"
     if spec.dtype.startswith(("float", "bfloat")):
         dtype = "" if spec.dtype == "float32" else f", dtype=torch.{spec.dtype}"
+        if spec.low < spec.high:
+            bounds = "" if (spec.low, spec.high) == (0, 1) else f".uniform_({spec.low}, {spec.high})"
+            return f"torch.rand({sizes}{dtype}){bounds}"
         return f"torch.randn({sizes}{dtype})"
     dtype = "" if spec.dtype == "int64" else f", dtype=torch.{spec.dtype}"
     return f"torch.randint({spec.low}, {spec.high}, {spec.shape}{dtype})"

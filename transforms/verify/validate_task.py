@@ -80,9 +80,11 @@ def _is_size(size: Any) -> bool:
 
 
 def _is_range(spec: TensorSpec) -> bool:
-    """True if an integer dtype contains the range, and the range has fewer than 2**63 values."""
+    """True if floats have a range, and an integer dtype contains its range, of under 2**63 values."""
     dtype = getattr(torch, spec.dtype)
-    if dtype.is_floating_point or dtype == torch.bool:
+    if dtype == torch.bool:
         return True
+    if dtype.is_floating_point:
+        return spec.low <= spec.high
     limits = np.iinfo(spec.dtype)
     return bool(limits.min <= spec.low and spec.high <= limits.max + 1 and spec.high - spec.low < 1 << 63)

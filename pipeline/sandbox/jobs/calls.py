@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STATE_SETS = 2  # sets of weights, named "0" and "1"; a trial takes the one of its seed
+_MARGIN = 1 / 1024  # of a range, at each end: logarithms and quotients at the bounds are not finite
 CONSTRUCTOR = "constructor"  # the set of weights that a module has when it is constructed; no tensor gives it
 
 
@@ -19,9 +20,14 @@ class ModuleSource:
     dtype: str = "float32"  # the module is cast to it, if it is float16 or bfloat16
 
 
+def in_range(fractions: Any, low: float, high: float) -> Any:
+    """A tensor or an array of numbers in the open range from `low` to `high`, at these fractions of it in [0, 1)."""
+    return low + (high - low) * (_MARGIN + (1 - 2 * _MARGIN) * fractions)
+
+
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """A tensor that the guest makes itself. Integers are in [low, high)."""
+    """A tensor that the guest makes itself. Integers are in [low, high); so are floats, unless `low` is `high`."""
 
     shape: tuple[int, ...]
     dtype: str

@@ -210,6 +210,14 @@ def test_integers_stay_in_their_range(low: int, size: int, distribution: str) ->
     assert size == 1 or len(x.unique()) > 1
 
 
+@pytest.mark.parametrize("distribution", [name for name in DISTRIBUTIONS if name != "special"])
+def test_floats_with_bounds_stay_within_them(distribution: str) -> None:
+    spec = TensorSpec("x", (40, 50), "float32", low=-1, high=2)
+    values = draw_inputs(Workload((spec,), "[]"), distribution, seed=3)[0]
+    assert -1 < float(values.min()) and float(values.max()) < 2
+    assert values.unique().numel() > 1
+
+
 def test_booleans_take_both_values() -> None:
     (x,) = draw_inputs(workload(TensorSpec("b", (40,), "bool")), "normal", 0)
     assert 5 < x.sum() < 35

@@ -80,5 +80,7 @@ def _argument(trees: list[Any], workloads: tuple[Workload, ...], names: dict[tup
         return names.get(tuple(trees), repr(first))
     specs = [workload.tensors[tree["tensor"]] for tree, workload in zip(trees, workloads, strict=True)]
     kinds = {"float32": "float", "int64": f"int {specs[0].low}..{specs[0].high - 1}", "bool": "bool"}
+    if specs[0].dtype == "float32" and specs[0].low < specs[0].high:
+        kinds["float32"] = f"float {specs[0].low}..{specs[0].high}"
     shape = [names.get(sizes, str(sizes[0])) for sizes in zip(*(spec.shape for spec in specs), strict=True)]
     return " ".join([f"{specs[0].name}:", kinds[specs[0].dtype], *shape])

@@ -52,7 +52,8 @@ _STYLES_BY_FAILURE = (
         FILLED_STYLES,
     ),
     (r"must be Tensor, not [A-Z]\w*$|got \([A-Z]\w*, Parameter", INSTANCE_STYLES),  # a class is called like a layer
-    (r"'(int|str|list)' object is not callable", LAYERS_STYLES),  # the items of a list are called
+    # The items of a list are called.
+    (r"'(int|str|list)' object is not callable|unpack non-iterable int", LAYERS_STYLES),
 )
 _Found: TypeAlias = tuple[Construction, Caller, Guess]
 _State: TypeAlias = dict[str, Tensor]

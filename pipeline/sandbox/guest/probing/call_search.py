@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..lib import pytree
 from .guarded_call import Failure, TooSlow, Unfit, attempt, cpu_time_cap
 from .guess import MAX_ELEMENTS, SIZES, Guess, draw
-from .repairs import NOT_ABOUT_SIZES, repairs
+from .repairs import NOT_ABOUT_SIZES, in_unit_range, repairs
 
 MAX_CALLS = 48  # for one construction; of 780 modules with a call, none needed more than 38 to find it
 MAX_CALLS_AGAIN = 24  # after a search for another construction of the module failed; none needed more than 17
@@ -106,6 +106,8 @@ def search(
                 return accept(guess)
             except Unfit as unfit:
                 rejected.append(unfit)
+                if unfit.reason == "not_finite":  # a logarithm or a root of normal numbers
+                    queue.add(in_unit_range(guess), cost + _REPAIR, _RANK)
                 continue
         kind = re.sub(r"\d+", "#", f"{failure.line} {failure}")
         advanced = furthest is None or failure.line > furthest.line

@@ -229,6 +229,8 @@ class Constructor:
         values += [(name, other) for name, text in chosen.items() for other in named_alternatives(text, message)]
         if listed := re.search(r"must be one of (\[.*?\])", message):
             values += [(name, text) for name in names[:3] for text in _items(listed[1])]
+        if "after ** must be a mapping" in message:
+            values += [(name, "{}") for name in names]
         if failure.kind == "IndexError":
             values += [(name, text) for name in names for text in _longer(chosen.get(name, ""))]
         yield from ({**chosen, name: text} for name, text in values)

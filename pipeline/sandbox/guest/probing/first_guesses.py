@@ -79,6 +79,9 @@ def first_guesses(module: nn.Module, inputs: Sequence[Input], values: Mapping[st
             yield planar(guess)
         yield from _with_list(guess, [i for i, item in enumerate(required) if _is_list(item)])
         yield guess
+        if required[0].is_variadic and isinstance(args[0], TensorArg):
+            for count in (2, 3):
+                yield replace(guess, args=tuple(replace(args[0], name=f"{args[0].name}{n}") for n in range(count)))
         if guess.resized(known_sizes).key() != guess.key():
             yield guess.resized(known_sizes)
         yield from _with_list(

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from kernelquarry.pipeline.sandbox.jobs.calls import in_range
+
 # Symbols: batch, channels, height, width, time, sequence length, edges of a graph, and pairs (such as the ends of an
 # edge). The first workload has ordinary sizes, the second odd ones. Within a workload, sizes are pairwise distinct.
 SIZES: tuple[Mapping[str, int], ...] = (
@@ -40,7 +42,7 @@ class TensorArg:
     name: str
     dims: tuple[str, ...]
     dtype: str = "float32"
-    low: int = 0  # integers are drawn from [low, high)
+    low: int = 0  # integers are drawn from [low, high), and floats if low < high
     high: int = 0
 
 
@@ -70,7 +72,7 @@ class SizesArg:
 class PlainArg:
     """A constant."""
 
-    value: bool | int | float | str | None
+    value: bool | int | float | str | dict[str, Any] | None
 
 
 Arg: TypeAlias = TensorArg | ListArg | SizeArg | SizesArg | PlainArg
@@ -88,6 +90,8 @@ class Spec:
 
     def draw(self, generator: torch.Generator) -> Tensor:
         dtype = getattr(torch, self.dtype)
+        if dtype.is_floating_point and self.low < self.high:
+            return in_range(torch.rand(self.shape, generator=generator, dtype=dtype), self.low, self.high)
         if dtype.is_floating_point:
             return torch.randn(self.shape, generator=generator, dtype=dtype)
         if dtype is torch.bool:

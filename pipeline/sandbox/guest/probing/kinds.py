@@ -124,16 +124,16 @@ _KINDS = (
         r"^decoder_layer$",
     ),
     _kind(
+        "convolution",
+        ("nn.Conv2d", "nn.Conv1d", "nn.Conv2d(<dim>, <dim>, 3, padding=1)"),
+        r"(^|_)conv(_(layer|op|cls|class))?$",
+    ),
+    _kind(
         "module",
         ("nn.GELU()", "nn.Linear(<dim>, <dim>)", "nn.Identity()", "nn.Linear", "nn.Conv2d(<dim>, <dim>, 3, padding=1)"),
         r"(^|_)(fn|func|f|g|function|callable|module|submodule|net|network|block|encoder|decoder|backbone|model)$",
         r"(^|_)(transformer|layer|mixer|attn|attention|op|sub_?layer|mlp|ff|embed|embedding|embedder|head|stem)$",
         r"(^|_)(body|branch\d?)$",
-    ),
-    _kind(
-        "convolution",
-        ("nn.Conv2d", "nn.Conv1d", "nn.Conv2d(<dim>, <dim>, 3, padding=1)"),
-        r"(^|_)(conv_layer|conv)$",
     ),
     _kind(
         "mode",

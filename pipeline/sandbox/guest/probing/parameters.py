@@ -85,6 +85,7 @@ class Input:
     annotation: str = ""
     default: Any = None
     entry: str = ""  # its entry in docstrings and comments
+    is_variadic: bool = False  # `*inputs`, which takes any number of arguments
 
 
 def forward_inputs(module: nn.Module, usage: Callable[[str], Usage], prose: str = "") -> list[Input]:
@@ -108,7 +109,7 @@ def forward_inputs(module: nn.Module, usage: Callable[[str], Usage], prose: str 
             entry = entry_of(prose, p.name, not found)
             found.append(Input(p.name, required, usage(p.name), _annotation(p), default, entry))
         elif p.kind is p.VAR_POSITIONAL and not found:
-            found.append(Input(p.name, True, Usage()))
+            found.append(Input(p.name, True, Usage(), is_variadic=True))
         elif p.kind is p.KEYWORD_ONLY and p.default is _EMPTY:
             raise Unfit("no_workload", f"forward needs the keyword {p.name}")
     if not found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -95,7 +95,12 @@ _WANTS_NO_LIST = (
     r"|must be Tensor, not (?:list|tuple|dict)|got \((?:list|tuple|dict),"
 )
 _WANTS_LIST = r"must be tuple of Tensors, not Tensor|Tensors, but got Tensor|expected a (?:list|tuple)|not list"
+_WANTS_DICT = r"'Tensor' object has no attribute '(?:items|keys|values|get)'|must be a mapping, not Tensor"
 _LENGTH = r"len\((\w+)\) must be (\d)\b"
+_WANTS_RANGE = (
+    r"between 0 and 1|(?:>=?|(?:greater|larger)(?: than)?(?: or equal)?(?: to)?|at least) ?0\b|in \[0"
+    r"|positive|probabilit|negative (?:values?|inputs?|elements?)"
+)
 _UNFLATTENED = r"Provided sizes \[([-\d, ]+)\] don't multiply up to the size of dim -?\d+ \((\d+)\)"
 _POOL_SIZES = r"input size: \(\d+x(\d+)x(\d+)\)\. Calculated output size: \(\d+x(-?\d+)x-?\d+\)"
 _INDEX_NAME = r"(^|_)(idx|index|indices|ids?|i|j|numbers?|types?|labels?)(_|$)"
@@ -179,6 +184,14 @@ def _missing_key(guess: Guess, failure: Failure) -> Iterator[Guess]:
                 yield guess.with_arg(index, ListArg(tuple(items.values()), tuple(items)))
 
 
+def _as_dicts(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    """Guesses with a dict of two tensors in place of a tensor, and with an empty dict."""
+    for index, _, tensor in _blamed(guess, failure):
+        if guess.args[index] is tensor:
+            yield guess.with_arg(index, ListArg((tensor, tensor), ANY_KEYS))
+            yield guess.with_arg(index, PlainArg({}))
+
+
 def _list_of_length(guess: Guess, failure: Failure) -> Iterator[Guess]:
     for match in re.finditer(_LENGTH, failure.message):
         name, count = match[1], int(match[2])
@@ -225,6 +238,21 @@ def _retyped(guess: Guess, failure: Failure, dtype: str) -> Iterator[Guess]:
             shapes.append(("B", "L"))
         for dims in dict.fromkeys(shapes):
             yield guess.with_tensor(index, item, dims=dims, dtype=dtype, high=8)
+
+
+def in_unit_range(guess: Guess, names: Collection[str] = ()) -> Iterator[Guess]:
+    """Guesses with numbers from 0 to 1 in place of normal numbers: for each tensor, first those named, then for all."""
+    floats = [each for each in guess.tensors() if each[2].dtype == "float32" and not each[2].high]
+    floats.sort(key=lambda each: each[2].name not in names)
+    for chosen in (*([each] for each in floats), floats):
+        changed = guess
+        for index, item, _ in chosen:
+            changed = changed.with_tensor(index, item, high=1)
+        yield changed
+
+
+def _in_range(guess: Guess, failure: Failure) -> Iterator[Guess]:
+    yield from in_unit_range(guess, failure.names)
 
 
 def _smaller_indices(guess: Guess, failure: Failure) -> Iterator[Guess]:
@@ -436,6 +464,7 @@ def _other_arguments(guess: Guess, failure: Failure) -> Iterator[Guess]:
 # (pattern in the message, repair), best first
 _REPAIRS: tuple[tuple[str, Callable[[Guess, Failure], Iterator[Guess]]], ...] = (
     (r"^'\w+'$", _missing_key),
+    (_WANTS_DICT, _as_dicts),
     (_WANTS_LIST, _as_lists),
     (_LENGTH, _list_of_length),
     (_WANTS_INDEX, _index_as_number),
@@ -443,6 +472,7 @@ _REPAIRS: tuple[tuple[str, Callable[[Guess, Failure], Iterator[Guess]]], ...] = 
     (_WANTS_INT, partial(_retyped, dtype="int64")),
     (_WANTS_FLOAT, partial(_retyped, dtype="float32")),
     (_WANTS_NUMBER, _tensor_as_number),
+    (_WANTS_RANGE, _in_range),
     ("index out of range|out of bounds", _smaller_indices),
     ("", _ranks),
     ("", _multiples),

@@ -23,6 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from kernelquarry.pipeline.sandbox.jobs.calls import in_range
+
 from ..lib import pytree
 from ..lib.float64 import InFloat64, widened
 from ..probing.guarded_call import result_or_none
@@ -82,7 +84,7 @@ def evened_output_texts(module: nn.Module, size: int, guess: Guess) -> list[str]
 
 def _common_inputs(specs: tuple[Spec, ...]) -> Iterator[tuple[Spec, ...]]:
     """Variants of the inputs on which different guesses agree: floats of one shape, floats, small integers."""
-    floats = tuple(replace(spec, dtype="float32") if spec.dtype == "int64" else spec for spec in specs)
+    floats = tuple(replace(spec, dtype="float32", low=0, high=0) if spec.dtype == "int64" else spec for spec in specs)
     largest = max((spec.shape for spec in specs), key=len, default=())
     yield tuple(replace(spec, shape=largest) for spec in floats)
     yield floats
@@ -228,6 +230,8 @@ def _input(spec: Spec, shape: _Shape, salt: int) -> Tensor:
     values = _by_place(shape, salt)
     if spec.dtype == "bool":
         return values < 0.5
+    if spec.dtype == "float32" and spec.low < spec.high:
+        return in_range(values, spec.low, spec.high)
     if spec.dtype == "float32":
         return 3 * values - 1.5
     return (spec.low + values * max(1, spec.high - spec.low)).long()
