@@ -229,6 +229,9 @@ class Constructor:
         values += [(name, other) for name, text in chosen.items() for other in named_alternatives(text, message)]
         if listed := re.search(r"must be one of (\[.*?\])", message):
             values += [(name, text) for name in names[:3] for text in _items(listed[1])]
+        if missing := re.search(r"type object '\w+' has no attribute '(\w+)'", message):
+            having = [name for name in self._classes if hasattr(self._namespace[name], missing[1])]
+            values += [(name, other) for name in names for other in having if parameters[name].usage.called]
         if "after ** must be a mapping" in message:
             values += [(name, "{}") for name in names]
         if failure.kind == "IndexError":

@@ -113,6 +113,7 @@ _KINDS = (
         r"norm",
     ),
     _kind("size", _SIZE.values, r"^(d|dim)_model$"),
+    _kind("hidden", ("<hidden>", "32", "16", "48"), r"^(d|dim)_ff$"),
     _kind(
         "encoder_layer",
         ("nn.TransformerEncoderLayer(<dim>, 4, <hidden>, batch_first=True)",),
