@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -37,6 +38,18 @@ class Classes:
 
     def is_module(self, definition: Definition) -> bool:
         return any(isinstance(base, External) and _is_torch_module(base.dotted) for base in self.order(definition))
+
+    def passed(self, definition: Definition) -> list[Definition]:
+        """The module classes that the file's first such call passes to the class: `BasicBlock` of a ResNet."""
+        own = {each.names[0]: each for each in self.modules(definition.path) if each is not definition}
+        source = self._tree.sources[definition.path].decode(errors="replace")
+        for call in re.finditer(rf"(?<!class )\b{definition.names[0]}\(([^()\[]+)", source):
+            names = [argument.rpartition("=")[2].strip() for argument in call[1].split(",")]
+            if source[call.end() : call.end() + 1] == "(":  # the last one is called itself
+                names.pop()
+            if found := [own[name] for name in dict.fromkeys(names) if name in own]:
+                return found
+        return []
 
     def order(self, definition: Definition) -> list[Definition | External]:
         """The class and all its bases, depth first: an approximation of the method resolution order."""

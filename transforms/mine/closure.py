@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -42,19 +43,24 @@ class Closure:
         return None
 
 
-def collect_closure(resolver: Resolver, entry: Definition) -> Closure:
-    """Collect the closure of a class; its `failure` says what is missing."""
-    return _Collector(resolver, entry).collect()
+def collect_closure(resolver: Resolver, entry: Definition, passed: Sequence[Definition] = ()) -> Closure:
+    """Collect the closure of a class; its `failure` says what is missing.
+
+    Args:
+        passed: classes that the file passes to the class's constructor. They are left out if one cannot be collected.
+    """
+    closure = _Collector(resolver, entry, passed).collect()
+    return _Collector(resolver, entry).collect() if passed and closure.failure else closure
 
 
 class _Collector:
     """Collects one closure, by following needs until nothing new is found."""
 
-    def __init__(self, resolver: Resolver, entry: Definition) -> None:
+    def __init__(self, resolver: Resolver, entry: Definition, passed: Sequence[Definition] = ()) -> None:
         self._resolver = resolver
         self._closure = Closure(entry)
-        self._seen = {entry}
-        self._queue = [entry]
+        self._seen = {entry, *passed}
+        self._queue = [*passed, entry]
         # Names mentioned so far, and the dropped methods that a mention would restore: part -> (name, definition).
         self._attributes, self._words, self._looks_up = set[str](), set[str](), False
         self._waiting: dict[Part, tuple[str, Definition]] = {}

@@ -105,7 +105,7 @@ class _Miner:
         objection = self._classes.objection(definition)
         if objection is None:
             try:
-                closure = collect_closure(self._resolver, definition)
+                closure = collect_closure(self._resolver, definition, self._classes.passed(definition))
                 objection = closure.failure
                 if objection is None:
                     code = render(self._resolver, closure)
