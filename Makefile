@@ -44,6 +44,11 @@ $(VENV)/train: $(VENV)/ready requirements-train.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-train.lock
 	@touch $@
 
+# What the test of the environment for `verifiers` needs beside.
+$(VENV)/verifiers: $(VENV)/ready requirements-verifiers.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-verifiers.lock
+	@touch $@
+
 dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/sources.md says
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS)) $(if $(DISTILL),--distill "$(DISTILL)")
 
@@ -51,7 +56,7 @@ train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (d
 	@test -n "$(DATASET)" || test -e "out/$(CORPUS)/dataset/manifest.json" || $(MAKE) --no-print-directory dataset OUT=
 	@$(BIN)/kernelquarry train -v --dataset "$(or $(DATASET),out/$(CORPUS)/dataset)" $(if $(CONFIG),--config "$(CONFIG)") $(if $(OUT),--out "$(OUT)")
 
-test: $(VENV)/ready $(VENV)/train  ## run the tests
+test: $(VENV)/ready $(VENV)/train $(VENV)/verifiers  ## run the tests
 	@$(BIN)/python -m pytest -n $(shell nproc) --dist worksteal
 
 test-gpu: $(VENV)/ready  ## run the tests that need a GPU
@@ -88,11 +93,13 @@ docs: $(VENV)/ready  ## write the pages that are made from the code and the figu
 indexes: $(VENV)/ready  ## make the shipped indexes of benchmarks anew: CHECKOUTS=folder with their repositories
 	@$(BIN)/python benchmarks/indexes.py "$(CHECKOUTS)"
 
-lock: $(VENV)/ready  ## resolve requirements.lock and requirements-train.lock anew
+lock: $(VENV)/ready  ## resolve the requirements*.lock anew
 	uv pip compile pyproject.toml --extra build --extra dev --group torch --universal --python-version 3.11 \
 	  --generate-hashes --quiet --no-header -o requirements.lock
 	uv pip compile pyproject.toml --extra build --extra train --group torch --universal --python-version 3.11 -c requirements.lock \
 	  --generate-hashes --quiet --no-header -o requirements-train.lock
+	uv pip compile pyproject.toml --extra build --extra verifiers --group torch --universal --python-version 3.11 -c requirements.lock \
+	  -c requirements-train.lock --generate-hashes --quiet --no-header -o requirements-verifiers.lock
 
 clean:  ## remove what was built, not what was downloaded
 	rm -rf out/*/stages out/*/store out/*/dataset out/*/report.html

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
 # the lock
 
 
-LOCKS = {"dev": "requirements.lock", "train": "requirements-train.lock"}
+LOCKS = {"dev": "requirements.lock", "train": "requirements-train.lock", "verifiers": "requirements-verifiers.lock"}
 
 
 def locked(extra: str) -> list[tuple[Requirement, int]]:
@@ -121,9 +122,10 @@ def test_the_lock_holds_the_projects_requirements(extra: str) -> None:
         assert versions and all(version in requirement.specifier for version in versions), requirement
 
 
-def test_both_locks_pin_the_same_versions() -> None:
-    dev, train = ({(r.name, str(r.marker)): str(r.specifier) for r, _ in locked(extra)} for extra in LOCKS)
-    assert all(dev[key] == train[key] for key in dev.keys() & train.keys())
+def test_all_locks_pin_the_same_versions() -> None:
+    locks = [{(r.name, str(r.marker)): str(r.specifier) for r, _ in locked(extra)} for extra in LOCKS]
+    for one, other in combinations(locks, 2):
+        assert all(one[key] == other[key] for key in one.keys() & other.keys())
 
 
 @pytest.mark.parametrize("extra", LOCKS)

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kernelquarry.pipeline.schema.records import CounterExample, Timing, Workload
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import CounterExample, Purity, Timing, Workload
+from kernelquarry.transforms.verify.answer import HACKS, Step, step_of
+
+_REASONS = {reason.value: reason for reason in Reason}
 
 Shapes = tuple[tuple[int, ...], ...]  # of all inputs of a call
 
@@ -67,6 +71,16 @@ class CheckVerdict:
     @property
     def exit_status(self) -> int:
         return {Status.VERIFIED: 0, Status.REJECTED: 1, Status.UNJUDGED: 2}[self.status]
+
+    @property
+    def step(self) -> Step:
+        """The last step of an answer that the kernel reached, for rewards."""
+        return step_of(Purity(self.purity) if self else None, _REASONS.get(self.reason))
+
+    @property
+    def hack(self) -> str:
+        """Class of the hack; "" for a kernel that is none."""
+        return HACKS.get(_REASONS[self.reason], "") if self.reason else ""
 
     @property
     def speedup(self) -> float:

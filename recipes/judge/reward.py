@@ -10,13 +10,27 @@ A hack gets the value of no step, less a penalty for its class.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from kernelquarry.recipes.config import RewardSection
 
-from .judge_answer import Judgement, Step
+from .judge_answer import Step
 
 
-def reward(judgement: Judgement, section: RewardSection) -> float:
+class Judged(Protocol):
+    """A judgement or a verdict on an answer."""
+
+    @property
+    def step(self) -> Step: ...
+
+    @property
+    def hack(self) -> str: ...
+
+    @property
+    def speedup(self) -> float: ...
+
+
+def reward(judgement: Judged, section: RewardSection) -> float:
     step = judgement.step
     graded = {
         Step.NOTHING: 0.0,

@@ -68,9 +68,7 @@ class Judgement:
 
     @property
     def step(self) -> Step:
-        if self.verdict is not None:
-            return Step.PURE if self.purity is Purity.PURE else Step.CORRECT
-        return Step.NOTHING if self.reason is None else _REACHED.get(self.reason, Step.NOTHING)
+        return step_of(self.purity if self.passes else None, self.reason)
 
     @property
     def hack(self) -> str:
@@ -86,6 +84,13 @@ class Judgement:
         if self.passes:
             return ""
         return self.reason.value if self.reason else Reason.NO_CODE.value if not self.code else "errored"
+
+
+def step_of(purity: Purity | None, reason: Reason | None) -> Step:
+    """The step of an answer that was verified with `purity`, or else (None) rejected for `reason`."""
+    if purity is not None:
+        return Step.PURE if purity is Purity.PURE else Step.CORRECT
+    return Step.NOTHING if reason is None else _REACHED.get(reason, Step.NOTHING)
 
 
 def judge_code(code: str, original: Task, sandbox: Sandbox, settings: VerifySettings) -> Judgement:

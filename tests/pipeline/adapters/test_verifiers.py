@@ -1,0 +1,85 @@
+"""The environment, loaded and scored by verifiers itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelquarry.pipeline.adapters.shared import shared_checker
+from kernelquarry.pipeline.check import Checker
+from tests.pipeline.adapters.conftest import snippets
+from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG
+
+vf: Any = pytest.importorskip("verifiers.v1", reason="verifiers is not installed: make test installs it")
+
+
+@pytest.fixture
+def environment(dataset: Path, monkeypatch: pytest.MonkeyPatch, checker: Checker) -> Any:
+    from kernelquarry.pipeline.adapters import verifiers
+
+    monkeypatch.setattr(verifiers, "shared_checker", lambda **settings: checker)
+    return vf.load_environment(vf.resolve_env_config({"taskset": {"id": "kernelquarry", "dataset": str(dataset)}}))
+
+
+def scored(task: Any, reply: str) -> Any:
+    """The trace of a rollout with this reply, scored."""
+    from verifiers.v1.graph import MessageNode
+
+    question = MessageNode(parent=None, message=vf.UserMessage(content="?"), sampled=False)
+    answer = MessageNode(parent=0, message=vf.AssistantMessage(content=reply), sampled=True)
+    trace = vf.Trace(
+        agent=vf.AgentInfo(config=vf.AgentConfig()),
+        task=vf.TraceTask(type=type(task).__name__, data=task.data),
+        nodes=[question, answer],
+    )
+    asyncio.run(task.score(trace))
+    return trace
+
+
+def test_the_environment_is_found_by_its_id(environment: Any) -> None:
+    agent = environment.config.agent
+    assert (agent.harness.id, agent.runtime.type) == ("null", "subprocess")
+    (task,) = environment.taskset
+    assert task.data.id == "rl_1" and task.data.module == SCALE and SCALE.strip() in task.data.prompt
+    assert "Triton" in task.data.system_prompt
+    assert [hook.__name__ for hook in task.hooks("stop")] == ["single_turn"]
+
+
+def test_replies_are_rewarded(environment: Any) -> None:
+    (task,) = environment.taskset
+    right = scored(task, f"```python\n{KERNEL}```")
+    assert right.reward == 1.0 and right.metrics == {"verified": 1.0}
+    wrong = scored(task, f"```python\n{WRONG}```")
+    assert wrong.reward == 0.25 and wrong.metrics == {"verified": 0.0}
+    assert scored(task, "I do not know.").reward == 0.0
+
+
+def test_a_reply_without_verdict_is_an_error(environment: Any) -> None:
+    (task,) = environment.taskset
+    with pytest.raises(vf.TaskError, match="UNJUDGED"):
+        scored(task.with_data(module="x = 1"), f"```python\n{KERNEL}```")
+
+
+def test_the_page_is_a_valid_command(dataset: Path, tmp_path: Path) -> None:
+    (command,) = (line for line in "".join(snippets("verifiers.md", "")).splitlines() if line.startswith("vf-eval"))
+    name, *arguments = shlex.split(command.replace("out/tiny/dataset", str(dataset)))
+    program = Path(sys.executable).with_name(name)
+    subprocess.run([program, *arguments, "--dry-run", "-o", tmp_path], check=True, capture_output=True)
+    (resolved,) = tmp_path.rglob("eval.json")
+    config = json.loads(resolved.read_text())
+    assert config["env"]["taskset"]["dataset"] == str(dataset) and config["model"] == "MODEL"
+
+
+def test_checkers_are_shared() -> None:
+    shared_checker.cache_clear()
+    one, other = shared_checker(gpus="none", timeout_s=9), shared_checker(gpus="none", timeout_s=9)
+    assert one is other
+    one.close()
+    shared_checker.cache_clear()
