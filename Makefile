@@ -20,7 +20,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dataset train test test-gpu check lint types format bench figures docs indexes lock clean
+.PHONY: help setup dataset train test test-gpu check lint types format bench figures sample docs indexes lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,11 @@ bench: $(VENV)/ready  ## measure this machine and write docs/results/figures.jso
 
 figures: $(VENV)/ready  ## print every figure against its goal
 	@$(BIN)/python benchmarks/figures.py
+
+sample: $(VENV)/ready  ## build examples/sample anew, from examples/modules
+	@rm -rf out/sample
+	@$(BIN)/kernelquarry dataset examples/modules --out out/sample $(if $(WORKERS),--workers $(WORKERS))
+	@rm -rf examples/sample && cp -r out/sample/dataset examples/sample
 
 docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
 	@$(BIN)/python benchmarks/pages.py

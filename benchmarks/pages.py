@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import asdict
 from itertools import groupby
@@ -10,11 +11,14 @@ from typing import Any
 from figures import ROOT, goals, measured
 
 from kernelquarry.pipeline.dataset.columns import read_page
+from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.graph import STAGES
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import ENTRY_POINT, Pair
 from kernelquarry.transforms.verify.checks import CHECKS
 from kernelquarry.transforms.verify.further_calls import further_calls
 
+SAMPLE = ROOT / "examples" / "sample"
 VERSUS = ROOT / "docs" / "results" / "versus.json"
 ABLATION = ROOT / "docs" / "results" / "checks.json"
 VERIFY = ROOT / "docs" / "stages" / "verify.md"
@@ -49,6 +53,26 @@ The errors of four judges on the same candidates: wrong candidates that a judge 
 `benchmarks/versus.py` measures them: its first lines describe the judges and how to repeat the measurement.
 
 This page is made by `make docs` from the verdicts that the command records.
+"""
+_GALLERY = """\
+# Gallery
+
+The twenty rows of [`examples/sample`](../examples/sample), a dataset that `make sample` builds from the modules in
+[`examples/modules`](../examples/modules). Below, each row has its module and its longest kernel. These commands show a
+whole row with its evidence, and verify it again:
+
+```
+kernelquarry show {id} --dataset examples/sample
+kernelquarry replay {id} --dataset examples/sample
+```
+
+An error is the largest of all trials against the float64 oracle, as a share of its tolerance.
+{environment}
+
+This page is made from the sample by `make docs`.
+
+| module | kernels | lines | trials | largest error |
+|---|--:|--:|--:|--:|
 """
 _JUDGES = {
     "ours": "this verifier",
@@ -104,6 +128,40 @@ def render_results() -> str:
 
 def _section(title: str, lines: list[str]) -> list[str]:
     return [f"\n## {title}\n\n", *lines] if lines else []
+
+
+def render_gallery() -> str:
+    """The page of the sample's rows."""
+    rows = sorted(read_rows(SAMPLE), key=lambda row: (row.source.path, row.module_name))
+    environment = rows[0].verdict.environment
+    made = f"Made with torch {environment.torch} and triton {environment.triton}, on {environment.device}."
+    lines = [
+        f"| [{row.module_name}](#{row.module_name.lower()}) | {len(row.kernels)} | {len(row.triton_code.splitlines())} "
+        f"| {len(row.verdict.trials)} | {max(trial.error / trial.tolerance for trial in row.verdict.trials):.0%} |\n"
+        for row in rows
+    ]
+    return "".join([_GALLERY.format(id=rows[0].id, environment=made), *lines, *map(_gallery_section, rows)])
+
+
+def _gallery_section(row: Pair) -> str:
+    module = _definitions(row.python_code, ast.ClassDef)[ENTRY_POINT]
+    kernels = _definitions(row.triton_code, ast.FunctionDef)
+    name = max(row.kernels, key=lambda name: len(kernels[name]))
+    inputs = ", ".join(f"`{spec.name}` {list(spec.shape)}" for spec in row.workloads[0].tensors)
+    verdict = (
+        f"Verified, {row.purity}, on inputs such as {inputs}. Kernels: {', '.join(f'`{one}`' for one in row.kernels)}."
+    )
+    folded = f"<details><summary><code>{name}</code></summary>\n\n```python\n{kernels[name]}\n```\n\n</details>\n"
+    return f"\n## {row.module_name}\n\n{verdict}\n\n```python\n{module}\n```\n\n{folded}"
+
+
+def _definitions(code: str, kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> dict[str, str]:
+    """Sources of the functions or classes of a file, by name, with their decorators."""
+    lines = code.splitlines()
+    found = [node for node in ast.parse(code).body if isinstance(node, kind)]
+    starts = [min(part.lineno for part in (node, *node.decorator_list)) for node in found]
+    pairs = zip(found, starts, strict=True)
+    return {node.name: "\n".join(lines[start - 1 : node.end_lineno]) for node, start in pairs}
 
 
 def render_columns() -> str:
@@ -176,6 +234,7 @@ def _json(value: Any) -> str:
 
 
 PAGES = {
+    "docs/gallery.md": render_gallery,
     "docs/reasons.md": render_reasons,
     "docs/stages/verify.md": render_verify,
     "docs/results/README.md": render_results,

@@ -92,7 +92,7 @@ def test_the_page_trains(dataset: Path, chat_model: Path, tmp_path: Path) -> Non
     arguments = "max_steps=1, per_device_train_batch_size=4, num_generations=4, logging_steps=1, bf16=False"
     arguments += f', report_to="none", output_dir="{tmp_path}", '
     for old, new in (
-        ("out/tiny/dataset", str(dataset)),
+        ("examples/sample", str(dataset)),
         ("Qwen/Qwen2.5-Coder-0.5B-Instruct", str(chat_model)),
         ("GRPOConfig(", f"GRPOConfig({arguments}"),
         ("Checker(timeout_s=60", 'Checker(timeout_s=60, gpus="none", workers=1'),

@@ -69,7 +69,7 @@ def test_a_reply_without_verdict_is_an_error(environment: Any) -> None:
 
 def test_the_page_is_a_valid_command(dataset: Path, tmp_path: Path) -> None:
     (command,) = (line for line in "".join(snippets("verifiers.md", "")).splitlines() if line.startswith("vf-eval"))
-    name, *arguments = shlex.split(command.replace("out/tiny/dataset", str(dataset)))
+    name, *arguments = shlex.split(command.replace("examples/sample", str(dataset)))
     program = Path(sys.executable).with_name(name)
     subprocess.run([program, *arguments, "--dry-run", "-o", tmp_path], check=True, capture_output=True)
     (resolved,) = tmp_path.rglob("eval.json")
