@@ -19,6 +19,7 @@ from kernelquarry.pipeline.schema.provenance import Licence
 from kernelquarry.pipeline.schema.reasons import Reason
 
 from . import spdx
+from .licence_policy import UNSTATED
 from .objection import Objection
 
 # Names of licence texts, and of notices, which list exceptions. Licences of weights do not cover code.
@@ -189,7 +190,7 @@ def _judge(statements: Iterable[_Statement]) -> Licence | Objection:
                 return _objection(f"{statement.where} says {statement.expression}")
             recognised.append(statement)
     if not recognised:
-        return _objection("no licence was found")
+        return UNSTATED
     evidence = dict.fromkeys(f"{statement.where}: {statement.expression}" for statement in recognised)
     precise = next((s for s in recognised if s.where == "License-Expression"), recognised[0])
     return Licence(precise.expression or "", "; ".join(evidence))

@@ -17,6 +17,7 @@ from kernelquarry.pipeline.schema.parts import Part
 
 if TYPE_CHECKING:
     from kernelquarry.filters.balance import Caps
+    from kernelquarry.filters.licence_policy import LicencePolicy
     from kernelquarry.filters.optout import OptOut
 
     from .decontaminate import Thresholds
@@ -37,6 +38,7 @@ class StageContext:
     caps: Caps
     thresholds: Thresholds
     targets: Targets
+    licence_policy: LicencePolicy
     corpus: Corpus | None = None  # for the first stage alone
     opt_out: OptOut | None = None  # for the first stage alone
     indexes: tuple[Path, ...] = ()  # of benchmarks

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kernelquarry.filters.balance import CAPS, Caps
+from kernelquarry.filters.licence_policy import LicencePolicy
 from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
 from kernelquarry.pipeline.schema.errors import UserError
@@ -61,6 +62,8 @@ def dataset(
     cache: options.CacheOption = options.CACHE,
     opt_out: options.OptOutOption = None,
     settings: Annotated[Path | None, typer.Option(help="TOML file of settings, see docs/settings.md.")] = None,
+    licence: options.LicenceOption = "",
+    private: options.PrivateOption = False,
     backward: Annotated[bool, typer.Option("--backward", help="Also make rows with gradients.")] = False,
     variants: Annotated[bool, typer.Option("--variants", help="Also make half-precision and autotuned rows.")] = False,
     teachers: options.TeachersOption = None,
@@ -75,7 +78,15 @@ def dataset(
     """Build a dataset: run every stage that is not up to date, then write the dataset and its report."""
     set_up_logging(verbose)
     run = open_run(
-        directory, corpus, cache, workers=workers, gpus=gpus, require=require, opt_out=opt_out, settings=settings
+        directory,
+        corpus,
+        cache,
+        workers=workers,
+        gpus=gpus,
+        require=require,
+        opt_out=opt_out,
+        settings=settings,
+        licence_policy=LicencePolicy(licence, private) if licence or private else None,
     )
     run = on_runner(with_teachers(run, teachers, batch), runner, store, gpus)
     from kernelquarry.pipeline.graph import BACKWARD, VARIANTS
@@ -150,6 +161,19 @@ def funnel(run_directory: options.RunArgument) -> None:
 
     claimed(run_directory)
     out.print(render_text(counts_of(run_directory)))
+
+
+def why(
+    name: Annotated[
+        str, typer.Argument(help="Class, path of a file, or id of a module or row; its end or start will do.")
+    ],
+    run_directory: Annotated[Path, typer.Option("--run", parser=parse_path, help="Run directory.")] = options.RUN,
+) -> None:
+    """Tell how each stage treated a class, a file or a row, and why it was dropped."""
+    from kernelquarry.pipeline.run.why import why as explain_name
+
+    for line in explain_name(run_directory, name):
+        typer.echo(line)
 
 
 def show(row: options.RowArgument, dataset: options.RowDatasetOption = options.DATASET) -> None:
@@ -336,7 +360,7 @@ for _stage in ALL:
     _command = distill if _stage.name == "distill" else stage_command(_stage.name)
     _help = f"{_stage.does[0].upper()}{_stage.does[1:]}."
     app.command(_stage.name, help=_help, rich_help_panel="Build: single stages")(_command)
-register("Inspect", funnel, show, replay, reverify, ablate, explain_cache)
+register("Inspect", funnel, why, show, replay, reverify, ablate, explain_cache)
 register("Publish", releasing.publish, releasing.withdraw)
 register("Train", *training.COMMANDS)
 register("Machine", doctor)

@@ -17,6 +17,7 @@ from .console import err
 
 _SPACE = "free some space, then run the same command again: it resumes here"
 _PATH = "give directories that can be written with --out and --cache"
+_NAME = "check the paths in the command"
 _REMEDIES = {
     errno.ENOSPC: _SPACE,
     errno.EDQUOT: _SPACE,
@@ -26,6 +27,9 @@ _REMEDIES = {
     errno.EROFS: _PATH,
     errno.EEXIST: _PATH,
     errno.ENOTDIR: _PATH,
+    errno.ENOENT: _NAME,
+    errno.EISDIR: _NAME,
+    errno.ENAMETOOLONG: _NAME,
 }
 EXTRAS = {  # extra of the package -> modules that it installs
     "build": frozenset(

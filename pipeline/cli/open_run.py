@@ -15,6 +15,7 @@ from kernelquarry.pipeline.schema.files import parse_path
 from .options import WORKERS
 
 if TYPE_CHECKING:
+    from kernelquarry.filters.licence_policy import LicencePolicy
     from kernelquarry.pipeline.run.run import Run
     from kernelquarry.pipeline.sandbox import SandboxSettings
 
@@ -51,11 +52,15 @@ def open_run(
     require: list[str] | None = None,
     opt_out: Path | None = None,
     settings: Path | None = None,
+    licence_policy: LicencePolicy | None = None,
 ) -> Run:
-    """Open the run directory `root`, by default `out/CORPUS`. None stands for the run's saved corpus, opt-out list or
-    settings. Raises: UserError."""
+    """Open the run directory `root`, by default `out/CORPUS`. None stands for the run's saved corpus, opt-out list,
+    settings or licence policy. Raises: UserError."""
     from kernelquarry.pipeline.run.run import KERNELS, Run, claim, claimed, save_opt_out
-    from kernelquarry.pipeline.run.run_settings import read_settings, remember
+    from kernelquarry.pipeline.run.run_settings import check_licence, read_settings, remember, remembered
+
+    if licence_policy is not None:
+        check_licence(licence_policy, "--licence")
 
     if corpus is not None:  # checked before its directory is made
         from kernelquarry.transforms.read import full_name, open_corpus
@@ -71,6 +76,8 @@ def open_run(
         save_opt_out(root, opt_out)
     if settings is not None:
         remember(root, read_settings(settings))
+    if licence_policy is not None:
+        remember(root, replace(remembered(root), licence=licence_policy))
     return Run(root, source, cache, root / "store", replace(sandbox, kernels=str(cache / KERNELS)))
 
 

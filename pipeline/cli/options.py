@@ -10,7 +10,8 @@ import typer
 
 from kernelquarry.pipeline.schema.files import parse_path
 
-DATASET = Path("out/tiny/dataset")
+RUN = Path("out/tiny")
+DATASET = RUN / "dataset"
 CACHE = Path("out/cache")
 GPUS = "all"
 WORKERS = (os.cpu_count() or 1) + 1  # one more than cores: they stay busy while one guest starts or is read
@@ -27,6 +28,13 @@ BatchOption = Annotated[
     Path | None, typer.Option("--batch", help="Write requests for a batch endpoint to this folder; ask no model.")
 ]
 OptOutOption = Annotated[Path | None, typer.Option(help="List of authors who opted out, see docs/opt-out.md.")]
+LicenceOption = Annotated[
+    str,
+    typer.Option("--licence", metavar="SPDX", help="Licence of files for which the corpus states none, such as MIT."),
+]
+PrivateOption = Annotated[
+    bool, typer.Option("--private", help="Use files of any licence; such a dataset cannot be published.")
+]
 CacheOption = Annotated[Path, typer.Option(help="Folder for downloads and compiled kernels, shared by runs.")]
 StoreOption = Annotated[
     str, typer.Option(help="Folder for intermediate results; may be gs:// and the like.", show_default="RUN/store")

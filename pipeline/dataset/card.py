@@ -39,12 +39,13 @@ def render_card(
     corpus: str,
     benchmarks: Sequence[str] = (),
     least_operators: int = 1,
+    private: bool = False,
 ) -> str:
     """The card as Markdown with the Hub's YAML header. It has no date, so the same build gives the same bytes.
 
     `configs`: shards by config and split, the default config first; `rows`: number of rows by config and split;
     `benchmarks`: descriptions of the benchmarks that rows were compared with; `least_operators`: the setting of
-    decontamination by which copies of smaller problems were kept.
+    decontamination by which copies of smaller problems were kept; `private`: sources may be of any licence.
     """
     return render(
         TEMPLATES / "card.md.j2",
@@ -61,6 +62,7 @@ def render_card(
         rejected=rejected,
         benchmarks=benchmarks,
         least_operators=least_operators,
+        private=private,
         explain=explain,
         versus=(TEMPLATES / "versus.md").read_text(),
     )

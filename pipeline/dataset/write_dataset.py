@@ -105,9 +105,10 @@ def write_release(folder: Path, release: Release) -> DatasetManifest:
     benchmarks = describe_benchmarks(release.build.benchmarks)
     thresholds = release.build.settings.get("decontaminate", {})
     least = thresholds.get("least_operators", 1)
+    private = release.build.settings.get("licence", {}).get("private", False)
     pages = {
         REPORT: render_report(release.build.benchmarks, rows.get("contaminated", ()), thresholds),
-        CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks, least),
+        CARD: render_card(summary, release.funnel, configs, counts, rejected, corpus, benchmarks, least, private),
         VERIFIER: render_verifier(),
         CROISSANT: render_metadata(summary, configs, files, corpus),
     }

@@ -173,6 +173,8 @@ def _verdict_problem(pair: Pair) -> str:
 
 def _licences(contents: Contents) -> Iterator[str]:
     """Sources may be redistributed, and models' answers may be trained on."""
+    if contents.manifest["build"].get("settings", {}).get("licence", {}).get("private"):
+        yield "the build is private: its sources may be of any licence: build again with --licence in another --out"
     for row in contents.all_rows:
         if not is_permissive(row.licence.spdx):
             yield f"{row.id} has the licence {row.licence.spdx}, which is not permissive"

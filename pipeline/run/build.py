@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import apache_beam as beam
 
 from kernelquarry.pipeline.graph import ALL, STAGES, Stage, before, named
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.files import remove_tree
 from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.transforms.stage_transform import StageContext
 
 from .execute_stage import Counted, execute, number_of, read_shards
-from .products import Products, write_products
+from .products import Products, write_products, write_report
 from .run import Run
 from .stage_directory import LOST
+from .why import explain_empty_stage
+
+log = logging.getLogger(__name__)
 
 RECORDS_PER_SHARD = 1000
 Watch = Callable[[str, int | None], AbstractContextManager[None]]
@@ -44,11 +49,34 @@ def build(run: Run, watch: Watch, extra: Collection[Stage] = ()) -> Built:
     A run that has once made rows with gradients, or variants, makes them from then on. Writing takes seconds and gives
     the same bytes, so damaged products mend themselves.
 
-    Raises: UserError, ConservationError.
+    Raises: UserError: a stage kept nothing, or cannot run; ConservationError.
     """
     stages = [stage for stage in ALL if stage in (*STAGES, *extra) or run.manifest(stage) is not None]
-    ran = tuple(stage.name for stage in stages if run_stage(run, stage, watch)[1])
-    return Built(write_products(run), ran)
+    ran = []
+    for stage in stages:
+        manifest, had_work = run_stage(run, stage, watch)
+        if had_work:
+            ran.append(stage.name)
+        if not manifest.counts[-1].kept and stage in STAGES and not _models_write_from_scratch(run, stage):
+            _stop(run, stage, manifest)
+    return Built(write_products(run), tuple(ran))
+
+
+def _models_write_from_scratch(run: Run, stage: Stage) -> bool:
+    """True for the stages that make the compiler's kernels, if the run also has kernels that need none of these."""
+    has_write_route = run.distill is not None and run.distill.has_write_route
+    return has_write_route and stage in ALL[ALL.index(named("lower")) : ALL.index(named("distill"))]
+
+
+def _stop(run: Run, stage: Stage, manifest: StageManifest) -> NoReturn:
+    """Stop after a stage that kept nothing, and remove what an earlier build left of the later stages."""
+    for later in ALL[ALL.index(stage) + 1 :]:
+        remove_tree(run.directory(later).path)
+    write_report(run, [])
+    lines, message = explain_empty_stage(run.root, stage, manifest)
+    for line in lines:
+        log.warning("%s", line)
+    raise UserError(message)
 
 
 def run_stage(run: Run, stage: Stage, watch: Watch, part: Part | None = None) -> tuple[StageManifest, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from kernelquarry.pipeline.dataset.configs import Published
 from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_benchmarks, removed
@@ -19,6 +20,7 @@ from kernelquarry.pipeline.schema.files import replace_file
 from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
+from kernelquarry.pipeline.schema.wording import count
 from kernelquarry.transforms.decontaminate import read_index
 from kernelquarry.transforms.distill import annotate_variants
 
@@ -37,10 +39,11 @@ class Products:
 
     def summary(self, did: str) -> str:
         """Four lines for the end of a build; `did` says which stages ran."""
-        mined = next(count for count in self.funnel if count.stage == "mine")
+        mined = next(line for line in self.funnel if line.stage == "mine")
         splits = ", ".join(f"{n:,} {split}" for split, n in self.rows.items())
+        pairs = count(sum(self.rows.values()), "verified pair")
         return (
-            f"{sum(self.rows.values()):,} verified pairs ({splits}) of {mined.kept:,} modules mined; {did}\n"
+            f"{pairs} ({splits}) of {count(mined.kept, 'module')} mined; {did}\n"
             f"  against  {'; '.join(self.benchmarks) or 'no benchmark: see kernelquarry index-benchmarks'}\n"
             f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
             f"  report   {self.report}"
@@ -54,14 +57,9 @@ def write_products(run: Run) -> Products:
     """
     pairs = annotate(run)
     funnel, corpus = run.counts(), run.corpus
-    dataset, report = run.root / "dataset", run.root / "report.html"
-    benchmarks = tuple(asdict(read_index(path)[0]) for path in run.indexes)
-    described = tuple(describe_benchmarks(benchmarks))
-    with replace_file(report) as stream:  # before the dataset: it says why there are no pairs
-        text = render_report(
-            corpus.name, pairs, funnel, losses(run), teacher_stats(run), described, removed(*_decontaminated(run))
-        )
-        stream.write(text.encode())
+    dataset = run.root / "dataset"
+    benchmarks = _benchmarks(run)
+    report = write_report(run, pairs)
     build = Build(corpus.name, corpus.digests(), run.opt_out.digest, benchmarks, asdict(run.settings))
     other_configs: dict[str, Sequence[Published]] = {
         "backward": rows_of(run, BACKWARD),
@@ -69,7 +67,22 @@ def write_products(run: Run) -> Products:
         "contaminated": contaminated_rows(run),
     }
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, build, other_configs)
-    return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, described)
+    return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, tuple(describe_benchmarks(benchmarks)))
+
+
+def write_report(run: Run, pairs: Sequence[Pair]) -> Path:
+    """Write the report of the stages that have run, with their pairs, if there are any."""
+    report = run.root / "report.html"
+    described = tuple(describe_benchmarks(_benchmarks(run)))
+    modules = removed(*_decontaminated(run))
+    with replace_file(report) as stream:
+        text = render_report(run.corpus.name, pairs, run.counts(), losses(run), teacher_stats(run), described, modules)
+        stream.write(text.encode())
+    return report
+
+
+def _benchmarks(run: Run) -> tuple[dict[str, Any], ...]:
+    return tuple(asdict(read_index(path)[0]) for path in run.indexes)
 
 
 def annotate(run: Run) -> list[Pair]:

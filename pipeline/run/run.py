@@ -123,6 +123,7 @@ class Run:
             caps=settings.caps,
             thresholds=settings.decontaminate,
             targets=settings.targets,
+            licence_policy=settings.licence,
             corpus=self.corpus if first else None,
             opt_out=self.opt_out if first else None,
             indexes=self.indexes,

@@ -1,4 +1,4 @@
-"""Settings of a run: thresholds of decontamination, caps on rows that share something, and targets to compile for.
+"""Settings of a run: thresholds of decontamination, caps on rows that share something, targets, and the licence policy.
 
     [decontaminate]
     ngrams = 0.8
@@ -8,6 +8,9 @@
 
     [targets]
     names = ["sm_80", "sm_90"]
+
+    [licence]
+    stated = "MIT"
 
 `docs/settings.md` lists all of them. The run directory keeps them, and the dataset's manifest names them.
 """
@@ -22,13 +25,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kernelquarry.filters.balance import CAPS, Caps
+from kernelquarry.filters.licence_policy import AS_STATED, LicencePolicy
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.transforms.decontaminate import DEFAULT, Thresholds
 from kernelquarry.transforms.targets import TARGETS, Targets
 
 NAME = "settings.json"  # in the run directory
-S = TypeVar("S", Caps, Thresholds, Targets)
+S = TypeVar("S", Caps, Thresholds, Targets, LicencePolicy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,7 @@ class Settings:
     decontaminate: Thresholds = DEFAULT
     caps: Caps = CAPS
     targets: Targets = field(default_factory=Targets)
+    licence: LicencePolicy = AS_STATED
 
 
 def read_settings(path: Path) -> Settings:
@@ -56,6 +61,7 @@ def from_plain(given: Mapping[str, Any], place: str) -> Settings:
         _section(Thresholds, given, "decontaminate", place),
         _section(Caps, given, "caps", place),
         _section(Targets, given, "targets", place),
+        check_licence(_section(LicencePolicy, given, "licence", place), place),
     )
 
 
@@ -84,16 +90,35 @@ def _section(kind: type[S], given: Mapping[str, Any], name: str, place: str) -> 
     for key, value in values.items():
         if key not in {each.name for each in fields(kind)}:
             raise UserError(f"{place}: [{name}] has no {key}: it has {', '.join(f.name for f in fields(kind))}")
+        default = getattr(defaults, key)
         if kind is Targets:
             if value is None:  # as a run directory keeps settings that name no targets
                 continue
             _check_targets(value, place)
             continue
-        whole = isinstance(getattr(defaults, key), int)
+        if isinstance(default, bool | str):
+            if type(value) is not type(default):
+                form = "true or false" if isinstance(default, bool) else "text"
+                raise UserError(f"{place}: {key} in [{name}] must be {form}")
+            continue
+        whole = isinstance(default, int)
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or value < 0:
             raise UserError(f"{place}: {key} in [{name}] must be a {'whole ' if whole else ''}number of at least 0")
     found: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in values.items()}
     return kind(**found)
+
+
+def check_licence(policy: LicencePolicy, place: str) -> LicencePolicy:
+    """The policy, if the licence that it states is permissive. Raises: UserError."""
+    if policy.stated:
+        from kernelquarry.filters.spdx import PERMISSIVE, is_permissive
+
+        if not is_permissive(policy.stated):
+            raise UserError(
+                f"{place}: {policy.stated} is no permissive SPDX expression: "
+                f"give one of {', '.join(sorted(PERMISSIVE))}, or build for yourself with --private"
+            )
+    return policy
 
 
 def _check_targets(value: Any, place: str) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -142,6 +142,19 @@ def read_records(path: Path, cls: type[T], start: int = 0, stop: int = sys.maxsi
 def read_plain(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a shard of any schema version, in the form of `to_plain`. Raises: as `read_records`."""
     return _read_plain(_open(path), path)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The named columns of a shard, row by row, in the form of `to_plain`: a fraction of the time of whole records.
+
+    `columns` may name parts of a nested record: `source.path`. Raises: as `read_records`.
+    """
+    file = _open(path)
+    with file:
+        try:
+            yield from file.read(columns=list(columns)).to_pylist()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SchemaError(path, f"damaged data ({_line(error)})", _REMAKE) from error
 
 
 def check_record(path: Path, cls: type) -> int:

@@ -11,7 +11,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 
 from . import compositions, sdist, tables
 from .corpus import Corpus, Shard
-from .folder import open_folder
+from .folder import open_file, open_folder
 from .git import open_commit
 from .pinned import PinnedPackages, open_archive, parse_requirements
 from .tables import SHIPPED, Tables, open_tables
@@ -63,6 +63,8 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     path = Path(name)
     if path.is_dir():
         return open_folder(path)
+    if path.is_file() and path.suffix == ".py":
+        return open_file(path)
     if path.is_file() and path.suffix == ".txt":
         return PinnedPackages(path.stem, parse_requirements(path.read_text(), name), cache)
     if path.is_file() and path.suffix == ".toml":
@@ -73,7 +75,8 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     if at and Path(folder).is_dir():
         return open_commit(Path(folder), revision)
     raise UserError(
-        f"{name}: no such corpus: give {', '.join(EMBEDDED)}, a folder, or another source that docs/sources.md names"
+        f"{name}: no such corpus: give {', '.join(EMBEDDED)}, a folder, a .py file, "
+        "or another source that docs/sources.md names"
     )
 
 

@@ -95,7 +95,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class LocalTree(Tree):
-    """A folder or a commit on this machine: a corpus whose only shard is itself."""
+    """A file, a folder or a commit on this machine: a corpus whose only shard is itself."""
 
     root: Path
     corpus: str

@@ -1,4 +1,4 @@
-"""A local folder or git checkout as a corpus. Files are read in place; git is not run."""
+"""A local file, folder or git checkout as a corpus. Files are read in place; git is not run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import configparser
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -39,6 +39,29 @@ class Folder(LocalTree):
         )
 
 
+class SingleFile(LocalTree):
+    """One Python file, with the licence statements that lie next to it."""
+
+    __slots__ = ()
+
+    def paths(self) -> list[Path]:
+        folder = self.root.parent
+        return [self.root, *(path for path in sorted(folder.iterdir()) if is_statement(path.name) and path.is_file())]
+
+    def digests(self) -> dict[str, str]:
+        return {self.package: _digest_of(self.paths(), self.root.parent)}
+
+    @contextmanager
+    def open(self) -> Iterator[Iterator[Entry]]:
+        yield (Entry(path.name, path.lstat().st_size, path.read_bytes) for path in self.paths())
+
+
+def open_file(path: Path) -> SingleFile:
+    """Open a Python file as a corpus. Its revision is its content, since a checkout may hold changes."""
+    path = path.resolve()
+    return SingleFile(path, path.stem, read_git(path.parent)[1] or path.stem, _digest_of([path], path.parent)[:16])
+
+
 def open_folder(root: Path) -> Folder:
     """Open a folder as a corpus, with package and revision from its git metadata."""
     root = root.resolve()
@@ -66,8 +89,12 @@ def _refuse(error: OSError) -> NoReturn:
 
 def digest_of(root: Path) -> str:
     """Digest of the paths and bytes of all Python files and licence statements."""
-    paths = {path.relative_to(root).as_posix(): path for path in walk(root)}
-    return sha256(canonical({name: _digest(p) for name, p in paths.items() if p.suffix == ".py" or is_statement(name)}))
+    return _digest_of(walk(root), root)
+
+
+def _digest_of(paths: Iterable[Path], root: Path) -> str:
+    named = {path.relative_to(root).as_posix(): path for path in paths}
+    return sha256(canonical({name: _digest(p) for name, p in named.items() if p.suffix == ".py" or is_statement(name)}))
 
 
 def _digest(path: Path) -> str:

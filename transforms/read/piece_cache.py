@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import asdict
 
+from kernelquarry.filters.licence_policy import LicencePolicy
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.schema.arrow import SchemaError, read_records, write_shard
 from kernelquarry.pipeline.schema.ids import canonical, sha256
@@ -18,7 +20,7 @@ from .table import TableShard
 log = logging.getLogger(__name__)
 
 
-def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outcome[SourceFile]]:
+def read_once(shard: Shard, opt_out: OptOut, policy: LicencePolicy, fingerprint: str) -> Iterator[Outcome[SourceFile]]:
     """Read a shard like `read_shard`, from the cache if possible.
 
     Args:
@@ -28,9 +30,9 @@ def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outco
         UserError: the shard as a whole cannot be read.
     """
     if not isinstance(shard, TableShard) or shard.cache is None:
-        yield from read_shard(shard, opt_out)
+        yield from read_shard(shard, opt_out, policy)
         return
-    name = sha256(canonical([fingerprint, shard.key, opt_out.lines()]))
+    name = sha256(canonical([fingerprint, shard.key, opt_out.lines(), asdict(policy)]))
     kept_path, lost_path = (shard.cache / name[:2] / f"{name}.{end}.parquet" for end in ("kept", "lost"))
     if kept_path.exists():  # written last: the entry is complete
         try:
@@ -40,7 +42,7 @@ def read_once(shard: Shard, opt_out: OptOut, fingerprint: str) -> Iterator[Outco
         except (SchemaError, FileNotFoundError) as error:
             log.warning("%s: the cached piece is damaged: reading the shard again (%s)", kept_path, error)
     kept, lost, failed = list[SourceFile](), list[DropRecord](), False
-    for outcome in read_shard(shard, opt_out):
+    for outcome in read_shard(shard, opt_out, policy):
         match outcome:
             case Kept(record):
                 kept.append(record)

@@ -8,6 +8,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from kernelquarry.filters.licence_policy import AS_STATED, LicencePolicy
 from kernelquarry.filters.objection import Objection
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.schema.ids import sha256
@@ -31,7 +32,9 @@ class _Unfit(Exception):
         self.reason, self.evidence = reason, evidence
 
 
-def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[SourceFile]]:
+def read_shard(
+    shard: Shard, opt_out: OptOut | None = None, policy: LicencePolicy = AS_STATED
+) -> Iterator[Outcome[SourceFile]]:
     """Read each Python file of the shard.
 
     Raises:
@@ -40,13 +43,15 @@ def read_shard(shard: Shard, opt_out: OptOut | None = None) -> Iterator[Outcome[
     opt_out, seen = opt_out or OptOut(), set[str]()
     for file in shard.files():
         if isinstance(file, CorpusFile):
-            yield _read_file(shard.corpus, file, file.id in seen, opt_out)
+            yield _read_file(shard.corpus, file, file.id in seen, opt_out, policy)
             seen.add(file.id)
         else:
             yield file
 
 
-def _read_file(corpus: str, file: CorpusFile, is_repeated: bool, opt_out: OptOut) -> Outcome[SourceFile]:
+def _read_file(
+    corpus: str, file: CorpusFile, is_repeated: bool, opt_out: OptOut, policy: LicencePolicy
+) -> Outcome[SourceFile]:
     unit = file.id.encode(errors="backslashreplace").decode()  # file names may hold bytes that are not text
     try:
         if is_repeated or unit != file.id or not _is_plain(file.path):
@@ -62,7 +67,7 @@ def _read_file(corpus: str, file: CorpusFile, is_repeated: bool, opt_out: OptOut
     source = SourceRef(corpus, file.package, file.revision, file.path, sha256(data))
     objection = opt_out(source, text)
     if objection is None:
-        licence = file.licences.of(file.path, text)
+        licence = policy.resolve(file.licences.of(file.path, text))
         if not isinstance(licence, Objection):
             return Kept(SourceFile(source, licence, text))
         objection = licence

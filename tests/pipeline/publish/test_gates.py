@@ -113,6 +113,14 @@ def test_rows_that_were_compared_with_no_benchmark(tmp_path: Path) -> None:
     assert check(read_contents(tmp_path, uncompared=True)) == []
 
 
+def test_a_private_build(tmp_path: Path) -> None:
+    private = replace(BUILD, settings={"licence": {"stated": "", "private": True}})
+    write_dataset(tmp_path, make_pairs(6, ("train", "test")), Rejected(), [], private)
+    assert [problem.partition(": its")[0] for problem in problems(tmp_path)] == ["licences: the build is private"]
+    card = (tmp_path / "README.md").read_text()
+    assert "**Private**" in card and "All sources are permissively licensed" not in card
+
+
 def test_a_row_of_a_contaminated_module(tmp_path: Path) -> None:
     first, second = make_pairs(2)
     taken_out = make_contamination(code_sha256=sha256(first.python_code), cluster=first.cluster, split=first.split)

@@ -33,7 +33,7 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, targets"),
+        ("[cap]\ncluster = 1", "unknown section cap: the sections are decontaminate, caps, targets, licence"),
         ("caps = 3", "caps is not a section"),
         ("[caps]\nclusters = 1", r"\[caps\] has no clusters: it has cluster, operators, repository"),
         ("[caps]\ncluster = 1.5", r"cluster in \[caps\] must be a whole number of at least 0"),
@@ -46,6 +46,9 @@ def test_missing_settings_have_defaults(tmp_path: Path) -> None:
         ),
         ("[targets]\nnames = ['sm_80', 'sm_80']", "each at most once"),
         ("[targets]\nnames = 'sm_80'", "must be a list"),
+        ("[licence]\nprivate = 1", r"private in \[licence\] must be true or false"),
+        ("[licence]\nstated = true", r"stated in \[licence\] must be text"),
+        ("[licence]\nstated = 'GPL-3.0-only'", "GPL-3.0-only is no permissive SPDX expression: give one of 0BSD, "),
         ("[", "not valid TOML"),
     ],
 )

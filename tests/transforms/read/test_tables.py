@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import constants
 
+from kernelquarry.filters.licence_policy import LicencePolicy
 from kernelquarry.filters.optout import OptOut
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
@@ -317,9 +318,9 @@ def test_finished_pieces_are_not_downloaded_again(
     name = publish(hub, tmp_path, gated=False)
     (shard,) = open_corpus(name, tmp_path / "cache").shards()
     (piece,) = shard.pieces()
-    first = list(read_once(piece, OptOut(), "code"))
+    first = list(read_once(piece, OptOut(), LicencePolicy(), "code"))
     hub.fail(404, path="resolve", times=100)
-    assert list(read_once(piece, OptOut(), "code")) == first
+    assert list(read_once(piece, OptOut(), LicencePolicy(), "code")) == first
     assert len(first) == 1
     with pytest.raises(UserError):  # other code may give something else
-        list(read_once(piece, OptOut(), "other code"))
+        list(read_once(piece, OptOut(), LicencePolicy(), "other code"))
