@@ -6,7 +6,10 @@ Beam and torch take seconds to import, so each command checks its input first, a
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +30,7 @@ from .open_run import on_runner, open_run, sandbox_settings, with_teachers
 
 if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
+    from kernelquarry.pipeline.schema.records import Pair
 
 app = typer.Typer(
     cls=Commands,
@@ -97,6 +101,24 @@ def dataset(
     with Progress(err) as progress:
         built = build(run, progress.watch, [*[BACKWARD] * backward, *VARIANTS * variants])
     typer.echo(built.summary())
+    if built.ran and (pair := built.products.example) is not None:
+        from kernelquarry.pipeline.report.show import render_example
+
+        out.print("\none of the pairs:", render_example(pair), sep="\n")
+        typer.echo(next_commands(pair, run.root))
+
+
+def next_commands(pair: Pair, root: Path) -> str:
+    """Three commands to try after a build."""
+    program = "kernelquarry" if shutil.which("kernelquarry") else os.path.relpath(sys.argv[0])
+    commands = {
+        f"replay {pair.id} --dataset {root / 'dataset'}": "verify this row again, from the row alone",
+        f"why {pair.module_name} --run {root}": "how each stage treated a class, a file or a row",
+        "dataset my_module.py --licence MIT": "the same for your own modules; without a licence, use --private",
+    }
+    width = max(map(len, commands))
+    lines = [f"  {program} {command:{width}}  # {purpose}" for command, purpose in commands.items()]
+    return "\n".join(["\ntry next:", *lines])
 
 
 def stage_command(name: str) -> Callable[..., None]:

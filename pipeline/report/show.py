@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.table import Table
@@ -10,16 +12,43 @@ from rich.text import Text
 
 from kernelquarry.pipeline.dataset.speeds import describe_timing
 from kernelquarry.pipeline.schema.outcome import printable
-from kernelquarry.pipeline.schema.records import CounterExample, Pair, Rejection, Workload
+from kernelquarry.pipeline.schema.records import CounterExample, Pair, Rejection, Row, Workload
+
+_WIDE = 100  # columns
 
 
 def render_row(row: Pair | Rejection) -> RenderableType:
-    """The PyTorch source on the left, the Triton source on the right, facts below."""
-    sides = Table.grid(expand=True, padding=(0, 1))
-    sides.add_column(ratio=9)
-    sides.add_column(ratio=11)
-    sides.add_row(_source("PyTorch", row.python_code), _source("Triton", row.triton_code))
-    return Group(Text(printable(f"{row.module_name}  {row.id}"), "bold"), sides, _facts(row))
+    """Both sources, and facts below them."""
+    return Group(_title(row), _Sides(row), _table(_facts(row)))
+
+
+def render_example(pair: Pair) -> RenderableType:
+    """Both sources and the verdict of a pair."""
+    facts = _facts(pair)
+    return Group(_title(pair), _Sides(pair), _table({name: facts[name] for name in ("source", "licence", "verdict")}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The PyTorch source and the Triton source, side by side where the terminal is wide enough."""
+
+    row: Row
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        left, right = _source("PyTorch", self.row.python_code), _source("Triton", self.row.triton_code)
+        if options.max_width < _WIDE:
+            yield left
+            yield right
+            return
+        sides = Table.grid(expand=True, padding=(0, 1))
+        sides.add_column(ratio=9)
+        sides.add_column(ratio=11)
+        sides.add_row(left, right)
+        yield sides
+
+
+def _title(row: Row) -> Text:
+    return Text(printable(f"{row.module_name}  {row.id}"), "bold")
 
 
 def _source(title: str, code: str) -> Panel:
@@ -27,9 +56,9 @@ def _source(title: str, code: str) -> Panel:
     return Panel(syntax, title=title, title_align="left", border_style="dim")
 
 
-def _facts(row: Pair | Rejection) -> Table:
+def _facts(row: Pair | Rejection) -> dict[str, str]:
     source = row.source
-    facts = {
+    return {
         "source": f"{source.package} {source.revision}, {source.path}",
         "licence": f"{row.licence.spdx} ({row.licence.evidence})",
         "operators": ", ".join(row.operators),
@@ -42,6 +71,9 @@ def _facts(row: Pair | Rejection) -> Table:
         "generator": f"{row.generator.name} {row.generator.version}",
         "split": row.split,
     }
+
+
+def _table(facts: dict[str, str]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")

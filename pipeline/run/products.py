@@ -13,6 +13,7 @@ from kernelquarry.pipeline.dataset.rejected import Rejected, collect_rejected
 from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats, summarise_answers
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
 from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, VARIANTS, Stage, before, named
+from kernelquarry.pipeline.report.example import choose_example
 from kernelquarry.pipeline.report.report import render_report
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
@@ -36,6 +37,7 @@ class Products:
     rows: dict[str, int]  # split -> number
     funnel: tuple[StageCounts, ...]
     benchmarks: tuple[str, ...]  # that modules were compared with
+    example: Pair | None  # to show
 
     def summary(self, did: str) -> str:
         """Four lines for the end of a build; `did` says which stages ran."""
@@ -67,7 +69,8 @@ def write_products(run: Run) -> Products:
         "contaminated": contaminated_rows(run),
     }
     manifest = write_dataset(dataset, pairs, rejected(run), funnel, build, other_configs)
-    return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, tuple(describe_benchmarks(benchmarks)))
+    described = tuple(describe_benchmarks(benchmarks))
+    return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, described, choose_example(pairs))
 
 
 def write_report(run: Run, pairs: Sequence[Pair]) -> Path:

@@ -46,11 +46,22 @@ def test_the_dataset_loads(built: Built, tmp_path: Path) -> None:
 def test_the_summary_tells_what_there_is_and_where(built: Built) -> None:
     first, *places = built.ended.out.splitlines()
     assert first.startswith("2 verified pairs (") and "of 5 modules mined; ran read, mine," in first
-    assert [place.split()[:2] for place in places] == [
+    assert [place.split()[:2] for place in places[:3]] == [
         ["against", "kernelbench"],
         ["dataset", "out/layers/dataset"],
         ["report", "out/layers/report.html"],
     ]
+
+
+def test_a_build_ends_with_a_pair_and_commands_that_run(built: Built, invoke: Callable[..., Ended]) -> None:
+    _, _, end = built.ended.out.partition("one of the pairs:\n")
+    shown, _, commands = end.partition("\ntry next:\n")
+    (pair,) = (pair for pair in built.pairs() if pair.id in shown)
+    assert "class Model(nn.Module)" in shown and "class ModelNew(nn.Module)" in shown and "worst error" in shown
+    replay, why, dataset = (line.split("#")[0].split()[1:] for line in commands.splitlines())
+    assert replay == ["replay", pair.id, "--dataset", "out/layers/dataset"]
+    assert invoke(*why[:-1], built.root).status == 0
+    assert dataset[0] == "dataset" and dataset[0] in COMMANDS
 
 
 def test_counts_conserve_at_every_stage(built: Built) -> None:
