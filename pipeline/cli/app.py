@@ -22,6 +22,7 @@ from kernelquarry.pipeline.graph import ALL, named
 from kernelquarry.pipeline.runtime.events import interrupt
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import parse_path
+from kernelquarry.pipeline.schema.wording import counted
 
 from . import checking, options, releasing, training
 from .console import err, out, set_up_logging
@@ -224,7 +225,10 @@ def replay(
     from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.transforms.verify import replay_pair, replay_rejection
 
-    with Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
+    trials = counted(len(found.verdict.trials), "trial") if isinstance(found, Pair) else "the failing call"
+    work = f"{trials} and further checks" if isinstance(found, Pair) else trials
+    err.print(f"verifying {found.id} again: {work}", style="dim", highlight=False)
+    with err.status("starting guests, compiling, comparing"), Sandbox(sandbox_settings(1, gpus, require)) as sandbox:
         replayed = replay_pair(found, sandbox) if isinstance(found, Pair) else replay_rejection(found, sandbox)
     typer.echo(printable(replayed.render()))
     if not replayed.agrees:
@@ -312,10 +316,14 @@ def index_benchmarks(
 
 
 def doctor() -> None:
-    """Show versions, resources and the active layers of the sandbox."""
-    from .doctor import render_doctor
+    """Show versions, resources and the active layers of the sandbox. Exit status 1 if a guest can escape it."""
+    from .doctor import examine, render_doctor
 
-    out.print(render_doctor())
+    examined = examine()
+    out.print(render_doctor(examined))
+    out.print(examined.conclusion, soft_wrap=True, highlight=False)
+    if examined.allowed:
+        raise typer.Exit(1)
 
 
 def merge(

@@ -21,7 +21,7 @@ from kernelquarry.pipeline.schema.files import replace_file
 from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
-from kernelquarry.pipeline.schema.wording import count
+from kernelquarry.pipeline.schema.wording import counted
 from kernelquarry.transforms.decontaminate import read_index
 from kernelquarry.transforms.distill import annotate_variants
 
@@ -43,9 +43,9 @@ class Products:
         """Four lines for the end of a build; `did` says which stages ran."""
         mined = next(line for line in self.funnel if line.stage == "mine")
         splits = ", ".join(f"{n:,} {split}" for split, n in self.rows.items())
-        pairs = count(sum(self.rows.values()), "verified pair")
+        pairs = counted(sum(self.rows.values()), "verified pair")
         return (
-            f"{pairs} ({splits}) of {count(mined.kept, 'module')} mined; {did}\n"
+            f"{pairs} ({splits}) of {counted(mined.kept, 'module')} mined; {did}\n"
             f"  against  {'; '.join(self.benchmarks) or 'no benchmark: see kernelquarry index-benchmarks'}\n"
             f"  dataset  {self.dataset}    load_dataset({str(self.dataset)!r}, 'pairs')\n"
             f"  report   {self.report}"

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.outcome import printable
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Rejection, Row, SourceFile
-from kernelquarry.pipeline.schema.wording import count
+from kernelquarry.pipeline.schema.wording import counted
 
 from .run import claimed, stage_directory
 
@@ -109,7 +109,7 @@ def _advice(name: str, subjects: dict[str, Subject]) -> str:
     if close := difflib.get_close_matches(name, {each.name for each in subjects.values() if each.file}, 3):
         return f"similar are {', '.join(close)}"
     unread = [each for each in subjects.values() if not each.file and each.losses]
-    dropped = f", and not those of {count(len(unread), 'dropped file')} such as {unread[0].name}" if unread else ""
+    dropped = f", and not those of {counted(len(unread), 'dropped file')} such as {unread[0].name}" if unread else ""
     return f"classes that derive from nn.Module are known{dropped}: give a class, a path, or the start of an id"
 
 
@@ -124,7 +124,7 @@ def explain_empty_stage(root: Path, stage: Stage, manifest: StageManifest) -> tu
         examples = [loss for loss in lost if (loss.stage, loss.reason) == (name, code)][:_EXAMPLES]
         lines += [f"    {': '.join(filter(None, (printable(loss.id), loss.short_evidence)))}" for loss in examples]
     line = next((each for each in reversed(manifest.counts) if each.entered), manifest.counts[0])
-    cause = f"kept none of {count(line.entered, line.unit)}" if line.entered else f"found no {line.unit}"
+    cause = f"kept none of {counted(line.entered, line.unit)}" if line.entered else f"found no {line.unit}"
     remedy = next((REMEDIES[code] for _, code, _ in totals if code in REMEDIES), f"see `kernelquarry funnel {root}`")
     return lines, f"{stage.name} {cause}, so no pair was kept: {remedy}"
 

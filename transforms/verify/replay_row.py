@@ -65,7 +65,7 @@ class Replayed:
             lines.append(f"on {devices[1]}" if devices[0] == devices[1] else f"on {devices[1]}; stored: {devices[0]}")
         lines += [f"differs: {difference}" for difference in self.differences]
         exactly = " to the last bit" if self.identical else "; errors differ within what is allowed"
-        lines.append(f"verified again{exactly}" if self.agrees else "NOT verified")
+        lines.append(f"PASS: verified again{exactly}" if self.agrees else "FAIL: NOT verified")
         return "\n".join(lines)
 
 
@@ -105,7 +105,7 @@ class ReplayedRejection:
         lines = [self.row.id, f"stored: {self.row.reason}: {stored}", f"now: {now}"]
         if self.now and (element := self.now.element):
             lines.append(f"{element.name} is {element.actual:g}, not {element.expected:g}")
-        return "\n".join([*lines, "fails again" if self.agrees else "does NOT fail as the row says"])
+        return "\n".join([*lines, "PASS: fails again" if self.agrees else "FAIL: does NOT fail as the row says"])
 
 
 def replay_rejection(row: Rejection, sandbox: Sandbox, settings: VerifySettings | None = None) -> ReplayedRejection:

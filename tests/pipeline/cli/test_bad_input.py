@@ -59,6 +59,7 @@ def said(ended: Ended, status: int = 1) -> str:
 def test_an_unknown_corpus_creates_no_files(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "huge: no such corpus: give tiny, default, full, a folder" in said(invoke("dataset", "huge"))
+    assert "an empty name: no such corpus" in said(invoke("dataset", ""))
     assert not list(tmp_path.iterdir())
 
 
@@ -138,6 +139,17 @@ def test_an_output_folder_that_is_a_file(built: Built, tmp_path: Path, invoke: I
     for place in (tmp_path / "file", tmp_path / "file" / "out"):
         message = said(invoke("dataset", built.folder / "layers", "--out", place))
         assert str(place) in message and "can be written with --out and --cache" in message
+
+
+def test_an_output_folder_in_a_file_system_without_folders(built: Built, invoke: Invoke) -> None:
+    message = said(invoke("dataset", built.folder / "layers", "--out", "/proc/none"))
+    assert message == "No such file or directory (/proc/none): check the paths in the command"
+
+
+def test_a_model_that_was_not_trained(tmp_path: Path, invoke: Invoke) -> None:
+    (tmp_path / "module.py").write_text("")
+    message = said(invoke("write", tmp_path / "module.py", "--model", tmp_path / "none"))
+    assert message == f"{tmp_path}/none: no such model: run `make train`, name another one, or give --endpoint"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])

@@ -151,7 +151,8 @@ def test_replay_of_a_row(built: Built, invoke: Callable[..., Ended]) -> None:
     assert ended.status == 0, ended.err
     lines = ended.out.splitlines()
     assert lines[0] == pair.id
-    assert lines[-1].startswith("verified again")
+    assert lines[-1].startswith("PASS: verified again")
+    assert ended.err == f"verifying {pair.id} again: {len(pair.verdict.trials)} trials and further checks\n"
     assert sum("e-" in line for line in lines) >= len(pair.verdict.trials)
 
 
@@ -195,8 +196,17 @@ def test_funnel_fits_a_narrow_terminal(built: Built, invoke: Callable[..., Ended
 def test_doctor(invoke: Callable[..., Ended]) -> None:
     ended = invoke("doctor")
     assert ended.status == 0
-    for text in ("python", "torch", "free disk", "seccomp", "open a TCP socket"):
+    for text in (
+        "python",
+        "torch",
+        "free disk",
+        "gpu",
+        "seccomp",
+        "open a TCP socket",
+        "operation not permitted (EPERM)",
+    ):
         assert text in ended.out
+    assert ended.out.splitlines()[-1].startswith("READY: ")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
