@@ -6,16 +6,17 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.sandbox.jobs.perturbed import RunSpec
 from kernelquarry.transforms.mutate import choose_likely
 
-from .evidence import Rejected
+from .evidence import InputRejected, Rejected
 from .interpreting import fails, run_specs
 from .reference_run import Reference
+from .running import run_candidate
 from .task import VerifySettings
 
 
 def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[int, tuple[str, ...]]:
     """The number of mutants that run, and descriptions of those that pass.
 
-    One guest runs all mutants on the first trial. Each that passes it gets a guest for all other trials.
+    One guest runs all mutants on the first trial. Those that pass it run on the others too.
     """
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
@@ -32,13 +33,19 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
 
 
 def _passes(mutant: str, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """True if the mutant passes every trial after the first. The candidate accepts them all, so it must not raise."""
+    """True if the mutant passes every trial: each after the first alone, then all of them with one module.
+
+    A light guest detects most mutants; only one that keeps something from call to call needs the whole run.
+    """
     specs = [RunSpec(mutant, trial) for trial in range(1, len(reference.trials))]
     try:
         runs, tensors = run_specs(specs, reference, sandbox, settings)
-    except Rejected:
+        for number, (spec, run) in enumerate(zip(specs, runs, strict=True)):
+            if run.raised or fails(reference, run, tensors, number, spec.trial):
+                return False
+        whole = reference.with_candidate(mutant)
+        trials = run_candidate(whole, sandbox, settings)
+        whole.conclude(trials.reply, trials.tensors)
+    except (Rejected, InputRejected):
         return False
-    return not any(
-        run.raised or fails(reference, run, tensors, number, spec.trial)
-        for number, (spec, run) in enumerate(zip(specs, runs, strict=True))
-    )
+    return True
