@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
+import json
+import re
+import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
+
+from markupsafe import Markup, escape
 
 from kernelquarry.filters.triviality import base_name
 from kernelquarry.pipeline.dataset.contaminated import Removed
@@ -17,15 +23,15 @@ from kernelquarry.pipeline.dataset.summary import summarise
 from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats
 from kernelquarry.pipeline.runtime.funnel import StageCounts, explain
 from kernelquarry.pipeline.schema.outcome import DropRecord
-from kernelquarry.pipeline.schema.records import Pair
+from kernelquarry.pipeline.schema.records import Pair, Rejection
 
-from .highlight import highlight
+from .example import choose_example
 from .show import example_line, shapes
 
 TEMPLATE = Path(__file__).parent / "templates" / "report.html.j2"
 T = TypeVar("T")
 
-PAIRS_SHOWN = 200
+ROWS_PER_CHUNK = 20  # bodies of rows that are unpacked together
 EXAMPLES_SHOWN = 5  # dropped records per reason
 EVIDENCE_SHOWN = 600  # characters
 
@@ -38,11 +44,16 @@ def render_report(
     teacher_stats: TeacherStats | None = None,
     benchmarks: Sequence[str] = (),
     removed: Sequence[Removed] = (),
+    rejected: Sequence[Rejection] = (),
 ) -> str:
-    """The page. It does not depend on the order of the records.
+    """The page, with every row. It does not depend on the order of the records.
 
     `benchmarks`: descriptions of the benchmarks that modules were compared with. `removed`: modules that overlap one.
     """
+    example = choose_example(pairs)
+    others = sorted((pair for pair in pairs if pair is not example), key=lambda pair: pair.id)
+    first = [example] if example is not None else []
+    rows = [*first, *others, *sorted(rejected, key=lambda row: row.id)]
     return render(
         TEMPLATE,
         corpus=corpus,
@@ -50,6 +61,7 @@ def render_report(
         summary=summarise(pairs),
         median_ratio=median([pair.verdict.worst_ratio for pair in pairs] or [0.0]),
         funnel=funnel,
+        unused=_unused_stages(funnel, pairs, teacher_stats),
         teacher_stats=teacher_stats,
         benchmarks=benchmarks,
         removed=removed,
@@ -58,9 +70,12 @@ def render_report(
         drop_examples=_drop_examples(drops),
         evidence_shown=EVIDENCE_SHOWN,
         example_line=example_line,
-        pairs=sample(sorted(pairs, key=lambda pair: pair.id), PAIRS_SHOWN),
-        highlight=highlight,
-        operators=lambda pair: " · ".join(sorted(set(map(base_name, pair.operators)))),
+        rows=rows,
+        rejected=len(rejected),
+        pack=pack_bodies,
+        chunk=ROWS_PER_CHUNK,
+        breakable=breakable,
+        operators=lambda row: " · ".join(sorted(set(map(base_name, row.operators)))),
         shapes=shapes,
         search_text=_search_text,
     )
@@ -72,10 +87,34 @@ def sample(items: Sequence[T], most: int) -> list[T]:
     return [items[i * len(items) // number] for i in range(number)]
 
 
-def _search_text(pair: Pair) -> str:
+def pack_bodies(rows: Sequence[Pair | Rejection], body: Callable[[Pair | Rejection], str]) -> Markup:
+    """The bodies of the rows as a JavaScript array of chunks: JSON, deflate, base64. A fifth of the HTML's size."""
+    bodies = [str(body(row)) for row in rows]
+    chunks = [json.dumps(bodies[i : i + ROWS_PER_CHUNK]) for i in range(0, len(bodies), ROWS_PER_CHUNK)]
+    return Markup(json.dumps([base64.b64encode(zlib.compress(chunk.encode(), 9)).decode() for chunk in chunks]))
+
+
+def breakable(id: str) -> Markup:
+    """An id or a name that may be wrapped after its separators, and nowhere else."""
+    return Markup(re.sub(r"([/@:_-])", r"\1<wbr>", str(escape(id))))
+
+
+def _unused_stages(funnel: Sequence[StageCounts], pairs: Sequence[Pair], models: object) -> list[str]:
+    """The optional stages that let every record pass, because the build had no use for them."""
+    used = {
+        "teach": models is not None,
+        "distill": models is not None,
+        "targets": len({target for pair in pairs for target in pair.verdict.targets}) > 1,
+        "time": any(pair.timings for pair in pairs),
+    }
+    return [counts.stage for counts in funnel if not used.get(counts.stage, True) and not counts.losses()]
+
+
+def _search_text(row: Pair | Rejection) -> str:
     """The lower-case text that the page's search box matches."""
-    source = (pair.source.package, pair.source.path, pair.licence.spdx)
-    return " ".join((pair.id, pair.module_name, *source, pair.split, *pair.operators, *pair.kernels)).lower()
+    source = (row.source.package, row.source.path, row.licence.spdx)
+    reason = (row.reason,) if isinstance(row, Rejection) else ()
+    return " ".join((row.id, row.module_name, *source, row.split, *row.operators, *row.kernels, *reason)).lower()
 
 
 def _drop_examples(drops: Iterable[DropRecord]) -> dict[tuple[str, str], list[DropRecord]]:

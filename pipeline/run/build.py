@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.transforms.stage_transform import StageContext
 
 from .execute_stage import Counted, execute, number_of, read_shards
-from .products import Products, write_products, write_report
+from .products import Products, rejected, write_products, write_report
 from .run import Run
 from .stage_directory import LOST
 from .why import explain_empty_stage
@@ -72,7 +72,7 @@ def _stop(run: Run, stage: Stage, manifest: StageManifest) -> NoReturn:
     """Stop after a stage that kept nothing, and remove what an earlier build left of the later stages."""
     for later in ALL[ALL.index(stage) + 1 :]:
         remove_tree(run.directory(later).path)
-    write_report(run, [])
+    write_report(run, [], rejected(run).rows)
     lines, message = explain_empty_stage(run.root, stage, manifest)
     for line in lines:
         log.warning("%s", line)

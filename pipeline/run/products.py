@@ -20,7 +20,7 @@ from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.files import replace_file
 from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import DropRecord
-from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Verified
+from kernelquarry.pipeline.schema.records import Candidate, Contamination, Pair, Probed, Rejection, Verified
 from kernelquarry.pipeline.schema.wording import counted
 from kernelquarry.transforms.decontaminate import read_index
 from kernelquarry.transforms.distill import annotate_variants
@@ -61,25 +61,28 @@ def write_products(run: Run) -> Products:
     funnel, corpus = run.counts(), run.corpus
     dataset = run.root / "dataset"
     benchmarks = _benchmarks(run)
-    report = write_report(run, pairs)
+    candidates = rejected(run)
+    report = write_report(run, pairs, candidates.rows)
     build = Build(corpus.name, corpus.digests(), run.opt_out.digest, benchmarks, asdict(run.settings))
     other_configs: dict[str, Sequence[Published]] = {
         "backward": rows_of(run, BACKWARD),
         "variants": [row for stage in VARIANTS for row in rows_of(run, stage)],
         "contaminated": contaminated_rows(run),
     }
-    manifest = write_dataset(dataset, pairs, rejected(run), funnel, build, other_configs)
+    manifest = write_dataset(dataset, pairs, candidates, funnel, build, other_configs)
     described = tuple(describe_benchmarks(benchmarks))
     return Products(dataset, report, manifest.rows["pairs"], manifest.funnel, described, choose_example(pairs))
 
 
-def write_report(run: Run, pairs: Sequence[Pair]) -> Path:
-    """Write the report of the stages that have run, with their pairs, if there are any."""
+def write_report(run: Run, pairs: Sequence[Pair], rejections: Sequence[Rejection]) -> Path:
+    """Write the report of the stages that have run, with their rows, if there are any."""
     report = run.root / "report.html"
     described = tuple(describe_benchmarks(_benchmarks(run)))
     modules = removed(*_decontaminated(run))
     with replace_file(report) as stream:
-        text = render_report(run.corpus.name, pairs, run.counts(), losses(run), teacher_stats(run), described, modules)
+        text = render_report(
+            run.corpus.name, pairs, run.counts(), losses(run), teacher_stats(run), described, modules, rejections
+        )
         stream.write(text.encode())
     return report
 

@@ -41,7 +41,7 @@ def test_a_right_kernel(pair: tuple[Path, Path], tmp_path: Path, invoke: Invoke)
     stages = [line.split("  ")[0] for line in ended.err.splitlines()]
     assert stages == ["constructing", "reference", "candidate", "compile", "further checks"]
     page = (tmp_path / "page.html").read_text()
-    assert "VERIFIED pure" in page and "scale_relu" in page and "<script" not in page
+    assert "VERIFIED pure" in page and "scale_relu" in page and page.count("<script") == 1
 
 
 def test_a_wrong_kernel(pair: tuple[Path, Path], invoke: Invoke) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from factories import make_candidate, make_drop_record, make_example, make_pair, make_pairs, make_timing
+from factories import make_candidate, make_drop_record, make_example, make_pair, make_pairs, make_rejection, make_timing
 
-from kernelquarry.pipeline.report.highlight import highlight
-from kernelquarry.pipeline.report.report import EXAMPLES_SHOWN, PAIRS_SHOWN, render_report, sample
+from kernelquarry.pipeline.report.report import EXAMPLES_SHOWN, ROWS_PER_CHUNK, breakable, render_report, sample
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.outcome import DropRecord, Status
 
@@ -35,7 +37,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input"):
+        if tag not in ("meta", "input", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -68,9 +70,10 @@ def test_speed_is_shown_if_measured() -> None:
     timings = [make_timing(), make_timing(eager=50.0), make_timing(compiled=0.0, left_out="compile: no compiler")]
     timings.append(make_timing(candidate=1.0, suspect="too good"))
     timed = [replace(pair, timings=(timing,)) for pair, timing in zip(pairs, timings, strict=False)]
-    page = Page(render_report("tiny", timed + pairs[4:], FUNNEL, LOSSES))
+    html = render_report("tiny", timed + pairs[4:], FUNNEL, LOSSES)
+    page = Page(html)
     assert page.open == []
-    text = " ".join(page.text.split())
+    text = " ".join("".join((page.text, *(Page(body).text for chunk in bodies(html) for body in chunk))).split())
     for part in (
         "4 pairs were timed on a GPU, 4 of them on larger tensors", "times contradict each other are left out: 1.",
         "66.7 % of 3 are faster; the median is 3.00 times as fast", "100.0 % of 2 are faster; the median is 2.00",
@@ -83,9 +86,9 @@ def test_the_page_is_self_contained() -> None:
     page = Page(render_report("tiny", make_pairs(3), FUNNEL, LOSSES))
     assert not [tag for tag, _ in page.tags if tag in ("link", "img", "iframe")]
     assert not [attrs for _, attrs in page.tags if "src" in attrs]
-    assert {attrs["href"] for tag, attrs in page.tags if tag == "a"} == {
-        "#funnel", "#evidence", "#coverage", "#dropped", "#pairs",
-    }  # fmt: skip
+    links = {attrs["href"] for tag, attrs in page.tags if tag == "a"}
+    assert links >= {"#rows", "#funnel", "#dropped", "#evidence", "#coverage"}
+    assert links == {f"#{attrs['id']}" for _, attrs in page.tags if "id" in attrs} - {"#find", "#shown", "#more"}
 
 
 @pytest.mark.parametrize("column", ["python_code", "triton_code", "module_name", "split"])
@@ -95,13 +98,46 @@ def test_content_is_escaped(column: str) -> None:
     assert HOSTILE in page.text
 
 
-def test_long_evidence_and_many_pairs_are_cut() -> None:
+def test_every_row_is_on_the_page_the_rejected_ones_last() -> None:
+    pairs, rejected = make_pairs(2 * ROWS_PER_CHUNK), [make_rejection(evidence=HOSTILE)]
+    html = render_report("tiny", pairs, FUNNEL, LOSSES, rejected=rejected)
+    page = Page(html)
+    rows = [attrs for tag, attrs in page.tags if tag == "details" and attrs.get("class") == "pair"]
+    assert {row["id"] for row in rows} == {pair.id for pair in pairs} | {rejected[0].id}
+    assert [row["data-verdict"] for row in rows] == ["verified"] * len(pairs) + ["rejected"]
+    assert rejected[0].reason in (rows[-1]["data-find"] or "")
+    assert [row["id"] for row in rows if "open" in row] == [rows[0]["id"]]
+    chunks = bodies(html)
+    assert [len(chunk) for chunk in chunks] == [ROWS_PER_CHUNK, ROWS_PER_CHUNK, 1]
+    for row, body in zip(rows, (body for chunk in chunks for body in chunk), strict=True):
+        assert f"kernelquarry replay {row['id']}" in Page(body).text and Page(body).open == []
+    assert HOSTILE in Page(chunks[-1][0]).text and Page(chunks[-1][0]).count("script") == 0
+
+
+def bodies(html: str) -> list[list[str]]:
+    """The bodies of the rows, as the page's script unpacks them."""
+    found = re.search(r"^const chunks = (\[.*\]);", html, re.MULTILINE)
+    assert found is not None
+    return [json.loads(zlib.decompress(base64.b64decode(chunk))) for chunk in json.loads(found[1])]
+
+
+def test_optional_stages_are_hidden_unless_they_were_used() -> None:
+    funnel = [*FUNNEL, StageCounts("teach", "module", 12, 12), StageCounts("time", "pair", 12, 12)]
+    text = Page(render_report("tiny", make_pairs(3), funnel, [])).text
+    assert "Not used in this build: teach, time." in text
+    timed = [replace(pair, timings=(make_timing(),)) for pair in make_pairs(3)]
+    assert "Not used in this build: teach." in Page(render_report("tiny", timed, funnel, [])).text
+
+
+def test_names_break_after_separators_alone() -> None:
+    assert str(breakable("a_b/<c>")) == "a_<wbr>b/<wbr>&lt;c&gt;"
+
+
+def test_long_evidence_is_cut() -> None:
     many = [DropRecord(f"mod_{i}", "verify", Status.DROPPED, "wrong_values", "long " * 1000) for i in range(18)]
-    page = Page(render_report("tiny", make_pairs(PAIRS_SHOWN + 1), FUNNEL, many))
-    assert page.count("details", **{"class": "pair"}) == PAIRS_SHOWN
-    assert page.count("dd") - 8 * PAIRS_SHOWN <= EXAMPLES_SHOWN + PAIRS_SHOWN
+    page = Page(render_report("tiny", [], FUNNEL, many))
+    assert page.count("dd") == EXAMPLES_SHOWN
     assert page.text.count("long ") < 18 * 200
-    assert f"{PAIRS_SHOWN} of {PAIRS_SHOWN + 1}, evenly sampled" in page.text
 
 
 def test_a_rejected_candidate_is_shown_with_its_failing_call() -> None:
@@ -127,14 +163,3 @@ def test_samples_are_spread_evenly() -> None:
     assert sample(range(10), 20) == list(range(10))
     assert sample(range(10), 5) == [0, 2, 4, 6, 8]
     assert sample([], 5) == []
-
-
-def test_highlighting_keeps_every_character() -> None:
-    code = (
-        '\n\n@triton.jit\ndef f(a: tl.constexpr):\n\t"""<doc>"""\n    return a is not None and f"x<{a}>" & 1.5  # c\n'
-    )
-    html = highlight(code)
-    assert Page(html).text == code.rstrip("\n")
-    for piece in ("<b class=k>def", "<b class=f>f</b>", "<b class=d>@triton", "<b class=m>1.5</b>", "&lt;doc&gt;"):
-        assert piece in html
-    assert set(re.findall(r"<b class=(\w)>", html)) <= set("csmdfbk")
