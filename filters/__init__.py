@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from kernelquarry.pipeline.schema.records import Measures, Row
 
-from .length import Length
+from .length import Length, estimate_tokens
 from .noise import Noise
 from .objection import Objection
 from .personal import Personal
@@ -23,11 +23,13 @@ FILTERS: tuple[Filter, ...] = (TRIVIALITY, LENGTH, NOISE, SECRETS, PERSONAL)
 
 
 def measure(row: Row) -> Measures:
-    """Measure a row with every filter, without thresholds."""
+    """Measure a row with every filter, without thresholds, and its kernels. The graph's measures are left out."""
     return Measures(
         computing_operators=TRIVIALITY.measure(row),
         characters=LENGTH.measure(row),
         non_ascii=NOISE.measure(row),
         credentials=SECRETS.measure(row),
         personal=PERSONAL.measure(row),
+        kernels=len(row.kernels),
+        tokens=estimate_tokens(row.triton_code),
     )

@@ -31,7 +31,7 @@ class Stage:
     lines: tuple[tuple[str, str], ...] = ()  # (line of the funnel, its unit) where a stage counts more than one thing
     folder: str = ""  # of `transforms/`; "": the stage's name
     reads_from: str = ""  # stage whose records it reads; "": the one before it
-    extra_input: str = ""  # stage whose records it reads too, where models write kernels from scratch
+    extra_input: str = ""  # stage whose records it reads too, where the run has them
 
     @property
     def counted(self) -> tuple[tuple[str, str], ...]:
@@ -55,7 +55,8 @@ STAGES = (
           lines=(("scan", "file"), ("mine", "class"))),
     Stage("probe", Module, Probed, "ProbeModules", "find constructor arguments and inputs that a module runs on"),
     # Copies are known from their source alone, so none is lowered; nor is a problem of a benchmark.
-    Stage("deduplicate", Probed, Probed, "DeduplicateModules", "drop modules that copy another one"),
+    Stage("deduplicate", Probed, Probed, "DeduplicateModules", "drop modules that copy another one",
+          extra_input="slice"),
     Stage("decontaminate", Probed, Probed, "DecontaminateModules", "drop modules that overlap a benchmark's problems"),
     Stage("lower", Probed, Lowered, "LowerModules", "compile to Inductor's Triton source; no GPU is needed"),
     Stage("tidy", Lowered, Candidate, "TidyKernels", "rewrite that source as one readable, self-contained file"),
@@ -70,7 +71,11 @@ STAGES = (
 )  # fmt: skip
 # After the last stage, `run/products.py` annotates the pairs and writes the dataset and the report.
 
-# Stages that run when they are asked for: their steps are functions of the stages above.
+# Stages that run when they are asked for.
+SLICES = "+slices"  # end of the name of a corpus whose modules are cut into slices too
+SLICE = Stage("slice", Probed, Probed, "SliceModules", "cut probed modules into small ones", unit="piece",
+              lines=(("cut", "module"), ("slice", "piece")), reads_from="probe")  # fmt: skip
+# The steps of these are functions of the stages above.
 BACKWARD = Stage("backward", Probed, TrainingPair, "MakeBackwardRows", "make rows with gradients",
                  reads_from="decontaminate")  # fmt: skip
 VARIANTS = (
@@ -81,7 +86,9 @@ VARIANTS = (
     Stage("autotuned", Lowered, Variant, "MakeAutotunedRows", "make rows with autotuned kernels",
           folder="variants", reads_from="lower"),
 )  # fmt: skip
-ALL = (*STAGES, BACKWARD, *VARIANTS)
+ALL = (*STAGES, BACKWARD, *VARIANTS, SLICE)  # a stage's place is the number of its folder
+_CUT = STAGES.index(next(stage for stage in STAGES if stage.extra_input == SLICE.name))
+ORDER = (*STAGES[:_CUT], SLICE, *STAGES[_CUT:], BACKWARD, *VARIANTS)  # in which stages run
 
 
 def before(stage: Stage) -> Stage:

@@ -199,6 +199,7 @@ def make_pair(**overrides: Any) -> Pair:
         source=SOURCE,
         licence=LICENCE,
         imported_files=(),
+        slice_of=(),
         init_args=probed.init_args,
         workloads=probed.workloads,
         state=probed.state,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernelquarry.pipeline.graph import SLICES
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import parse_path
 
@@ -65,9 +66,10 @@ def open_run(
     if corpus is not None:  # checked before its directory is made
         from kernelquarry.transforms.read import full_name, open_corpus
 
-        name = open_corpus(corpus, cache).name
-        root = root or Path("out") / name
-        corpus = full_name(corpus)
+        base = corpus.removesuffix(SLICES)
+        suffix = SLICES if base != corpus else ""
+        root = root or Path("out") / f"{open_corpus(base, cache).name}{suffix}"
+        corpus = f"{full_name(base)}{suffix}"
     assert root is not None
     source = claimed(root, corpus)
     sandbox = sandbox_settings(workers, gpus, require)  # imports torch, so the directory is checked before

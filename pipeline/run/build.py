@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import apache_beam as beam
 
-from kernelquarry.pipeline.graph import ALL, STAGES, Stage, before, named
+from kernelquarry.pipeline.graph import ORDER, SLICE, STAGES, Stage, before, named
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import remove_tree
@@ -51,7 +51,7 @@ def build(run: Run, watch: Watch, extra: Collection[Stage] = ()) -> Built:
 
     Raises: UserError: a stage kept nothing, or cannot run; ConservationError.
     """
-    stages = [stage for stage in ALL if stage in (*STAGES, *extra) or run.manifest(stage) is not None]
+    stages = [stage for stage in run.order if stage in (*STAGES, SLICE, *extra) or run.manifest(stage) is not None]
     ran = []
     for stage in stages:
         manifest, had_work = run_stage(run, stage, watch)
@@ -65,12 +65,12 @@ def build(run: Run, watch: Watch, extra: Collection[Stage] = ()) -> Built:
 def _models_write_from_scratch(run: Run, stage: Stage) -> bool:
     """True for the stages that make the compiler's kernels, if the run also has kernels that need none of these."""
     has_write_route = run.distill is not None and run.distill.has_write_route
-    return has_write_route and stage in ALL[ALL.index(named("lower")) : ALL.index(named("distill"))]
+    return has_write_route and stage in STAGES[STAGES.index(named("lower")) : STAGES.index(named("distill"))]
 
 
 def _stop(run: Run, stage: Stage, manifest: StageManifest) -> NoReturn:
     """Stop after a stage that kept nothing, and remove what an earlier build left of the later stages."""
-    for later in ALL[ALL.index(stage) + 1 :]:
+    for later in ORDER[ORDER.index(stage) + 1 :]:
         remove_tree(run.directory(later).path)
     write_report(run, [], rejected(run).rows)
     lines, message = explain_empty_stage(run.root, stage, manifest)
@@ -142,8 +142,9 @@ def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
         return StagePlan(stage, context, extra_digests, (), (), None)
     inputs, shards, entered = _outputs(run, before(stage))
     extra: tuple[Path, ...] = ()
-    if stage.extra_input and run.distill is not None and run.distill.has_write_route:
-        digests, extra, entered = _outputs(run, named(stage.extra_input))
+    if stage.extra_input and run.has_extra(stage):
+        digests, extra, number = _outputs(run, named(stage.extra_input))
+        entered = entered + number if stage.extra_input == SLICE.name else number
         inputs |= {f"{stage.extra_input}/{name}": sha256 for name, sha256 in digests.items()}
     return StagePlan(stage, context, inputs | extra_digests, shards, extra, entered)
 

@@ -12,7 +12,7 @@ from kernelquarry.pipeline.dataset.contaminated import contaminated, describe_be
 from kernelquarry.pipeline.dataset.rejected import Rejected, collect_rejected
 from kernelquarry.pipeline.dataset.teacher_stats import TeacherStats, summarise_answers
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
-from kernelquarry.pipeline.graph import ALL, BACKWARD, STAGES, VARIANTS, Stage, before, named
+from kernelquarry.pipeline.graph import BACKWARD, ORDER, STAGES, VARIANTS, Stage, before, named
 from kernelquarry.pipeline.report.example import choose_example
 from kernelquarry.pipeline.report.report import render_report
 from kernelquarry.pipeline.runtime.funnel import StageCounts
@@ -104,7 +104,7 @@ def rows_of(run: Run, stage: Stage) -> list[Published]:
 
 def losses(run: Run) -> Iterator[DropRecord]:
     """The records that were dropped or errored, stage by stage."""
-    for stage in ALL:
+    for stage in ORDER:
         path = run.directory(stage).lost
         if path.exists():
             yield from read_records(path, DropRecord)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelquarry.filters.optout import OptOut, read_opt_out
-from kernelquarry.pipeline.graph import ALL, Stage
+from kernelquarry.pipeline.graph import ALL, ORDER, SLICE, SLICES, Stage
 from kernelquarry.pipeline.runtime.fingerprint import Fingerprint, StageManifest
 from kernelquarry.pipeline.runtime.funnel import StageCounts
 from kernelquarry.pipeline.schema.errors import UserError
@@ -67,7 +67,7 @@ class Run:
         """Opened at first use: a run directory can be inspected without its corpus. Raises: UserError."""
         from kernelquarry.transforms.read import open_corpus
 
-        return open_corpus(self.source, self.cache)
+        return open_corpus(self.source.removesuffix(SLICES), self.cache)
 
     @property
     def opt_out(self) -> OptOut:
@@ -89,6 +89,17 @@ class Run:
         from kernelquarry.transforms.decontaminate import shipped
 
         return tuple(shipped(self.cache / BENCHMARKS))
+
+    @property
+    def has_slices(self) -> bool:
+        """True if the corpus was named with `+slices`."""
+        return self.source.endswith(SLICES)
+
+    def has_extra(self, stage: Stage) -> bool:
+        """True if the run has records of the stage's `extra_input`."""
+        if stage.extra_input == SLICE.name:
+            return self.has_slices
+        return self.distill is not None and self.distill.has_write_route  # models write kernels from scratch
 
     def directory(self, stage: Stage) -> StageDirectory:
         return stage_directory(self.root, stage)
@@ -141,7 +152,7 @@ def stage_directory(root: Path, stage: Stage) -> StageDirectory:
 
 def counts_of(root: Path) -> list[StageCounts]:
     """The funnel of the run in `root`."""
-    manifests = [StageManifest.read(stage_directory(root, stage).path / MANIFEST) for stage in ALL]
+    manifests = [StageManifest.read(stage_directory(root, stage).path / MANIFEST) for stage in ORDER]
     return [count for manifest in manifests if manifest is not None for count in manifest.counts]
 
 

@@ -60,4 +60,5 @@ def _shared_columns(candidate: Candidate) -> dict[str, Any]:
         shape_general=candidate.shape_general,
         guards=candidate.guards,
         distillation=candidate.distillation,
+        slice_of=module.slice_of,
     )

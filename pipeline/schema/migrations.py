@@ -62,5 +62,15 @@ def _to_4(row: Plain, record: str) -> Plain:
     return {**row, "measures": unknown}
 
 
+def _to_5(row: Plain, record: str) -> Plain:
+    """Version 5 adds the origin of slices, which earlier rows are not, and measurements of difficulty; -1: unknown."""
+    if record not in ("Pair", "TrainingPair", "Variant", "Rejection"):
+        return row
+    row = {**row, "slice_of": []}
+    if record == "Rejection":
+        return row
+    return {**row, "measures": {**row["measures"], "operators": -1, "depth": -1, "kernels": -1, "tokens": -1}}
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -31,6 +31,17 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
+class SliceOrigin:
+    """The module that a slice was cut from, see `docs/stages/slice.md`."""
+
+    module: str  # id of that module
+    name: str  # original name of its class
+    signature: str  # digest of its operators, which copies of it share; "" if it has none
+    nodes: tuple[str, ...]  # calls of PyTorch in the slice, in order: "<place in forward>:<layer, function or operator>"
+    modules: int  # distinct modules of the run that have a piece of the same pattern
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """An nn.Module and all definitions that it needs, as one importable source with the class `Model`."""
 
@@ -41,6 +52,7 @@ class Module:
     licence: Licence
     imported_files: tuple[str, ...] = ()  # other files of the tree that definitions were taken from
     user: str = ""  # code of a module that constructs this one, as a hint for probe; empty afterwards
+    slice_of: tuple[SliceOrigin, ...] = ()  # at most one; then `name` lists the slice's operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +320,10 @@ class Measures:
     non_ascii: float = -1.0  # share of the characters of `python_code`
     credentials: int = -1  # places that look like a credential
     personal: int = -1  # e-mail addresses and telephone numbers
+    operators: int = -1  # calls of operators in one forward, those that only view or copy excepted
+    depth: int = -1  # longest chain of them
+    kernels: int = -1  # kernels that forward launches, each counted once
+    tokens: int = -1  # of `triton_code`, estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +350,7 @@ class Row:
     shape_general: bool
     guards: tuple[str, ...]
     distillation: tuple[Distillation, ...]  # one if a model wrote `triton_code`
+    slice_of: tuple[SliceOrigin, ...]  # one if the module was cut from another one
 
 
 @dataclass(frozen=True, slots=True)

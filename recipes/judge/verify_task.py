@@ -35,6 +35,7 @@ def row_of_source(name: str, code: str, sandbox: Sandbox) -> Row:
         source=SourceRef("benchmark", name, "", "", sha256(code.encode())),
         licence=Licence("NOASSERTION", ""),
         imported_files=(),
+        slice_of=(),
         init_args=problem.init_args,
         workloads=problem.workloads,
         state=problem.state,

@@ -45,9 +45,18 @@ def form_all(modules: Iterable[Probed]) -> list[Member | Errored]:
 def _form(module: Probed) -> Member | Errored:
     signature = signature_of(paths_of(module.graph))
     try:
-        return Member(module.id, rank(module), form_of(module.python_code, module.behaviour, signature), module.id)
+        form = form_of(module.python_code, module.behaviour, signature)
+        return Member(module.id, rank(module), replace(form, **_origin(module)), module.id)
     except (SyntaxError, RecursionError) as error:
         return Errored(module.id, type(error).__name__, str(error))
+
+
+def _origin(module: Probed) -> dict[str, Any]:
+    """Fields of the module's form."""
+    if not module.module.slice_of:
+        return {}
+    (origin,) = module.module.slice_of
+    return {"is_slice": True, "origin": origin.signature if origin.modules == 1 else ""}
 
 
 def pick_form(forms: Iterable[Form]) -> Form:
@@ -55,7 +64,7 @@ def pick_form(forms: Iterable[Form]) -> Form:
 
     Modules of one source may differ in behaviour and signature because probing also reads annotations.
     """
-    return max(forms, key=lambda form: (form.behaviour, form.signature))
+    return max(forms, key=lambda form: (not form.is_slice, form.behaviour, form.signature))
 
 
 def settle(group: Sequence[Member]) -> list[Member | Dropped]:
@@ -68,7 +77,7 @@ def settle(group: Sequence[Member]) -> list[Member | Dropped]:
     copies: defaultdict[str, list[str]] = defaultdict(list)
     dropped: list[Dropped] = []
     counts = _count_copies([member.form for member in sorted(group, key=lambda member: member.rank)])
-    for member in sorted(group, key=lambda member: (member.rank[:2], counts[member.form.renamed], member.rank[2:])):
+    for member in sorted(group, key=lambda member: (member.rank[:3], counts[member.form.renamed], member.rank[3:])):
         original = next((other for other in kept if COPIES.holds(member.form, other.form)), None)
         if original is None:
             kept.append(member)
@@ -104,9 +113,10 @@ def outcome_of(module: Probed, decision: ClusterOrDrop) -> Outcome[Probed]:
 def rank(probed: Probed) -> tuple[Any, ...]:
     """Sort key of a module among its copies; the smallest stays.
 
-    A known licence comes first, then more workloads, then shorter code, then the id.
+    A module comes before a slice, then one with a known licence, then more workloads, then shorter code, then the id.
     """
     return (
+        bool(probed.module.slice_of),
         probed.module.licence.spdx == "NOASSERTION",
         -len(probed.workloads),
         len(probed.python_code),

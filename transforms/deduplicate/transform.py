@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import apache_beam as beam
 
 from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
@@ -9,7 +11,7 @@ from kernelquarry.pipeline.schema.arrow import pack, unpack
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Outcome
 from kernelquarry.pipeline.schema.records import Probed
 from kernelquarry.transforms.similarity.form import COPIES, KIN, Relation
-from kernelquarry.transforms.stage_transform import StageTransform, report
+from kernelquarry.transforms.stage_transform import StageContext, StageTransform, report
 
 from .bands import bands_by_bucket, shared_bands
 from .cluster import component_of, connect, link_key_holders, link_similar
@@ -27,7 +29,17 @@ class DeduplicateModules(StageTransform):
 
     needs_all_records = True
 
+    def __init__(self, slices: beam.PTransform | None = None) -> None:
+        super().__init__()
+        self._slices = slices
+
+    @classmethod
+    def from_context(cls, context: StageContext) -> Self:
+        return cls(context.extra_records)
+
     def expand(self, modules: beam.PCollection) -> beam.PCollection:
+        if self._slices is not None:
+            modules = (modules, modules.pipeline | "Slices" >> self._slices) | "With slices" >> beam.Flatten()
         formed = modules | "Batch" >> beam.BatchElements(64, 512) | "Form" >> beam.ParDo(OnAllCores(form_all))
         errors = formed | "Errors" >> beam.Filter(lambda found: isinstance(found, Errored))
         members = formed | "Members" >> beam.Filter(lambda found: isinstance(found, Member))
@@ -98,6 +110,7 @@ class _Connect(beam.PTransform):
         forms = sources | "Short keys" >> beam.MapTuple(lambda exact, form: (exact[:_KEY], form))
         shared = (  # most bands are held by one source alone: those go before whole forms are moved around
             forms
+            | "Whole" >> beam.Filter(lambda named: not named[1].is_slice)
             | "Batch" >> beam.BatchElements(64, 512)
             | "By bucket" >> beam.FlatMap(bands_by_bucket)
             | "Holders" >> beam.GroupByKey()

@@ -10,6 +10,7 @@ from kernelquarry.filters.objection import Objection
 from kernelquarry.pipeline.schema.flatten import flatten_verified
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
 from kernelquarry.pipeline.schema.records import Pair, Row, Verified
+from kernelquarry.transforms.similarity.operator_signature import depth, size
 
 
 def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[Pair]:
@@ -17,7 +18,11 @@ def screen(verified: Verified, filters: Sequence[Filter] = FILTERS) -> Outcome[P
     pair = flatten_verified(verified)
     if (objection := first_objection(pair, filters)) is not None:
         return Dropped(verified.id, objection.reason, objection.evidence)
-    return Kept(replace(pair, measures=measure(pair)))
+    graph = verified.candidate.probed.graph
+    measures = measure(pair)
+    if graph != "[]":  # not too large to be recorded
+        measures = replace(measures, operators=size(graph), depth=depth(graph))
+    return Kept(replace(pair, measures=measures))
 
 
 def first_objection(row: Row, filters: Sequence[Filter] = FILTERS) -> Objection | None:

@@ -40,6 +40,8 @@ class Form:
     signature: str  # digest of the operator paths
     shingles: bytes  # checksums of all runs of SHINGLE tokens, uint32, sorted
     words: bytes = b""  # the same with strings split into words; b"" if that makes no difference
+    is_slice: bool = False  # too short to be compared by its shingles: most of them are those of any module
+    origin: str = ""  # of a slice: signature of the module that alone has its pattern; "": others have it too
 
     @property
     def bands(self) -> tuple[str, ...]:
@@ -90,7 +92,8 @@ def _copy_keys(form: Form) -> tuple[str, ...]:
 
 def _kin_keys(form: Form) -> tuple[str, ...]:
     signature = (f"signature:{form.signature}",) if form.signature else ()
-    return (f"blind:{form.blind}", *signature)
+    origin = (f"signature:{form.origin}",) if form.origin else ()
+    return (f"blind:{form.blind}", *signature, *origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class Relation:
     def holds(self, a: Form, b: Form) -> bool:
         if not set(self.keys(a)).isdisjoint(self.keys(b)):
             return True
+        if a.is_slice or b.is_slice:
+            return False
         return any(self._is_near(ones, others) for ones, others in _tokenisations(a, b))
 
     def _is_near(self, packed: bytes, other: bytes) -> bool:

@@ -92,6 +92,16 @@ def size(graph: str) -> int:
     return sum(_is_operator(node) and not _adds_bias(nodes, node) for node in nodes)
 
 
+def depth(graph: str) -> int:
+    """Number of operators on the longest path, counted as `size` counts them."""
+    nodes: list[_Node] = json.loads(graph)
+    depths: list[int] = []
+    for node in nodes:
+        below = max((depths[taken] for taken in node[1]), default=0) if len(node) > 1 else 0
+        depths.append(below + (_is_operator(node) and not _adds_bias(nodes, node)))
+    return max(depths, default=0)
+
+
 def _adds_bias(nodes: Sequence[_Node], node: _Node) -> bool:
     """True for the sum of a matrix product and a parameter."""
     if _operator(node) != "add" or len(node[1]) != 2:

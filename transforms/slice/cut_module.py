@@ -1,0 +1,103 @@
+"""Cut one module: record its calls in a guest, choose pieces of the graph, and write each as a module."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+
+from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
+from kernelquarry.pipeline.sandbox.jobs.slice import SLICE, SliceRequest
+from kernelquarry.pipeline.schema.cut import Cut, CutPiece
+from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.pipeline.schema.records import Module, Probed, SliceOrigin, Workload
+from kernelquarry.transforms.probe.render_module import render
+from kernelquarry.transforms.similarity import normal_form
+from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
+
+from .pieces import Piece, pieces_of
+from .traced_graph import Node, parse_graph
+from .write_piece import NotWritten, WrittenPiece, write_piece
+
+MOST_NODES = 400
+MOST_OF_SIZE: Mapping[int, int] = MappingProxyType({1: 24, 2: 16, 3: 10, 4: 6, 5: 3, 6: 2, 7: 1, 8: 1})  # of one module
+_EVIDENCE = 500  # characters
+_GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
+_REASONS = {
+    Status.TIMED_OUT: Reason.TIMED_OUT,
+    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
+    Status.CRASHED: Reason.CRASHED,
+}
+
+
+def cut(probed: Probed, sandbox: Sandbox) -> Outcome[Cut]:
+    """The pieces of a module, or the reason why its calls could not be recorded."""
+    workloads = tuple({"tensors": [asdict(t) for t in one.tensors], "args": one.args} for one in probed.workloads)
+    request = SliceRequest(probed.python_code, workloads, MOST_NODES)
+    report = sandbox.run(Job(SLICE, request, limits=_GUEST))
+    if report.status is Status.RAISED:
+        kind, _, message = report.error.partition(": ")
+        return Errored(probed.id, kind, message)
+    if report.status is not Status.OK or report.reply is None:
+        return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
+    if "reason" in report.reply:
+        known = {Reason.TOO_BIG.value: Reason.TOO_BIG, Reason.NO_WORKLOAD.value: Reason.NO_WORKLOAD}
+        reason = known.get(str(report.reply["reason"]), Reason.CRASHED)
+        return Dropped(probed.id, reason, str(report.reply.get("evidence", ""))[:_EVIDENCE])
+    try:
+        graph = parse_graph(report.reply.get("nodes"))
+    except ValueError as error:
+        return Dropped(probed.id, Reason.CRASHED, f"garbled reply: {error}"[:_EVIDENCE])
+    return Kept(_cut(probed, graph))
+
+
+def _cut(probed: Probed, graph: Sequence[Node]) -> Cut:
+    pieces, lost = dict[str, CutPiece](), list[DropRecord]()
+    signature = signature_of(paths_of(probed.graph))
+    for pattern, piece in chosen(graph, probed.id):
+        try:
+            made = _module_of(probed.module, signature, piece, written := write_piece(piece))
+            pieces.setdefault(made.id, CutPiece(made, _call(made.code, written), pattern, form(made.code)))
+        except NotWritten as why:
+            reason, evidence = why.args
+            loss = Dropped(f"{probed.id}:{piece.nodes[0]}-{piece.result}", Reason(reason), evidence)
+            lost.append(DropRecord.of("slice", loss))
+    return Cut(probed.id, tuple(pieces.values()), tuple(lost))
+
+
+def chosen(graph: Sequence[Node], seed: str) -> Iterator[tuple[str, Piece]]:
+    """(digest of its pattern, piece): of each number of operators some, one for each pattern, drawn by the seed."""
+    by_size: defaultdict[int, dict[str, Piece]] = defaultdict(dict)
+    for piece in pieces_of(graph):
+        by_size[piece.operators].setdefault(sha256(piece.pattern)[:16], piece)
+    for size, patterns in sorted(by_size.items()):
+        drawn = sorted(patterns, key=lambda pattern: sha256(f"{seed}:{pattern}"))[: MOST_OF_SIZE[size]]
+        yield from ((pattern, patterns[pattern]) for pattern in drawn)
+
+
+def form(code: str) -> str:
+    """A digest that sources share which differ in names alone."""
+    return sha256(ast.unparse(normal_form.renamed(normal_form.exact(code))))[:16]
+
+
+def _module_of(mother: Module, signature: str, piece: Piece, written: WrittenPiece) -> Module:
+    nodes = tuple(f"{place}:{piece.graph[place].path or piece.graph[place].name}" for place in piece.nodes)
+    return Module(
+        id=module_id(written.code),
+        name=written.name,
+        code=written.code,
+        source=mother.source,
+        licence=mother.licence,
+        imported_files=mother.imported_files,
+        slice_of=(SliceOrigin(mother.id, mother.name, signature, nodes, 1),),
+    )
+
+
+def _call(code: str, written: WrittenPiece) -> str:
+    """The code with a call of it."""
+    args = canonical([{"tensor": i} for i in range(len(written.inputs))])
+    return render(code, str(list(written.init_args)), Workload(written.inputs, args))
