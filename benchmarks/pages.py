@@ -12,7 +12,7 @@ from figures import ROOT, goals, measured
 
 from kernelquarry.pipeline.dataset.columns import read_page
 from kernelquarry.pipeline.dataset.rows import read_rows
-from kernelquarry.pipeline.graph import STAGES
+from kernelquarry.pipeline.graph import ORDER
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import ENTRY_POINT, Pair
 from kernelquarry.transforms.verify.checks import CHECKS
@@ -101,7 +101,7 @@ A cell has the number of errors, their share, and Wilson's interval of 95 %.
 def render_reasons() -> str:
     """The page of reasons: a table for each stage, in order."""
     parts = [_REASONS]
-    order = [line for stage in STAGES for line, _ in stage.counted]
+    order = [line for stage in ORDER for line, _ in stage.counted]
     place = {line: index for index, line in enumerate(order)}
     by_stage = sorted(Reason, key=lambda reason: place.get(reason.stage, len(order)))  # "guest" is last
     for stage, reasons in groupby(by_stage, key=lambda reason: reason.stage):

@@ -10,7 +10,6 @@ from kernelquarry.pipeline.schema.records import Row
 
 from .objection import Objection
 
-
 _PIECE = re.compile(r"[^\W\d_]+|\d|_|[^\w\s]+|\n\s*")
 _TOKENS_A_PIECE = 1.096  # of SmolLM2, on the kernels of the tiny corpus
 

@@ -37,7 +37,9 @@ class SliceOrigin:
     module: str  # id of that module
     name: str  # original name of its class
     signature: str  # digest of its operators, which copies of it share; "" if it has none
-    nodes: tuple[str, ...]  # calls of PyTorch in the slice, in order: "<place in forward>:<layer, function or operator>"
+    nodes: tuple[
+        str, ...
+    ]  # calls of PyTorch in the slice, in order: "<place in forward>:<layer, function or operator>"
     modules: int  # distinct modules of the run that have a piece of the same pattern
 
 

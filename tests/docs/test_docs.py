@@ -20,6 +20,7 @@ from kernelquarry.pipeline.schema.records import (
     CounterExample,
     Pair,
     Row,
+    SliceOrigin,
     StateSpec,
     TensorSpec,
     Timed,
@@ -32,7 +33,7 @@ from kernelquarry.pipeline.schema.records import (
 DOCS = Path(__file__).parents[2] / "docs"
 ROWS = tuple(config.record for config in CONFIGS)
 CHECKS = (Verdict, Trial, Timing, Timed, CounterExample, Environment)
-PARTS = (Message, Generator, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
+PARTS = (Message, Generator, SliceOrigin, SourceRef, Licence, Workload, TensorSpec, StateSpec, *CHECKS)
 RECORDS = (*ROWS, *PARTS, DropRecord)
 
 

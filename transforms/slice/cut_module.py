@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
+from itertools import islice
 
 from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
 from kernelquarry.pipeline.sandbox.jobs.slice import SLICE, SliceRequest
@@ -24,7 +23,7 @@ from .traced_graph import Node, parse_graph
 from .write_piece import NotWritten, WrittenPiece, write_piece
 
 MOST_NODES = 400
-MOST_OF_SIZE: Mapping[int, int] = MappingProxyType({1: 24, 2: 16, 3: 10, 4: 6, 5: 3, 6: 2, 7: 1, 8: 1})  # of one module
+MOST_OF_SIZE = ((1, 1, 24), (2, 2, 12), (3, 3, 1), (4, 8, 1))  # (operators from, to, pieces of one module)
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
 _REASONS = {
@@ -63,20 +62,20 @@ def _cut(probed: Probed, graph: Sequence[Node]) -> Cut:
             made = _module_of(probed.module, signature, piece, written := write_piece(piece))
             pieces.setdefault(made.id, CutPiece(made, _call(made.code, written), pattern, form(made.code)))
         except NotWritten as why:
-            reason, evidence = why.args
-            loss = Dropped(f"{probed.id}:{piece.nodes[0]}-{piece.result}", Reason(reason), evidence)
+            loss = Dropped(f"{probed.id}:{piece.nodes[0]}-{piece.result}", why.reason, why.evidence)
             lost.append(DropRecord.of("slice", loss))
     return Cut(probed.id, tuple(pieces.values()), tuple(lost))
 
 
 def chosen(graph: Sequence[Node], seed: str) -> Iterator[tuple[str, Piece]]:
-    """(digest of its pattern, piece): of each number of operators some, one for each pattern, drawn by the seed."""
-    by_size: defaultdict[int, dict[str, Piece]] = defaultdict(dict)
+    """(digest of its pattern, piece): as many as `MOST_OF_SIZE` says, one for each pattern, drawn by the seed."""
+    patterns: dict[str, Piece] = {}
     for piece in pieces_of(graph):
-        by_size[piece.operators].setdefault(sha256(piece.pattern)[:16], piece)
-    for size, patterns in sorted(by_size.items()):
-        drawn = sorted(patterns, key=lambda pattern: sha256(f"{seed}:{pattern}"))[: MOST_OF_SIZE[size]]
-        yield from ((pattern, patterns[pattern]) for pattern in drawn)
+        patterns.setdefault(sha256(piece.pattern)[:16], piece)
+    drawn = sorted(patterns, key=lambda pattern: sha256(f"{seed}:{pattern}"))
+    for least, largest, most in MOST_OF_SIZE:
+        fitting = (pattern for pattern in drawn if least <= patterns[pattern].operators <= largest)
+        yield from ((pattern, patterns[pattern]) for pattern in islice(fitting, most))
 
 
 def form(code: str) -> str:

@@ -137,7 +137,10 @@ class _Index:
             return None
         inside |= chosen
         self._add_views(inside)
-        if any(self.graph[place].is_unfit or not self.graph[place].dtype and not self._is_tuple(place) for place in inside):
+        if any(
+            self.graph[place].is_unfit or (not self.graph[place].dtype and not self._is_tuple(place))
+            for place in inside
+        ):
             return None
         ends = [place for place in inside if not inside.intersection(self.users[place])]
         if len(ends) == 1 and self._is_tuple(ends[0]):  # such as the values of `max`

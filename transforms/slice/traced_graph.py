@@ -23,8 +23,12 @@ _MOVES = frozenset(
 _SAME = frozenset("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout Identity Sequential dropout".split())
 _CASTS = frozenset("to float type type_as detach clone".split())
 _MAKERS = frozenset("arange empty eye full linspace ones tensor zeros".split())
-_STATEFUL = frozenset("lstm gru rnn_tanh rnn_relu lstm_cell gru_cell".split())  # as `torch` calls them, with flat weights
-_RANDOM = frozenset("rand randn rand_like randn_like randint randperm multinomial bernoulli normal uniform empty".split())
+_STATEFUL = frozenset(
+    "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell".split()
+)  # as `torch` calls them, with flat weights
+_RANDOM = frozenset(
+    "rand randn rand_like randn_like randint randperm multinomial bernoulli normal uniform empty".split()
+)
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,13 @@ def parse_graph(nodes: Any) -> list[Node]:
 def without_identities(graph: list[Node]) -> list[Node]:
     """The graph in which nothing takes a node that only passes its input on; the nodes keep their places."""
     same: dict[int, int] = {}
-    found = []
+    found: list[Node] = []
     for place, node in enumerate(graph):
         node = _redirected(node, same) if any(taken in same for taken in node.takes) else node
-        if _passes_input(node) and (node.shapes, node.dtype) == (found[node.takes[0]].shapes, found[node.takes[0]].dtype):
+        if _passes_input(node) and (node.shapes, node.dtype) == (
+            found[node.takes[0]].shapes,
+            found[node.takes[0]].dtype,
+        ):
             same[place] = node.takes[0]
             node = replace(node, kind="unknown")  # no part of a piece
         found.append(node)
@@ -125,6 +132,8 @@ def _passes_input(node: Node) -> bool:
     if node.is_leaf or not node.takes:
         return False
     if node.operator in _SAME or (node.operator in _CASTS and node.kind == "method"):
+        return True
+    if node.operator in ("cat", "concat") and len(node.takes) == 1:
         return True
     neutral = {"+": 0, "-": 0, "*": 1, "/": 1}.get(node.name)
     return neutral is not None and {"value": neutral} in node.args[1:]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import TensorSpec
 
 from .pieces import Piece
@@ -23,7 +24,13 @@ _SIZES = (  # arguments of layers that the constructor takes, so that the text i
     "num_embeddings", "embedding_dim", "embed_dim", "num_parameters", "input_size", "hidden_size",
 )  # fmt: skip
 _POSITIONAL = frozenset((*_SIZES, "kernel_size", "num_groups", "num_heads", "output_size", "upscale_factor", "padding"))
-_PLAIN_NAMES = {"Conv": "conv", "BatchNorm": "bn", "Linear": "linear", "Embedding": "embedding", "MultiheadAttention": "attn"}
+_PLAIN_NAMES = {
+    "Conv": "conv",
+    "BatchNorm": "bn",
+    "Linear": "linear",
+    "Embedding": "embedding",
+    "MultiheadAttention": "attn",
+}
 _STRENGTH = {"|": 1, "&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "//": 5, "%": 5, "@": 5, "**": 7}  # comparisons: 0
 _ATOM, _PREFIX = 9, 6
 _VARIABLES = {"softmax": "weights", "sigmoid": "gate", "mean": "mean", "var": "var", "std": "std", "norm": "norm",
@@ -34,7 +41,11 @@ _AXES = {1: ("n",), 2: ("b", "c"), 3: ("b", "n", "c"), 4: ("b", "c", "h", "w"), 
 
 
 class NotWritten(Exception):
-    """The piece cannot be written. The arguments are the name of a `Reason` and the evidence."""
+    """The piece cannot be written."""
+
+    def __init__(self, reason: Reason, evidence: str) -> None:
+        super().__init__(reason.value, evidence)
+        self.reason, self.evidence = reason, evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +131,7 @@ class _Writer:
             numbers[name] += 1
             self.attributes[key] = f"{name}{numbers[name]}" if counts[name] > 1 else name
         if len(set(self.attributes.values())) < len(wanted):
-            raise NotWritten("not_written", "two layers of one name")
+            raise NotWritten(Reason.NOT_WRITTEN, "two layers of one name")
         for place in self.piece.nodes:
             node = self.graph[place]
             if node.kind == "layer":
@@ -129,13 +140,13 @@ class _Writer:
     def _name_inputs(self) -> None:
         given = [place for place in self.piece.inputs if self.graph[place].kind != "parameter"]
         if not 0 < len(given) <= MOST_INPUTS:
-            raise NotWritten("not_written", f"{len(given)} inputs")
+            raise NotWritten(Reason.NOT_WRITTEN, f"{len(given)} inputs")
         for place in given:
             node = self.graph[place]
             if node.dtype not in _DTYPES or not node.shapes or 0 in node.shapes[0] or len(node.shapes[0]) > 6:
-                raise NotWritten("not_written", f"an input of dtype {node.dtype} and shape {node.shapes[:1]}")
+                raise NotWritten(Reason.NOT_WRITTEN, f"an input of dtype {node.dtype} and shape {node.shapes[:1]}")
             if node.dtype == "int64" and not -(2**31) <= node.low < node.high <= 2**31:
-                raise NotWritten("not_written", f"integers from {node.low} to {node.high}")
+                raise NotWritten(Reason.NOT_WRITTEN, f"integers from {node.low} to {node.high}")
             wish = node.name.rpartition(".")[2] if node.kind in ("input", "buffer") else ""
             fallback = {"bool": "mask", "int64": "index"}.get(node.dtype, "")
             options = [name for name in (wish, fallback, *_LETTERS) if name.isidentifier() and len(name) <= 16]
@@ -154,7 +165,7 @@ class _Writer:
         for name in (*options, *(f"{letter}{i}" for i in range(1, 9) for letter in _LETTERS)):
             if name not in taken and not keyword.iskeyword(name):
                 return name
-        raise NotWritten("not_written", "more variables than names")
+        raise NotWritten(Reason.NOT_WRITTEN, "more variables than names")
 
     # The constructor
 
@@ -169,7 +180,7 @@ class _Writer:
         given = dict(node.arguments)
         if "Pool" in node.name and given.get("stride") == given.get("kernel_size"):
             given.pop("stride", None)
-        texts = []
+        texts: list[str] = []
         for name, value in given.items():
             text = self._setting(name, value)
             positional = name in _POSITIONAL and all("=" not in other for other in texts)
@@ -196,7 +207,9 @@ class _Writer:
             scale = "" if 0.5 < node.std < 2 else f" * {node.std:.1g}"
             return f"nn.Parameter(torch.randn({inside}){scale})"
         made = {0.0: "zeros", 1.0: "ones"}.get(node.mean)
-        return f"nn.Parameter(torch.{made}({inside}))" if made else f"nn.Parameter({node.mean:.6g} * torch.ones({inside}))"
+        return (
+            f"nn.Parameter(torch.{made}({inside}))" if made else f"nn.Parameter({node.mean:.6g} * torch.ones({inside}))"
+        )
 
     # Forward
 
@@ -267,9 +280,7 @@ class _Writer:
         right = self._operand(node.args[1], strength + (node.name != "**"))
         return _Expression(f"{left} {node.name} {right}", strength, nested + 1, holds)
 
-    def _call(
-        self, name: str, args: Sequence[Any], node: Node, nested: int, holds: frozenset[int]
-    ) -> _Expression:
+    def _call(self, name: str, args: Sequence[Any], node: Node, nested: int, holds: frozenset[int]) -> _Expression:
         given = list(self._without_tuple(args, node))
         while given and given[-1] == {"value": None}:
             given.pop()
@@ -308,7 +319,7 @@ class _Writer:
                 return f"({', '.join(map(self._text, items))}{',' * (len(items) == 1)})"
             case {"slice": [start, stop, step]}:
                 return f"slice({self._text(start)}, {self._text(stop)}, {self._text(step)})"
-        raise NotWritten("not_written", f"an argument {str(tree)[:80]}")
+        raise NotWritten(Reason.NOT_WRITTEN, f"an argument {str(tree)[:80]}")
 
     def _index(self, tree: Any) -> str:
         match tree:
@@ -346,7 +357,7 @@ class _Writer:
             for other, second, more in axes[i + 1 :]:
                 if tuple(a * b for a, b in zip(values, more, strict=True)) == sizes:
                     return f"{self._axis(place, axis)} * {self._axis(other, second)}"
-        raise NotWritten("size_from_outside", f"sizes {sizes[:3]}")
+        raise NotWritten(Reason.SIZE_FROM_OUTSIDE, f"sizes {sizes[:3]}")
 
     def _axis(self, place: int, axis: int) -> str:
         if (place, axis) not in self.axes:
@@ -373,14 +384,21 @@ class _Writer:
 
 
 def _camel(node: Node) -> str:
-    return node.name if node.kind == "layer" else "".join(part.capitalize() for part in re.split(r"\W|_", node.operator))
+    return (
+        node.name if node.kind == "layer" else "".join(part.capitalize() for part in re.split(r"\W|_", node.operator))
+    )
 
 
 def _number(value: Any) -> str:
     """Source of a constant: `8**-0.5` for what is the root of a size."""
     if type(value) is float and value:
         square = round(value * value if abs(value) > 1 else 1 / (value * value)) if 1e-3 < abs(value) < 1e3 else 0
-        if square > 1 and value in (square**0.5, square**-0.5, 1 / square**0.5) and value != int(value) and value != 0.5:
+        if (
+            square > 1
+            and value in (square**0.5, square**-0.5, 1 / square**0.5)
+            and value != int(value)
+            and value != 0.5
+        ):
             return f"{square}**{0.5 if value > 1 else -0.5}"
         if value == -3.4028234663852886e38:
             return "torch.finfo(torch.float32).min"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from factories import make_candidate, make_probed, make_verified
 
@@ -18,9 +18,12 @@ from kernelquarry.transforms.screen import screen
 
 
 def test_kept_with_the_id_of_its_code() -> None:
-    verified = make_verified()
+    graph = '[["input"],["parameter"],["aten.mul",[0,1]],["aten.view",[2]],["aten.sin",[0]],["aten.add",[3,4]]]'
+    verified = make_verified(make_candidate(make_probed(graph=graph)))
     outcome = screen(verified)
-    assert isinstance(outcome, Kept) and outcome.record.measures == measure(outcome.record)
+    assert isinstance(outcome, Kept)
+    assert outcome.record.measures == replace(measure(outcome.record), operators=3, depth=2)
+    assert outcome.record.measures.kernels == len(outcome.record.kernels) and outcome.record.measures.tokens > 100
     assert outcome.record.id == pair_id(verified.candidate.probed.python_code, verified.candidate.triton_code)
 
 

@@ -18,7 +18,7 @@ _INPLACE = re.compile(r"(, )?inplace=True")
 def constructor_arguments(layer: nn.Module) -> dict[str, Any] | None:
     """The arguments that differ from their defaults, by parameter; None if they do not rebuild the layer."""
     cls = type(layer)
-    if getattr(nn, cls.__name__, None) is not cls or any(layer.children()) and cls is not nn.MultiheadAttention:
+    if getattr(nn, cls.__name__, None) is not cls or (any(layer.children()) and cls is not nn.MultiheadAttention):
         return None
     arguments: dict[str, Any] = {}
     for name, parameter in inspect.signature(cls.__init__).parameters.items():

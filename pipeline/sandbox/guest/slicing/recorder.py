@@ -96,7 +96,7 @@ class Recorder(TorchFunctionMode):
             if name in _INFIX and len(args) == 2 and not kwargs:
                 self._add("infix", _INFIX[name], args, {}, result)
             else:
-                self._add("function", f"{place}.{name}", args, _told(func, kwargs), result)
+                self._add("function", f"{place}.{name}", args, _given(func, kwargs), result)
         elif name in _REVERSED and len(args) == 2:
             self._add("infix", _REVERSED[name], (args[1], args[0]), {}, result)
         else:
@@ -224,7 +224,7 @@ def _space_of(func: Any, name: str) -> str:
     return ""
 
 
-def _told(func: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _given(func: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments that differ from their defaults: functions written in Python name them all."""
     defaults = _defaults(func)
     return {
@@ -240,4 +240,6 @@ def _defaults(func: Any) -> dict[str, Any]:
         parameters = inspect.signature(func).parameters
     except (TypeError, ValueError):
         return {}
-    return {name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty}
+    return {
+        name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
+    }
