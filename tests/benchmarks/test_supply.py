@@ -1,0 +1,23 @@
+"""Figures of the supply are those of the pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from factories import make_pair
+from supply import supply
+
+from kernelquarry.pipeline.schema.records import Measures, Purity, SliceOrigin
+
+
+def test_small_pure_and_cost() -> None:
+    whole = replace(make_pair(), purity=Purity.PURE, measures=Measures(kernels=1, tokens=701, operators=9))
+    piece = replace(
+        whole, measures=Measures(kernels=1, tokens=700, operators=2), slice_of=(SliceOrigin("", "", "", (), 1),)
+    )
+    two = replace(piece, purity=Purity.MIXED, measures=Measures(kernels=2, tokens=10, operators=1))
+    found = supply([whole, piece, two, two], {"read": 1.0, "verify": 5.0}, "tiny+slices")
+    assert found.values == pytest.approx({"small": 25, "pure": 50, "core_s_pair": 1.5, "tiny_slices": 4})
+    assert found.notes["tiny_slices"].startswith("3 slices") and "2 of 1, 1 of 2" in found.notes["tiny_slices"]
+    assert "tiny_slices" not in supply([whole], {}, "tiny").values
