@@ -16,7 +16,7 @@ from kernelquarry.pipeline.runtime.fingerprint import Fingerprint
 from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.transforms.stage_transform import ApplyToEach
 
-WITH_GUESTS = "probe lower verify distill targets time backward float16 autotuned"
+WITH_GUESTS = "probe slice lower verify distill targets time backward float16 autotuned"
 GUESTS = [stage for stage in ALL if stage.name in WITH_GUESTS.split()]
 
 
