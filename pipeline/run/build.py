@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import apache_beam as beam
 
-from kernelquarry.pipeline.graph import ORDER, SLICE, STAGES, Stage, before, named
+from kernelquarry.pipeline.graph import ORDER, SLICE, SLICES, STAGES, Stage, before, named
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import remove_tree
@@ -135,7 +135,13 @@ class StagePlan:
 
 
 def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
-    """Plan a stage. Raises: UserError: the stage before has not run, or its shards changed since it wrote them."""
+    """Plan a stage.
+
+    Raises:
+        UserError: the stage before has not run, its shards changed since it wrote them, or the run has no slices.
+    """
+    if stage is SLICE and not run.has_slices:
+        raise UserError(f"{run.root} has no slices: start a run of the corpus {run.source}{SLICES} with another --out")
     context = run.context(stage, part)
     extra_digests = stage.load().extra_digests(context)
     if stage.input_type is None:

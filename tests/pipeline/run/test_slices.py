@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import pytest
+
 from kernelquarry.pipeline.cli.open_run import open_run
 from kernelquarry.pipeline.graph import ORDER, SLICE, named
 from kernelquarry.pipeline.run.build import plan_stage, run_stage
 from kernelquarry.pipeline.run.run import Run
 from kernelquarry.pipeline.schema.arrow import read_records
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Probed
 from tests.pipeline.conftest import LAYERS
 from tests.transforms.read.wheel import MIT
@@ -45,4 +48,5 @@ def test_without_the_suffix_nothing_is_cut(tmp_path: Path) -> None:
     run = make_run(tmp_path, "")
     assert not run.has_slices and not run.has_extra(named("deduplicate"))
     assert plan_stage(make_run(tmp_path, "+slices"), named("read")).inputs == plan_stage(run, named("read")).inputs
-    assert run.manifest(SLICE) is None
+    with pytest.raises(UserError, match=r"has no slices: start a run of the corpus .*layers\+slices"):
+        plan_stage(run, SLICE)
