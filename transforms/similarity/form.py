@@ -45,7 +45,9 @@ class Form:
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """MinHash bands: similar forms share at least one, with the probabilities given at BANDS."""
+        """MinHash bands: similar forms share at least one, with the probabilities given at BANDS. A slice has none."""
+        if self.is_slice:
+            return ()
         values = [f"{value:08x}" for value in minhash(self.shingles, BANDS * ROWS)]
         bands = ("".join(values[i * ROWS : (i + 1) * ROWS]) for i in range(BANDS))
         return tuple(f"band{i}:{band}" for i, band in enumerate(bands))

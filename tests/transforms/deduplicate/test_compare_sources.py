@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from hypothesis import strategies as st
 from kernelquarry.pipeline.schema.ids import cluster_id
 from kernelquarry.pipeline.schema.outcome import Dropped, Errored, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
-from kernelquarry.pipeline.schema.records import Probed
+from kernelquarry.pipeline.schema.records import Probed, SliceOrigin
 from kernelquarry.transforms.deduplicate.cluster import Components, link_similar
 from kernelquarry.transforms.deduplicate.compare_sources import rank
 from kernelquarry.transforms.similarity.form import COPIES, KIN, THRESHOLD, Form, Relation, form_of, similarity
+from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
 
 OPERATORS = ("relu", "tanh", "sigmoid", "exp", "sin", "cos", "abs", "erf")
 
@@ -233,3 +235,31 @@ def test_similarity_also_splits_strings_into_words() -> None:
     forms = form_of(one), form_of(other)
     assert similarity(*(replace(form, words=b"") for form in forms)) < 0.7 < THRESHOLD < similarity(*forms)
     assert COPIES.holds(*forms)
+
+
+def make_slice(code: str, signature: str = "", modules: int = 2, **fields: Any) -> Probed:
+    probed = make(code)
+    origin = SliceOrigin("mod_x", "Net", signature, (), modules)
+    return replace(probed, module=replace(probed.module, slice_of=(origin,)), **fields)
+
+
+def test_slices_are_copies_by_name_blind_text_or_behaviour_alone() -> None:
+    outcomes = deduplicate([make_slice(LONG), make_slice(NEAR), make_slice(RENAMED), make_slice(OTHER)])
+    assert [loss.reason for loss in dropped(outcomes)] == [Reason.DUPLICATE_RENAMED]
+    alike = [make_slice(code, behaviour="ab" * 8) for code in (LONG, OTHER)]
+    assert [loss.reason for loss in dropped(deduplicate(alike))] == [Reason.DUPLICATE_BEHAVIOUR]
+
+
+def test_a_module_stays_where_a_slice_is_its_copy() -> None:
+    module = make(LONG + "# a comment makes it longer\n", spdx="NOASSERTION", workloads=1)
+    outcomes = deduplicate([module, make_slice(RENAMED)])
+    assert [one.id for one in kept(outcomes)] == [module.id]
+
+
+@pytest.mark.parametrize(("modules", "clusters"), [(1, 1), (2, 2)])
+def test_a_slice_that_one_module_alone_has_is_in_its_cluster(modules: int, clusters: int) -> None:
+    graph = '[["input"],["aten.relu",[0]]]'
+    module = replace(make(LONG), graph=graph)
+    piece = make_slice(OTHER, signature_of(paths_of(graph)), modules)
+    found = kept(deduplicate([module, piece]))
+    assert len(found) == 2 and len({one.cluster for one in found}) == clusters

@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that
 from deduplicate_oracle import deduplicate
 from factories import MODULE_CODE, make_module, make_probed
-from test_compare_sources import LONG, NEAR, OTHER, POOL, make
+from test_compare_sources import LONG, NEAR, OTHER, POOL, make, make_slice
 
 from kernelquarry.pipeline.runtime.multiprocess import OnAllCores
 from kernelquarry.transforms.deduplicate.compare_sources import form_all
@@ -24,7 +24,8 @@ GRAPH = '[["input"],["aten.relu",[0]]]'
 def test_outcomes_equal_the_oracle() -> None:
     alike = [replace(make(code + "# alike\n"), behaviour="ab" * 8) for code in (OTHER, MODULE_CODE)]
     kin = [replace(make(code + "# kin\n"), graph=GRAPH) for code in (LONG.replace("scale", "x"), NEAR)]
-    modules = [*POOL, *alike, *kin, BROKEN]
+    slices = [make_slice(LONG + "# a slice\n"), make_slice(NEAR + "# a slice\n"), make_slice(OTHER + "# another\n")]
+    modules = [*POOL, *alike, *kin, *slices, BROKEN]
     expected = deduplicate(modules)
 
     def check(found: Iterable[tuple[str, Any]]) -> None:
