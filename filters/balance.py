@@ -37,7 +37,10 @@ class Keys:
 
 
 def keys_of(row: Pair) -> Keys:
-    return Keys(row.id, row.cluster, sha256(canonical(list(row.operators)))[:16], row.source.package)
+    """The properties of a row. Slices are counted apart from modules, so that they displace none."""
+    apart = ["slices"] if row.slice_of else []
+    operators = sha256(canonical([*row.operators, *apart]))[:16]
+    return Keys(row.id, " ".join([row.cluster, *apart]), operators, row.source.package)
 
 
 def cap(rows: Iterable[Keys], name: str, most: int) -> list[Keys | Dropped]:
