@@ -81,7 +81,7 @@ class Run:
         from kernelquarry.transforms.read import is_released
 
         found = remembered(self.root)
-        return replace(found, targets=found.targets.of_run(is_released(self.source)))
+        return replace(found, targets=found.targets.of_run(is_released(self.source.removesuffix(SLICES))))
 
     @property
     def indexes(self) -> tuple[Path, ...]:

@@ -87,6 +87,7 @@ def test_the_manifest_holds_the_settings(built: Built) -> None:
     [
         ("default", "", TARGETS),
         ("full+compose:100", "", TARGETS),
+        ("default+slices", "", TARGETS),
         ("the-stack", "[caps]\ncluster = 1", TARGETS),
         ("tiny", "", ()),
         ("/modules", "", ()),
