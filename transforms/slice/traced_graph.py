@@ -108,6 +108,8 @@ def parse_graph(nodes: Any) -> list[Node]:
             raise ValueError(f"node {place} takes a later one")
         if not node.is_leaf and not _NAME.fullmatch(node.name):
             raise ValueError(f"a node called {node.name[:40]!r}")
+        if not all(name.isidentifier() for name in (*node.kwargs, *node.arguments)):
+            raise ValueError(f"an argument called {[*node.kwargs, *node.arguments]}"[:80])
     return without_identities(graph)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,8 @@ _STRENGTH = {"|": 1, "&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "//": 5, "%": 5, "@
 _ATOM, _PREFIX = 9, 6
 _VARIABLES = {"softmax": "weights", "sigmoid": "gate", "mean": "mean", "var": "var", "std": "std", "norm": "norm",
               "sum": "total", "max": "peak", "amax": "peak"}  # fmt: skip
-_LETTERS = ("x", "y", "z", "u", "v", "w", "s", "t")
+_LOWEST = -3.4028234663852886e38  # of float32
+_LETTERS = ("x", "y", "z", "u", "v", "s", "t", "r")  # none of the axes below
 _AXES = {1: ("n",), 2: ("b", "c"), 3: ("b", "n", "c"), 4: ("b", "c", "h", "w"), 5: ("b", "c", "d", "h", "w"),
          6: ("b", "g", "c", "d", "h", "w")}  # fmt: skip
 
@@ -107,9 +109,7 @@ class _Writer:
     def _name(self) -> str:
         operators = [self.graph[place] for place in self.piece.nodes if self.graph[place].is_operator]
         words = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "@": "Matmul", "**": "Pow"}
-        parts = (words.get(node.name, _camel(node))
-                 for node in operators)  # fmt: skip
-        return "".join(part.replace("_", "") for part in parts) or "Compare"
+        return "".join(words.get(node.name, _camel(node)) for node in operators) or "Compare"
 
     # Names
 
@@ -160,8 +160,7 @@ class _Writer:
 
     def _free_name(self, options: Sequence[str]) -> str:
         taken = {*self.tensors.values(), *self.axes.values(), *(e.text for e in self.expressions.values())}
-        taken |= {name for names in _AXES.values() for name in names if name not in _LETTERS}
-        taken |= {"self", "torch", "nn", "F", "_"}
+        taken |= {"self", "torch", "nn", "F", "_", *(name for names in _AXES.values() for name in names)}
         for name in (*options, *(f"{letter}{i}" for i in range(1, 9) for letter in _LETTERS)):
             if name not in taken and not keyword.iskeyword(name):
                 return name
@@ -206,10 +205,9 @@ class _Writer:
         if node.std > 0:
             scale = "" if 0.5 < node.std < 2 else f" * {node.std:.1g}"
             return f"nn.Parameter(torch.randn({inside}){scale})"
-        made = {0.0: "zeros", 1.0: "ones"}.get(node.mean)
-        return (
-            f"nn.Parameter(torch.{made}({inside}))" if made else f"nn.Parameter({node.mean:.6g} * torch.ones({inside}))"
-        )
+        if node.mean in (0, 1):
+            return f"nn.Parameter(torch.{'ones' if node.mean else 'zeros'}({inside}))"
+        return f"nn.Parameter({node.mean:.6g} * torch.ones({inside}))"
 
     # Forward
 
@@ -258,7 +256,7 @@ class _Writer:
         node = self.graph[place]
         operands = [self.expressions[taken] for taken in node.takes]
         nested = max((operand.depth for operand in operands), default=0)
-        holds = frozenset([place]).union(*(operand.holds for operand in operands if not operand.text.isidentifier()))
+        holds = frozenset([place]).union(*(operand.holds for operand in operands))
         if node.kind == "layer":
             return self._call(f"self.{self.attributes[node.path or place]}", node.args, node, nested, holds)
         if node.kind == "function":
@@ -384,24 +382,21 @@ class _Writer:
 
 
 def _camel(node: Node) -> str:
-    return (
-        node.name if node.kind == "layer" else "".join(part.capitalize() for part in re.split(r"\W|_", node.operator))
-    )
+    if node.kind == "layer":
+        return node.name
+    return "".join(part.capitalize() for part in re.split(r"\W|_", node.operator))
 
 
 def _number(value: Any) -> str:
-    """Source of a constant: `8**-0.5` for what is the root of a size."""
-    if type(value) is float and value:
-        square = round(value * value if abs(value) > 1 else 1 / (value * value)) if 1e-3 < abs(value) < 1e3 else 0
-        if (
-            square > 1
-            and value in (square**0.5, square**-0.5, 1 / square**0.5)
-            and value != int(value)
-            and value != 0.5
-        ):
-            return f"{square}**{0.5 if value > 1 else -0.5}"
-        if value == -3.4028234663852886e38:
-            return "torch.finfo(torch.float32).min"
+    """Source of a constant: `8**-0.5` for what is a root of a whole number."""
+    if type(value) is not float:
+        return repr(value)
+    if value == _LOWEST:
+        return "torch.finfo(torch.float32).min"
+    if 1e-3 < value < 1e3 and len(repr(value)) > 12:
+        for square, power in ((round(value**2), 0.5), (round(value**-2), -0.5)):
+            if square > 1 and math.isclose(value, square**power, rel_tol=1e-15):
+                return f"{square}**{power}"
     return repr(value)
 
 

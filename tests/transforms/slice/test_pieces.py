@@ -153,3 +153,5 @@ def test_a_malformed_graph_is_refused() -> None:
         parse_graph([{"kind": "method", "name": "exp", "args": [{"node": 1}], "kwargs": {}}])
     with pytest.raises(ValueError, match="a node called"):
         parse_graph([{"kind": "function", "name": "import os", "args": [], "kwargs": {}}])
+    with pytest.raises(ValueError, match="an argument called"):
+        parse_graph([{"kind": "function", "name": "torch.eye", "args": [], "kwargs": {"n)": {"value": 1}}}])
