@@ -45,10 +45,14 @@ def _copies(origin: SliceOrigin) -> str:
     return origin.signature or origin.module
 
 
-def count_modules(slices: Sequence[Probed]) -> list[Probed]:
-    """The slices of one operator signature: patterns that differ in reshapes or spellings count as one."""
+def count_modules(slices: Sequence[Probed], is_whole: bool) -> list[Probed]:
+    """The slices of one operator signature: patterns that differ in reshapes or spellings count as one.
+
+    Args:
+        is_whole: some whole module has the signature too.
+    """
     origins = [origin for each in slices for origin in each.module.slice_of]
-    modules = max(len(set(map(_copies, origins))), *(origin.modules for origin in origins))
+    modules = max((len(set(map(_copies, origins))) + is_whole, *(origin.modules for origin in origins)), default=0)
     return [
         replace(each, module=replace(each.module, slice_of=(replace(each.module.slice_of[0], modules=modules),)))
         for each in slices

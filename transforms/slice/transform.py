@@ -54,10 +54,17 @@ class SliceModules(StageTransform):
             | "Probe" >> apply_work(_PROBE, self._context)
         )
         kept = (
-            probed
-            | "By signature" >> beam.FlatMap(_signed)
-            | "Of one signature" >> beam.GroupByKey()
-            | "Count modules" >> beam.FlatMapTuple(lambda _, packed: count_modules([unpack(p, Probed) for p in packed]))
+            {
+                "slices": probed | "By signature" >> beam.FlatMap(_signed),
+                "modules": modules | "Signatures" >> beam.Map(lambda module: (_signature(module), module.id)),
+            }
+            | "Of one signature" >> beam.CoGroupByKey()
+            | "Count modules"
+            >> beam.FlatMapTuple(
+                lambda _, found: count_modules(
+                    [unpack(packed, Probed) for packed in found["slices"]], bool(list(found["modules"]))
+                )
+            )
         )
         lost = (
             chosen | "Left out" >> beam.Filter(lambda found: isinstance(found, Dropped)),
@@ -80,7 +87,11 @@ def _pieces(outcome: Outcome[Cut]) -> Iterator[tuple[str, bytes]]:
 
 def _signed(outcome: Outcome[Probed]) -> Iterator[tuple[str, bytes]]:
     if isinstance(outcome, Kept):
-        yield signature_of(paths_of(outcome.record.graph)) or outcome.record.id, pack(outcome.record)
+        yield _signature(outcome.record), pack(outcome.record)
+
+
+def _signature(probed: Probed) -> str:
+    return signature_of(paths_of(probed.graph)) or probed.id
 
 
 def _losses(outcome: Outcome[Cut]) -> Iterator[Outcome[Any]]:

@@ -36,7 +36,7 @@ _STRENGTH = {"|": 1, "&": 2, "+": 4, "-": 4, "*": 5, "/": 5, "//": 5, "%": 5, "@
 _ATOM, _PREFIX = 9, 6
 _VARIABLES = {"softmax": "weights", "sigmoid": "gate", "mean": "mean", "var": "var", "std": "std", "norm": "norm",
               "sum": "total", "max": "peak", "amax": "peak"}  # fmt: skip
-_LOWEST = -3.4028234663852886e38  # of float32
+_NAMED = {math.pi: "torch.pi", -3.4028234663852886e38: "torch.finfo(torch.float32).min"}  # constants
 _LETTERS = ("x", "y", "z", "u", "v", "s", "t", "r")  # none of the axes below
 _AXES = {1: ("n",), 2: ("b", "c"), 3: ("b", "n", "c"), 4: ("b", "c", "h", "w"), 5: ("b", "c", "d", "h", "w"),
          6: ("b", "g", "c", "d", "h", "w")}  # fmt: skip
@@ -391,8 +391,8 @@ def _number(value: Any) -> str:
     """Source of a constant: `8**-0.5` for what is a root of a whole number."""
     if type(value) is not float:
         return repr(value)
-    if value == _LOWEST:
-        return "torch.finfo(torch.float32).min"
+    if value in _NAMED:
+        return _NAMED[value]
     if 1e-3 < value < 1e3 and len(repr(value)) > 12:
         for square, power in ((round(value**2), 0.5), (round(value**-2), -0.5)):
             if square > 1 and math.isclose(value, square**power, rel_tol=1e-15):

@@ -88,9 +88,13 @@ def test_slices_of_one_signature_share_their_number_of_modules() -> None:
     def slice_of(mother: str, modules: int) -> Probed:
         return make_probed(replace(make_module(), slice_of=(SliceOrigin(mother, "Net", mother, (), modules),)))
 
-    assert [one.module.slice_of[0].modules for one in count_modules([slice_of("a", 1)])] == [1]
-    assert [one.module.slice_of[0].modules for one in count_modules([slice_of("a", 1), slice_of("b", 1)])] == [2, 2]
-    assert [one.module.slice_of[0].modules for one in count_modules([slice_of("a", 1), slice_of("a", 5)])] == [5, 5]
+    def numbers(*slices: Probed, is_whole: bool = False) -> list[int]:
+        return [one.module.slice_of[0].modules for one in count_modules(slices, is_whole)]
+
+    assert numbers(slice_of("a", 1)) == [1] and numbers() == []
+    assert numbers(slice_of("a", 1), slice_of("b", 1)) == [2, 2]
+    assert numbers(slice_of("a", 1), slice_of("a", 5)) == [5, 5]
+    assert numbers(slice_of("a", 1), is_whole=True) == [2]
 
 
 def test_the_stage_loses_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
