@@ -30,7 +30,7 @@ def kept(run: Run, stage: str) -> list[Probed]:
     return [record for path in run.directory(named(stage)).kept for record in read_records(path, Probed)]
 
 
-def test_slices_stand_beside_the_modules(tmp_path: Path) -> None:
+def test_slices_join_the_modules(tmp_path: Path) -> None:
     run = make_run(tmp_path, "+slices")
     assert run.has_slices and run.corpus.name == "layers"
     stages = ORDER[: ORDER.index(named("deduplicate")) + 1]
