@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import apache_beam as beam
 
-from kernelquarry.pipeline.graph import ORDER, SLICE, SLICES, STAGES, Stage, before, named
+from kernelquarry.pipeline.graph import SLICE, SLICES, STAGES, Stage, before, named
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import remove_tree
@@ -70,7 +70,7 @@ def _models_write_from_scratch(run: Run, stage: Stage) -> bool:
 
 def _stop(run: Run, stage: Stage, manifest: StageManifest) -> NoReturn:
     """Stop after a stage that kept nothing, and remove what an earlier build left of the later stages."""
-    for later in ORDER[ORDER.index(stage) + 1 :]:
+    for later in run.order[run.order.index(stage) + 1 :]:
         remove_tree(run.directory(later).path)
     write_report(run, [], rejected(run).rows)
     lines, message = explain_empty_stage(run.root, stage, manifest)

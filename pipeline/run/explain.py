@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from kernelquarry.pipeline.graph import ORDER, Stage
+from kernelquarry.pipeline.graph import Stage
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.runtime.store import Store, result_key
 from kernelquarry.pipeline.schema.arrow import read_records
@@ -19,7 +19,7 @@ from .run import Run
 
 def explain_cache(run: Run) -> Iterator[str]:
     """One line for each stage that has run, then lines that say what changed: code, versions, settings, input."""
-    for stage in ORDER:
+    for stage in run.order:
         manifest = run.manifest(stage)
         if manifest is None:
             continue

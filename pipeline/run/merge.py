@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.graph import ORDER, Stage
+from kernelquarry.pipeline.graph import Stage
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
@@ -52,7 +52,7 @@ def merge(run: Run, others: Sequence[Run]) -> tuple[StageManifest, ...]:
     """
     merged: list[StageManifest] = []
     unplanned: list[UserError] = []
-    for stage in ORDER:
+    for stage in run.order:
         try:
             plan = plan_stage(run, stage)
         except UserError as why:  # a machine that runs one stage may have only that stage's input

@@ -95,6 +95,11 @@ class Run:
         """True if the corpus was named with `+slices`."""
         return self.source.endswith(SLICES)
 
+    @property
+    def order(self) -> tuple[Stage, ...]:
+        """The stages that the run can have, in their order."""
+        return tuple(stage for stage in ORDER if stage is not SLICE or self.has_slices)
+
     def has_extra(self, stage: Stage) -> bool:
         """True if the run has records of the stage's `extra_input`."""
         if stage.extra_input == SLICE.name:
