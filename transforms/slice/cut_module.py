@@ -23,7 +23,17 @@ from .traced_graph import Node, parse_graph
 from .write_piece import NotWritten, WrittenPiece, write_piece
 
 MOST_NODES = 400
-MOST_OF_SIZE = ((1, 1, 24), (2, 2, 12), (3, 3, 1), (4, 8, 1))  # (operators from, to, pieces of one module)
+# Most pieces of one module: (operators from, to, those among them that combine elements from, to, pieces). Half are
+# elementwise, since these are one short kernel, which a model learns first.
+MOST = (
+    (1, 2, 0, 0, 24),
+    (3, 3, 0, 0, 8),
+    (4, 8, 0, 0, 6),
+    (1, 1, 1, 1, 24),
+    (2, 2, 1, 1, 6),
+    (3, 8, 1, 1, 1),
+    (2, 8, 2, 8, 1),
+)
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
 _REASONS = {
@@ -68,14 +78,16 @@ def _cut(probed: Probed, graph: Sequence[Node]) -> Cut:
 
 
 def chosen(graph: Sequence[Node], seed: str) -> Iterator[tuple[str, Piece]]:
-    """(digest of its pattern, piece): as many as `MOST_OF_SIZE` says, one for each pattern, drawn by the seed."""
+    """(digest of its pattern, piece): as many as `MOST` says, one for each pattern, drawn by the seed."""
     patterns: dict[str, Piece] = {}
     for piece in pieces_of(graph):
         patterns.setdefault(sha256(piece.pattern)[:16], piece)
     drawn = sorted(patterns, key=lambda pattern: sha256(f"{seed}:{pattern}"))
-    for least, largest, most in MOST_OF_SIZE:
-        fitting = (pattern for pattern in drawn if least <= patterns[pattern].operators <= largest)
-        yield from ((pattern, patterns[pattern]) for pattern in islice(fitting, most))
+    for least, largest, fewest, most, pieces in MOST:
+        fitting = (
+            p for p in drawn if least <= patterns[p].operators <= largest and fewest <= patterns[p].combining <= most
+        )
+        yield from ((pattern, patterns[pattern]) for pattern in islice(fitting, pieces))
 
 
 def form(code: str) -> str:

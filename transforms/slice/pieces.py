@@ -31,6 +31,11 @@ class Piece:
     result: int
     operators: int
 
+    @property
+    def combining(self) -> int:
+        """Number of operators that are mostly kernels of their own; the others fuse into them, or into one kernel."""
+        return sum(self.graph[place].combines for place in self.nodes)
+
     @cached_property
     def inputs(self) -> tuple[int, ...]:
         """Nodes outside, parameters included, that the piece takes, in the order in which an expression names them."""

@@ -29,6 +29,12 @@ _STATEFUL = frozenset(
 _RANDOM = frozenset(
     "rand randn rand_like randn_like randint randperm multinomial bernoulli normal uniform empty".split()
 )
+# Operators that combine many elements into each result. Others, such as a batch norm in eval mode, fuse into one loop.
+_COMBINES = re.compile(
+    r"\w*(conv|linear|matmul|bmm|einsum|attention|layer_?norm|rms_?norm|group_?norm|instance_?norm|normalize|softmax|pool"
+    r"|cumsum|logsumexp|loss|similarity)\w*|@|mm|sum|mean|a?max|a?min|var|std|norm|prod|all|any|arg(max|min|sort)|sort|topk",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,11 @@ class Node:
     def is_operator(self) -> bool:
         """True for a node that computes."""
         return not self.is_leaf and self.kind not in ("item", "attribute", "index") and self.operator not in _MOVES
+
+    @property
+    def combines(self) -> bool:
+        """True for an operator that is mostly a kernel of its own: a contraction, a reduction or a pool."""
+        return self.is_operator and _COMBINES.fullmatch(self.operator) is not None
 
     @property
     def makes(self) -> bool:

@@ -155,3 +155,11 @@ def test_a_malformed_graph_is_refused() -> None:
         parse_graph([{"kind": "function", "name": "import os", "args": [], "kwargs": {}}])
     with pytest.raises(ValueError, match="an argument called"):
         parse_graph([{"kind": "function", "name": "torch.eye", "args": [], "kwargs": {"n)": {"value": 1}}}])
+
+
+def test_operators_that_combine_elements_are_counted() -> None:
+    graph, _ = record(Block(), (2, 4, 6, 8), (3, 4, 4, 10))
+    combining = {
+        operator for piece in pieces_of(graph) if piece.operators == piece.combining for operator in names(piece)
+    }
+    assert combining == {"Conv2d", "Linear", "avg_pool2d"}
