@@ -13,6 +13,7 @@ from apache_beam.testing.util import assert_that
 from factories import make_fingerprint, make_module, make_probed
 
 from kernelquarry.filters.balance import CAPS
+from kernelquarry.filters.licence_policy import AS_STATED
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
 from kernelquarry.pipeline.schema.cut import CutPiece
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept, Outcome
@@ -102,7 +103,15 @@ def test_the_stage_loses_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     copy = replace(mother, module=replace(mother.module, id="mod_copy"))
     broken = replace(mother, module=replace(mother.module, id="mod_broken"), python_code="raise ValueError\n")
     settings = SandboxSettings(workers=1)
-    context = StageContext(make_fingerprint(), tmp_path / "store", settings, CAPS, Thresholds(), Targets())
+    context = StageContext(
+        fingerprint=make_fingerprint(),
+        store=tmp_path / "store",
+        sandbox=settings,
+        caps=CAPS,
+        thresholds=Thresholds(),
+        targets=Targets(),
+        licence_policy=AS_STATED,
+    )
     written = sum(len(outcome.record.pieces) + len(outcome.record.lost) for outcome in (cut(mother, sandbox),)
                   if isinstance(outcome, Kept))  # fmt: skip
 
