@@ -214,7 +214,7 @@ def timed(row: Pair, sandbox: Sandbox) -> dict[str, Any]:
 
 
 def measure_speed(args: argparse.Namespace) -> None:
-    """Time rows. Guests of several rows share the GPU, one timing at a time (docs/stages/time.md)."""
+    """Time rows. Guests of several rows share the GPU, one timing at a time (docs/reference/stages/time.md)."""
     gpus = choose_gpus("all")
     if not gpus:
         raise SystemExit("there is no GPU to time on")

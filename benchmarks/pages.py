@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import Any
 
+import typer
 from figures import ROOT, goals, measured
 
+from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset.columns import read_page
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.graph import ORDER
@@ -21,7 +26,7 @@ from kernelquarry.transforms.verify.further_calls import further_calls
 SAMPLE = ROOT / "examples" / "sample"
 VERSUS = ROOT / "docs" / "results" / "versus.json"
 ABLATION = ROOT / "docs" / "results" / "checks.json"
-VERIFY = ROOT / "docs" / "stages" / "verify.md"
+GENERATED = re.compile(r"<!-- generated: (.*?) -->.*?<!-- end -->", re.DOTALL)
 _STAGES = {"guest": "Any stage that runs a guest"}
 _ERROR_RATES = ("verdict.mutants_killed", "verdict.false_rejects", "verdict.evil_accepted", "verdict.flips")
 _REASONS = """\
@@ -33,6 +38,13 @@ and the next run tries it again. Both are in the `lost.parquet` of their stage, 
 stable between releases.
 
 This page is made from `pipeline/schema/reasons.py` by `make docs`.
+"""
+_COMMANDS = """\
+# Commands
+
+The commands of `kernelquarry`, with their arguments and options. Each prints the same with `--help`.
+
+This page is made from the command line by `make docs`.
 """
 _RESULTS = """\
 # Results
@@ -57,8 +69,8 @@ This page is made by `make docs` from the verdicts that the command records.
 _GALLERY = """\
 # Gallery
 
-The twenty rows of [`examples/sample`](../examples/sample), a dataset that `make sample` builds from the modules in
-[`examples/modules`](../examples/modules). Below, each row has its module and its longest kernel. These commands show a
+The twenty rows of [`examples/sample`](../../examples/sample), a dataset that `make sample` builds from the modules in
+[`examples/modules`](../../examples/modules). Below, each row has its module and its longest kernel. These commands show a
 whole row with its evidence, and verify it again:
 
 ```
@@ -126,6 +138,30 @@ def render_results() -> str:
     return "".join([_RESULTS, *rows, *_section("What was missed, and why", missed), *_section("Notes", notes)])
 
 
+def render_commands() -> str:
+    """The page of commands: a section for each, with its arguments and options."""
+    parts = [_COMMANDS]
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+        usage = " ".join(["kernelquarry", name, *((a.metavar or a.name).upper().strip("{}[]") for a in arguments)])
+        text = re.sub(r"\s*\n\s*", " ", re.sub(r"\n\s*\n", "\0", (command.help or "").strip())).replace("\0", "\n\n")
+        rows = "".join(_option(parameter) for parameter in command.params if "--help" not in parameter.opts)
+        parts.append(f"\n## {name}\n\n`{usage}`\n\n{text}\n")
+        parts.append(f"\n| option | meaning | default |\n|---|---|---|\n{rows}" if rows else "")
+    return "".join(parts)
+
+
+def _option(parameter: Any) -> str:
+    """A row of the table of a command's options. The number of workers depends on the machine."""
+    name = ", ".join(f"`{option}`" for option in [*parameter.opts, *parameter.secondary_opts])
+    shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
+    if parameter.name == "workers":
+        shown = "by the number of cores"
+    default = "" if shown in (None, "", False, (), []) or callable(shown) else f"`{shown}`"
+    text = " ".join((parameter.help or "").split()).replace("|", "\\|").replace("\\[", "[")
+    return f"| {name} | {text} | {default} |\n"
+
+
 def _section(title: str, lines: list[str]) -> list[str]:
     return [f"\n## {title}\n\n", *lines] if lines else []
 
@@ -176,23 +212,64 @@ def render_error_rates() -> str:
     return _json([{**asdict(latest[goal.id]), "what": goal.what} for goal in chosen])
 
 
-def render_verify() -> str:
-    """The page of the stage verify, with the tables of its checks and of its further calls as the code has them."""
+def fill(path: str) -> str:
+    """A page, with what stands between `<!-- generated: NAME ARGUMENTS -->` and `<!-- end -->` rendered anew."""
+
+    def render(match: re.Match[str]) -> str:
+        name, *arguments = match[1].split()
+        return f"<!-- generated: {match[1]} -->\n\n{INCLUDES[name](*arguments).strip()}\n\n<!-- end -->"
+
+    return GENERATED.sub(render, (ROOT / path).read_text())
+
+
+def pages_with_includes() -> list[str]:
+    """Paths of the hand-written pages that hold a generated part."""
+    paths = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    return [path.relative_to(ROOT).as_posix() for path in paths if GENERATED.search(path.read_text())]
+
+
+def include_checks() -> str:
+    """The verifier's checks, with the number of evil cases that each rejects."""
     found = json.loads(ABLATION.read_text())
     counts = {row["check"]: row for row in found["checks"]}
     rows = ["| check | catches | applies to | rejects | alone |", "|---|---|---|--:|--:|"]
     for check in CHECKS:
         row = counts.get(check.name, {"rejects": "", "alone": ""})
         rows.append(f"| {check.name} | {check.catches} | {check.applies.value} | {row['rejects']} | {row['alone']} |")
-    rows.append(f"\nCounted over {found['cases']} evil cases, {found['machine']}.")
-    plan = [line.strip() for line in (further_calls.__doc__ or "").splitlines() if line.strip().startswith("|")]
-    text = VERIFY.read_text()
-    for name, lines in (("checks", rows), ("further calls", plan)):
-        first, last = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
-        before, _, rest = text.partition(first)
-        _, _, after = rest.partition(last)
-        text = "\n".join([before + first, *lines, "", last]) + after
-    return text
+    return "\n".join([*rows, f"\nCounted over {found['cases']} evil cases, {found['machine']}."])
+
+
+def include_further_calls() -> str:
+    """The plan of the further calls of a model's candidate."""
+    lines = (further_calls.__doc__ or "").splitlines()
+    return "\n".join(line.strip() for line in lines if line.strip().startswith("|"))
+
+
+def include_figures(*ids: str) -> str:
+    """The latest measurements of figures."""
+    latest = {figure.id: figure for figure in measured()}
+    rows = ["| what | measured | goal | on |", "|---|--:|--:|---|"]
+    for id in ids:
+        goal, figure = goals()[id], latest.get(id)
+        value, where = (f"{_short(figure.value)} {figure.unit}", figure.machine) if figure else ("not yet", "")
+        rows.append(f"| {goal.what} | {value} | {goal} | {where} |")
+    return "\n".join(rows)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def include_gpu_cases() -> str:
+    """The evil cases that only a GPU can reject."""
+    rows = ["| case | mistake | modelled on |", "|---|---|---|"]
+    for path in sorted((ROOT / "tests" / "evil").rglob("*.py")):
+        text = path.read_text()
+        header = dict(re.findall(r'^# (\w+) = "(.*)"$', text, re.MULTILINE))
+        if header.get("needs") == "gpu":
+            mistake = ast.get_docstring(ast.parse(text)) or ""
+            rows.append(f"| `{path.stem}` | {mistake.splitlines()[0]} | {header['source']} |")
+    return "\n".join(rows)
 
 
 def render_versus() -> str:
@@ -233,16 +310,23 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-PAGES = {
-    "docs/gallery.md": render_gallery,
-    "docs/reasons.md": render_reasons,
-    "docs/stages/verify.md": render_verify,
+INCLUDES: dict[str, Callable[..., str]] = {
+    "checks": include_checks,
+    "further_calls": include_further_calls,
+    "figures": include_figures,
+    "gpu_cases": include_gpu_cases,
+}
+WHOLE: dict[str, Callable[[], str]] = {
+    "docs/reference/gallery.md": render_gallery,
+    "docs/reference/reasons.md": render_reasons,
+    "docs/reference/cli.md": render_commands,
     "docs/results/README.md": render_results,
     "docs/results/versus.md": render_versus,
     "pipeline/dataset/templates/versus.md": render_versus_table,
     "pipeline/dataset/templates/columns.json": render_columns,
     "pipeline/dataset/templates/error_rates.json": render_error_rates,
 }
+PAGES = WHOLE | {path: partial(fill, path) for path in pages_with_includes()}
 
 if __name__ == "__main__":
     for path, render in PAGES.items():

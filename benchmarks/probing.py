@@ -32,7 +32,7 @@ from kernelquarry.transforms.workloads.resize import free_sizes
 T = TypeVar("T")
 SAMPLE = 300
 CORES = 2
-# Rightly dropped, whatever their arguments: see docs/stages/probe.md.
+# Rightly dropped, whatever their arguments: see docs/reference/stages/probe.md.
 NO_TASK = frozenset({"random", "constant_output", "returns_input", "changes_input", "no_tensor_output"})
 _NUMERIC_ANNOTATION = re.compile(r"(int|float|bool)\b")
 _NUMERIC_NAME = re.compile(

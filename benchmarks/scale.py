@@ -3,7 +3,7 @@
     python benchmarks/scale.py memory                      # a worker's memory with 100 times the input; 2 minutes
     python benchmarks/scale.py speedup                     # mine, probe and lower by 1 and by 2 worker processes
     python benchmarks/scale.py overhead out/tiny           # a build's probe, lower and verify again; 15 minutes
-    python benchmarks/scale.py capacity out/tiny out/default   # cost of a file in each stage, for docs/scale.md
+    python benchmarks/scale.py capacity out/tiny out/default   # cost of a file in each stage, docs/results/capacity.md
 
 `overhead` repeats probe, lower and verify of a finished run for all records or, with `--records`, for some of each.
 The time of the stage functions is that of their host threads and guests, less the time of an empty guest for each.

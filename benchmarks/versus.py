@@ -7,7 +7,7 @@
     python benchmarks/versus.py record --results out/versus.jsonl --revision COMMIT    # of KernelBench
 
 The candidates are the evil corpus, the honest corpus, and mutants of a dataset's rows. A mutant is wrong if the
-verifier rejects it or a witness shows that it is wrong (docs/mutants.md). The judges:
+verifier rejects it or a witness shows that it is wrong (docs/results/mutants.md). The judges:
 
     ours         the verifier
     kernelbench  `eval_kernel_against_ref` of a checkout, five trials, in a guest with a GPU; left out without one

@@ -40,7 +40,7 @@ class CheckVerdict:
     """The verdict on one kernel. True in a condition if the kernel is verified."""
 
     status: Status
-    reason: str = ""  # code of the reason, see docs/reasons.md; "" unless rejected
+    reason: str = ""  # code of the reason, see docs/reference/reasons.md; "" unless rejected
     evidence: str = ""  # measured value or message
     sizes: tuple[Shapes, ...] = ()  # input shapes of the calls that the kernel was checked on
     given: Shapes = ()  # input shapes of the module as given; () if unknown

@@ -66,7 +66,7 @@ def dataset(
     ] = None,
     cache: options.CacheOption = options.CACHE,
     opt_out: options.OptOutOption = None,
-    settings: Annotated[Path | None, typer.Option(help="TOML file of settings, see docs/settings.md.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="TOML file of settings: docs/guides/configuration.md.")] = None,
     licence: options.LicenceOption = "",
     private: options.PrivateOption = False,
     backward: Annotated[bool, typer.Option("--backward", help="Also make rows with gradients.")] = False,

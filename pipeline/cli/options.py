@@ -22,12 +22,13 @@ RunArgument = Annotated[
 RowArgument = Annotated[str, typer.Argument(help="Id of a row, or its first characters.")]
 RowDatasetOption = Annotated[Path, typer.Option("--dataset", help="Dataset folder that holds the row.")]
 TeachersOption = Annotated[
-    Path | None, typer.Option("--distill", help="Table of teachers to ask for kernels, see docs/distillation.md.")
+    Path | None,
+    typer.Option("--distill", help="Table of teachers: docs/guides/distillation.md."),
 ]
 BatchOption = Annotated[
     Path | None, typer.Option("--batch", help="Write requests for a batch endpoint to this folder; ask no model.")
 ]
-OptOutOption = Annotated[Path | None, typer.Option(help="List of authors who opted out, see docs/opt-out.md.")]
+OptOutOption = Annotated[Path | None, typer.Option(help="Authors who opted out: docs/guides/configuration.md.")]
 LicenceOption = Annotated[
     str,
     typer.Option("--licence", metavar="SPDX", help="Licence of files for which the corpus states none, such as MIT."),
@@ -39,8 +40,8 @@ CacheOption = Annotated[Path, typer.Option(help="Folder for downloads and compil
 StoreOption = Annotated[
     str, typer.Option(help="Folder for intermediate results; may be gs:// and the like.", show_default="RUN/store")
 ]
-PartOption = Annotated[str, typer.Option(help="Treat only one part of the records, such as 2/4; see docs/scale.md.")]
-RunnerOption = Annotated[Path | None, typer.Option(help="File of Beam options for the runner, see docs/scale.md.")]
+PartOption = Annotated[str, typer.Option(help="Treat one part of the records, such as 2/4: docs/guides/scale.md.")]
+RunnerOption = Annotated[Path | None, typer.Option(help="File of Beam options for the runner: docs/guides/scale.md.")]
 WorkersOption = Annotated[int, typer.Option(min=1, help="Number of sandboxed processes.")]
 GpusOption = Annotated[str, typer.Option(help="GPUs that run kernels: all, none, or numbers such as 0,1.")]
 RequireOption = Annotated[

@@ -203,7 +203,7 @@ def serve(
     context: Annotated[int, typer.Option(min=16, help="Most tokens of a prompt and its answer.")] = 8192,
     verbose: VerboseOption = 0,
 ) -> None:
-    """Serve a small model with an OpenAI-compatible API, for example as a teacher (docs/distillation.md)."""
+    """Serve a small model with an OpenAI-compatible API, for example as a teacher (docs/guides/distillation.md)."""
     set_up_logging(verbose)
     check_installed("transformers")
     import asyncio

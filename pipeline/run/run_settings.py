@@ -12,7 +12,7 @@
     [licence]
     stated = "MIT"
 
-`docs/settings.md` lists all of them. The run directory keeps them, and the dataset's manifest names them.
+`docs/guides/configuration.md` lists all of them. The run directory keeps them, and the dataset's manifest names them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     --direct_running_mode=multi_processing
     --direct_num_workers=4
 
-docs/scale.md has the files for Flink, Spark and Dataflow. Importing this module loads no Beam.
+docs/guides/scale.md has the files for Flink, Spark and Dataflow. Importing this module loads no Beam.
 """
 
 from __future__ import annotations

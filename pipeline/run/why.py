@@ -28,7 +28,7 @@ REMEDIES = {
     Reason.FORBIDDEN_IMPORT.value: "take the part of the class that needs the package out of it",
     Reason.NO_CONSTRUCTOR_ARGUMENTS.value: "give the constructor's parameters defaults or type annotations",
     Reason.NO_WORKLOAD.value: "check that forward runs on small tensors, and annotate parameters that are no tensors",
-    Reason.CONTAMINATED.value: "docs/decontamination.md says what counts as an overlap",
+    Reason.CONTAMINATED.value: "docs/guides/decontamination.md says what counts as an overlap",
 }
 _REASONS, _EXAMPLES, _EVIDENCE, _SUBJECTS = 5, 3, 240, 10  # how many are shown; characters of evidence
 

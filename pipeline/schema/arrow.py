@@ -35,7 +35,7 @@ from .records import SCHEMA_VERSION
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-ROWS_PER_GROUP = 250  # about 7 MB of code, 0.6 MB compressed: docs/stages/write.md explains the choice
+ROWS_PER_GROUP = 250  # about 7 MB of code, 0.6 MB compressed: docs/reference/stages/write.md explains the choice
 
 _REMAKE = "Delete it and run the stage that writes it again"
 _RECORD = b"kernelquarry.record"

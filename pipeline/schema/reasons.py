@@ -1,4 +1,4 @@
-"""The reasons for which records are dropped. `make docs` generates `docs/reasons.md` from them."""
+"""The reasons for which records are dropped. `make docs` generates `docs/reference/reasons.md` from them."""
 
 from __future__ import annotations
 

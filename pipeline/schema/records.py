@@ -165,7 +165,7 @@ class Lowered:
 
 
 class Purity(StrEnum):
-    """Label: is the result computed by Triton alone? The verifier checks it, see `docs/trust.md`."""
+    """Label: is the result computed by Triton alone? The verifier checks it, see `docs/explanation/trust.md`."""
 
     PURE = "pure"
     MIXED = "mixed"  # some operators run in aten or a vendor library; `extern_ops` names them
@@ -207,7 +207,7 @@ class Tier(StrEnum):
 
 
 class Engine(StrEnum):
-    """The engine that ran the candidate's kernels, see `docs/stages/verify.md`."""
+    """The engine that ran the candidate's kernels, see `docs/reference/stages/verify.md`."""
 
     INTERPRETER = "interpreter"  # Triton's, on the CPU
     TRACE = "trace"  # an executor with a GPU replayed the recorded launches, without the candidate's Python
@@ -286,7 +286,10 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Run times of eager, `torch.compile` and the candidate, interleaved on one GPU. See `docs/stages/time.md`."""
+    """Run times of eager, `torch.compile` and the candidate, interleaved on one GPU.
+
+    See `docs/reference/stages/time.md`.
+    """
 
     workload: Workload
     enlarged: bool  # False: the row's first workload, which is small enough for launch overhead to dominate
@@ -315,7 +318,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The filters' measurements of a row that passed them, see `docs/stages/screen.md`. -1: not measured."""
+    """The filters' measurements of a row that passed them, see `docs/guides/selecting-rows.md`. -1: not measured."""
 
     computing_operators: int = -1  # distinct operators, except those that only make, view or copy tensors
     characters: int = -1  # of both sides together
@@ -371,12 +374,12 @@ class Pair(Row):
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair(Pair):
-    """One row of the config `backward`: a pair with verified gradients. See `docs/backward.md`."""
+    """One row of the config `backward`: a pair with verified gradients. See `docs/guides/variants.md`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant(Pair):
-    """One row of the config `variants`: a half-precision or autotuned kernel. See `docs/variants.md`."""
+    """One row of the config `variants`: a half-precision or autotuned kernel. See `docs/guides/variants.md`."""
 
     dtype: str = "float32"  # dtype that `Model`, `ModelNew` and floating-point inputs are cast to; "float32": not cast
     autotuned: bool = False  # some kernels have `triton.autotune`; each of their configurations was verified

@@ -15,7 +15,7 @@ from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "dataset.md").read_text()
+PAGE = (DOCS / "guides/dataset.md").read_text()
 PARTS = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
 BLOCKS = {
     heading: re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -48,5 +48,5 @@ def test_every_config_and_version_is_documented() -> None:
 
 
 def test_every_gate_is_documented() -> None:
-    named = re.findall(r"^\| `(\w[\w-]*)` \| ", (DOCS / "publishing.md").read_text(), re.MULTILINE)
+    named = re.findall(r"^\| `(\w[\w-]*)` \| ", (DOCS / "guides/publishing.md").read_text(), re.MULTILINE)
     assert named == [name for name, _ in GATES]

@@ -67,6 +67,6 @@ def test_every_reason_is_on_the_page() -> None:
 
 
 def test_every_filter_is_described() -> None:
-    named = re.findall(r"^\| `(\w+)\(", (DOCS / "stages/screen.md").read_text(), flags=re.MULTILINE)
+    named = re.findall(r"^\| `(\w+)\(", (DOCS / "guides/selecting-rows.md").read_text(), flags=re.MULTILINE)
     assert named == [type(filter).__name__ for filter in FILTERS]
-    assert f"| {len(PATTERNS)} forms |" in (DOCS / "stages/screen.md").read_text()
+    assert f"| {len(PATTERNS)} forms |" in (DOCS / "guides/selecting-rows.md").read_text()

@@ -1,6 +1,6 @@
 """The distillation config: teachers, their prices and terms of use, limits and retries, from a TOML file.
 
-`docs/distillation.md` has an example. The file never holds API keys; it names environment variables.
+`docs/guides/distillation.md` has an example. The file never holds API keys; it names environment variables.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def load_distill_config(path: Path) -> DistillConfig:
     try:
         return DistillConfig.model_validate(tomllib.loads(path.read_text()))
     except (FileNotFoundError, IsADirectoryError):
-        raise UserError(f"{path}: no such file: docs/distillation.md shows what is in one") from None
+        raise UserError(f"{path}: no such file: docs/guides/distillation.md shows what is in one") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML: {error}") from None
     except ValidationError as error:

@@ -1,7 +1,7 @@
 """The checks of a verification as a table, in the order in which they run: the cheap and the telling ones first.
 
 A check raises `Rejected` or adds to the `Verification` what later checks and the verdict need. The table in
-`docs/stages/verify.md` is made from this one by `make docs`.
+`docs/reference/stages/verify.md` is made from this one by `make docs`.
 """
 
 from __future__ import annotations

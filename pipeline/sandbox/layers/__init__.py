@@ -1,7 +1,8 @@
 """The layers between a guest and the machine: each is probed, used where it works, and reported.
 
 A layer counts as active only if a process under it was observed to fail at what the layer forbids; return codes and
-version numbers do not count. `docs/sandbox.md` says what each layer covers. Host and guests import this package.
+version numbers do not count. `docs/explanation/sandbox.md` says what each layer covers. Host and guests import this
+package.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def prepare(folder: str, code: str, gpu: bool = False) -> Layers:
     Args:
         folder: empty folder of the warm process; it and the guests write nowhere else.
         code: folder of the guests' code.
-        gpu: the guests may use the GPUs; `docs/sandbox.md` says what each layer then permits.
+        gpu: the guests may use the GPUs; `docs/explanation/sandbox.md` says what each layer then permits.
     """
     user = _leave_root(folder, code)
     no_namespaces = layer_probe.run(layer_probe.namespaces, folder)

@@ -67,7 +67,7 @@ def test_sampling_may_hold_lists_and_tables(tmp_path: Path) -> None:
 
 
 def test_the_examples_in_the_docs_are_valid(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "distillation.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "distillation.md").read_text()
     whole, own = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert load(tmp_path, whole).teachers[0].name == "local"
     paid = re.sub(r"^# (?=\w+ = )", "", whole, flags=re.MULTILINE)  # settings of hosted teachers

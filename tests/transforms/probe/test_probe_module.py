@@ -189,6 +189,6 @@ class Model(nn.Module):
 
 
 def test_the_page_of_the_stage_has_its_reasons_and_limits() -> None:
-    page = (Path(__file__).parents[3] / "docs/stages/probe.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/reference/stages/probe.md").read_text()
     assert all(f"| `{reason.value}` |" in page for reason in Reason if reason.stage == "probe")
     assert all(f"| `{name}` | {limit:,} |" in page for name, limit in asdict(ProbeLimits()).items())
