@@ -6,7 +6,7 @@ TORCH   ?= 2.13.0
 # Index that torch is taken from. Empty: where no NVIDIA GPU is found, PyTorch's index of CPU builds, if it can be reached,
 # else the index that pip is set up for, whose builds for Linux bring gigabytes of CUDA. `default` is that index; or a URL.
 TORCH_INDEX ?=
-# Table of teachers, for models to be asked too (docs/distillation.md); empty asks none.
+# Table of teachers, for models to be asked too (docs/guides/distillation.md); empty asks none.
 DISTILL ?=
 # Run directory, or folder of a training; empty is out/<name of the corpus>, or out/train/<name of the recipe>.
 OUT     ?=
@@ -92,8 +92,14 @@ sample: $(VENV)/ready  ## build examples/sample anew, from examples/modules
 	@$(BIN)/kernelquarry dataset examples/modules --out out/sample $(if $(WORKERS),--workers $(WORKERS))
 	@rm -rf examples/sample && cp -r out/sample/dataset examples/sample
 
-docs: $(VENV)/ready  ## write the pages that are made from the code and the figures
+# What the site needs beside.
+$(VENV)/docs: $(VENV)/ready requirements-docs.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-docs.lock
+	@touch $@
+
+docs: $(VENV)/docs .typing/kernelquarry  ## write the generated pages, and build the site in out/site; a broken link fails
 	@$(BIN)/python benchmarks/pages.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 indexes: $(VENV)/ready  ## make the shipped indexes of benchmarks anew: CHECKOUTS=folder with their repositories
 	@$(BIN)/python benchmarks/indexes.py "$(CHECKOUTS)"
@@ -103,6 +109,8 @@ lock: $(VENV)/ready  ## resolve the requirements*.lock anew
 	  --generate-hashes --quiet --no-header -o requirements.lock
 	uv pip compile pyproject.toml --extra build --extra train --group torch --universal --python-version 3.11 -c requirements.lock \
 	  --generate-hashes --quiet --no-header -o requirements-train.lock
+	uv pip compile pyproject.toml --extra build --extra docs --group torch --universal --python-version 3.11 -c requirements.lock \
+	  --generate-hashes --quiet --no-header -o requirements-docs.lock
 	uv pip compile pyproject.toml --extra build --extra verifiers --group torch --universal --python-version 3.11 -c requirements.lock \
 	  -c requirements-train.lock --generate-hashes --quiet --no-header -o requirements-verifiers.lock
 

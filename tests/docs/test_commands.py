@@ -88,6 +88,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert heading in {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings}, target
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = re.findall(r"[\w/-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if ROOT / "docs" in page.parents]
+    assert sorted(navigation) == sorted(pages)
+
+
 def test_something_is_checked() -> None:
     found = [line for page in PAGES for line in lines_of_code(page)]
     assert sum(line.startswith("make ") for line in found) >= 5
