@@ -7,7 +7,21 @@ from pathlib import Path
 
 from figures import ROOT
 
-PROGRAMS = ("kernelquarry", "make", "python", "pip", "accelerate", "source", "cp", "sed", "echo", "ssh-keygen")
+PROGRAMS = (
+    "vf-eval",
+    "printf",
+    "kernelquarry",
+    "make",
+    "python",
+    "pip",
+    "accelerate",
+    "source",
+    "cp",
+    "sed",
+    "echo",
+    "ssh-keygen",
+)
+NOT_RUN = ("vf-eval ",)  # its package is not among those that the tests have
 _BLOCK = re.compile(r"^ *```(\w*)([^\n]*)\n(.*?)^ *```|((?:^    \S[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
 

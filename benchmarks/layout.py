@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
-from doc_commands import commands, pages
+from doc_commands import NOT_RUN, commands, pages
 from figures import ROOT, record
 from pages import GENERATED, WHOLE
 
@@ -41,9 +41,10 @@ def command_share() -> tuple[float, str]:
     failed = {
         case.get("name", "") for case in cases if case.find("failure") is not None or case.find("error") is not None
     }
-    numbers = {page.relative_to(ROOT).as_posix(): len(commands(page)) for page in pages()}
-    ran = sum(number for page, number in numbers.items() if not any(f"[{page}]" in name for name in failed))
-    total = sum(numbers.values())
+    lines = {page.relative_to(ROOT).as_posix(): commands(page) for page in pages()}
+    runnable = {page: [line for line in shown if not line.startswith(NOT_RUN)] for page, shown in lines.items()}
+    ran = sum(len(shown) for page, shown in runnable.items() if not any(f"[{page}]" in name for name in failed))
+    total = sum(map(len, lines.values()))
     return (
         100 * ran / total,
         f"{ran} of {total} lines; builds, merges, trainings and models are doubles, and have tests of their own",

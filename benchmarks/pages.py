@@ -70,8 +70,8 @@ _GALLERY = """\
 # Gallery
 
 The twenty rows of [`examples/sample`](../../examples/sample), a dataset that `make sample` builds from the modules in
-[`examples/modules`](../../examples/modules). Below, each row has its module and its longest kernel. These commands show a
-whole row with its evidence, and verify it again:
+[`examples/modules`](../../examples/modules). Below, each row has its module and its longest kernel. These commands show
+a whole row with its evidence, and verify it again:
 
 ```
 kernelquarry show {id} --dataset examples/sample

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from doc_commands import ROOT, commands, files, pages
+from doc_commands import NOT_RUN, ROOT, commands, files, pages
 from ssh import make_key
 
 from kernelquarry.pipeline.dataset.rows import read_rows
@@ -31,11 +31,16 @@ from tests.hub_double import TOKEN, HubDouble
 from tests.pipeline.check.pairs import KERNEL, SCALE
 from tests.pipeline.command import Built, Ended, run
 
-RUN_ELSEWHERE = {"pip install .": "tests/test_packaging.py", "source .venv/bin/activate": "Makefile"}
+RUN_ELSEWHERE = {
+    "pip install .": "tests/test_packaging.py",
+    "pip install '.[build,train]'": "tests/test_packaging.py",
+    "pip install '.[build,verifiers]'": "tests/pipeline/adapters/test_verifiers.py",
+    "source .venv/bin/activate": "Makefile",
+}
 STATUSES = {"docs/tutorials/check-a-kernel.md": [1, 0]}  # the tutorial's first kernel is wrong
 NAMES = {"CORPUS": "tiny", "DATASET": "out/tiny/dataset", "REPO": "owner/name", "LIST": "list.txt"}
 NAMES |= {"TEACHERS.toml": "teachers.toml", "gs://bucket/run": "memory://bucket/run"}
-NAMES |= {"gs://bucket/store": "memory://bucket/store"}
+NAMES |= {"MyModule": "Scale", "gs://bucket/store": "memory://bucket/store"}
 ONLINE = (("HF_HUB_OFFLINE", "0"), ("HF_DATASETS_OFFLINE", "0"), ("HF_TOKEN", TOKEN))
 ON_THE_HUB = ("publish", "withdraw", "index-benchmarks")  # in a process of their own, which knows the double's address
 PAGES = [page for page in pages() if commands(page)]
@@ -52,6 +57,7 @@ def folder(built: Built, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.Mon
     """A working folder with runs, datasets and input files under the names that the docs use."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     corpora = {"out/tiny": "tiny", "out/modules": str(tmp_path / "examples/modules")}
+    corpora |= {"out/mine": str(tmp_path / "mine"), "out/my_module": str(tmp_path / "my_module.py")}
     for name in ("run", "run-on-gpu-host", "copy-of-run", "other-copy"):
         corpora[name] = str(built.folder / "layers")
     for name, corpus in corpora.items():
@@ -60,7 +66,14 @@ def folder(built: Built, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.Mon
         claim.write_text(json.dumps(json.loads(claim.read_text()) | {"corpus": corpus}))
     (parse_path("memory://bucket/run") / "run.json").write_bytes((tmp_path / "run/run.json").read_bytes())
     problem = "KernelBench/KernelBench/level1/23_Scale.py"
-    texts = {"module.py": SCALE, "kernel.py": KERNEL, "kernels/a.py": KERNEL, problem: SCALE}
+    texts = {
+        "module.py": SCALE,
+        "my_module.py": SCALE,
+        "src/kernelbench/eval.py": "",
+        "kernel.py": KERNEL,
+        "kernels/a.py": KERNEL,
+        problem: SCALE,
+    }
     texts |= {"runs/my_run/level_1_problem_23_sample_0_kernel.py": KERNEL, "my-problems/scale.py": SCALE}
     texts |= {"teachers.toml": block_of("guides/distillation.md", "repairs"), "answers.jsonl": ""}
     texts |= {"settings.toml": block_of("guides/configuration.md", "[decontaminate]"), "list.txt": "package nobody\n"}
@@ -97,7 +110,7 @@ def doubles(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
         monkeypatch.setattr(f"kernelquarry.{place}", double)
 
-    replace("pipeline.run.build.build", SimpleNamespace(summary=lambda: "built"))
+    replace("pipeline.run.build.build", SimpleNamespace(summary=lambda: "built", ran=()))
     replace("pipeline.run.build.run_stage", (SimpleNamespace(counts=()), False))
     replace("pipeline.run.merge.merge", ())
 
@@ -156,10 +169,12 @@ def test_the_commands_of_a_page_run_in_their_order(
         (folder / name).write_text(text)
     statuses = []
     for line in commands(page):
+        if line.startswith(NOT_RUN):
+            continue
         if line in RUN_ELSEWHERE:
             assert (ROOT / RUN_ELSEWHERE[line]).exists()
             continue
-        if line.startswith(("cp ", "sed ", "echo ", "ssh-keygen ")):
+        if line.startswith(("cp ", "sed ", "echo ", "printf ", "ssh-keygen ")):
             subprocess.run(["bash", "-ec", line], cwd=folder, check=True, capture_output=True)
             continue
         program, _, _ = line.partition(" ")
