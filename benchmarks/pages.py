@@ -201,8 +201,8 @@ def _definitions(code: str, kind: type[ast.ClassDef] | type[ast.FunctionDef]) ->
 
 
 def render_columns() -> str:
-    """Package data: the descriptions of columns in `docs/schema.md`."""
-    return _json(read_page((ROOT / "docs" / "schema.md").read_text()))
+    """Package data: the descriptions of columns in `docs/reference/schema.md`."""
+    return _json(read_page((ROOT / "docs" / "reference" / "schema.md").read_text()))
 
 
 def render_error_rates() -> str:

@@ -59,7 +59,8 @@ def global_options(
 
 def dataset(
     corpus: Annotated[
-        str, typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup, ...: see docs/sources.md.")
+        str,
+        typer.Argument(help="tiny, default, full, a folder, a table, the-stack-dedup, ...: docs/guides/sources.md."),
     ] = "tiny",
     directory: Annotated[
         Path | None, typer.Option("--out", parser=parse_path, help="Run directory.", show_default="out/CORPUS")

@@ -1,6 +1,6 @@
 """The meanings of the columns, for the Croissant metadata.
 
-`docs/schema.md` is their source, and tests compare it with the records. `make docs` extracts `columns.json` from it,
+`docs/reference/schema.md` is their source, and tests compare it with the records. `make docs` extracts `columns.json`,
 which the package ships.
 """
 

@@ -32,7 +32,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class SliceOrigin:
-    """The module that a slice was cut from, see `docs/stages/slice.md`."""
+    """The module that a slice was cut from, see `docs/reference/stages/slice.md`."""
 
     module: str  # id of that module
     name: str  # original name of its class
@@ -333,7 +333,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The columns that pairs and rejected candidates share. `docs/schema.md` documents every field of every row."""
+    """The columns that pairs and rejected candidates share; `docs/reference/schema.md` documents every field."""
 
     id: str
     module_name: str

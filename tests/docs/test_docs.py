@@ -45,13 +45,13 @@ def sections(page: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_every_column_is_described_in_its_order(record: type) -> None:
-    described = re.findall(r"^\| `(\w+)` \| \S", sections("schema.md")[record.__name__], flags=re.MULTILINE)
+    described = re.findall(r"^\| `(\w+)` \| \S", sections("reference/schema.md")[record.__name__], flags=re.MULTILINE)
     shared = fields(Row) if issubclass(record, Row) and record is not Pair else ()  # described with Pair
     assert described == [field.name for field in fields(record)][len(shared) :]
 
 
 def test_every_config_is_described() -> None:
-    lines = (DOCS / "schema.md").read_text().splitlines()
+    lines = (DOCS / "reference/schema.md").read_text().splitlines()
     for config in CONFIGS:
         kind = config.record.__name__
         assert f"| `{config.name}` | [{kind}](#{kind.lower()}) | {config.description} |" in lines

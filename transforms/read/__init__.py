@@ -1,4 +1,4 @@
-"""Stage `read`: stream every Python file of a corpus with its licence. `docs/sources.md` lists the kinds of corpora.
+"""Stage `read`: stream every Python file of a corpus with its licence. `docs/guides/sources.md` lists the kinds.
 
 Other stages and `recipes` may import this package; `compositions` is the corpus of generated modules.
 """

@@ -40,7 +40,7 @@ class Joined:
 
 
 def open_corpus(name: str, cache: Path) -> Corpus:
-    """Open the corpus called `name`; `docs/sources.md` lists the forms of names.
+    """Open the corpus called `name`; `docs/guides/sources.md` lists the forms of names.
 
     Args:
         cache: folder for downloads.
@@ -76,7 +76,7 @@ def open_corpus(name: str, cache: Path) -> Corpus:
         return open_commit(Path(folder), revision)
     raise UserError(
         f"{name or 'an empty name'}: no such corpus: give {', '.join(EMBEDDED)}, a folder, a .py file, "
-        "or another source that docs/sources.md names"
+        "or another source that docs/guides/sources.md names"
     )
 
 

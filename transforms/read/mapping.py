@@ -72,7 +72,7 @@ def guess_columns(names: Collection[str], place: str) -> Columns:
     if not columns["content"]:
         raise UserError(
             f"{place}: no column is known to hold a file's text (it has {', '.join(sorted(names))}): "
-            "name it under [columns] in a source file, see docs/sources.md"
+            "name it under [columns] in a source file, see docs/guides/sources.md"
         )
     licences = columns.pop("licences")
     return Columns(**columns, licences=(licences,) if licences else ())

@@ -54,7 +54,7 @@ class Tables:
         if not form.columns.licences and not self.licence:
             raise UserError(
                 f"{files[0].url}: no column holds the licence: name it under [columns] in a source file, "
-                'or give all rows one with `licence = "MIT"`, see docs/sources.md'
+                'or give all rows one with `licence = "MIT"`, see docs/guides/sources.md'
             )
         for file in files:
             cache = None if file.is_local and form.opener is None else self.cache / "read"
