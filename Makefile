@@ -49,7 +49,7 @@ $(VENV)/verifiers: $(VENV)/ready requirements-verifiers.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes -r requirements-verifiers.lock
 	@touch $@
 
-dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/sources.md says
+dataset: $(VENV)/ready  ## build and check a dataset: CORPUS=tiny (default), default, full, a folder, or as docs/guides/sources.md says
 	@$(BIN)/kernelquarry dataset "$(CORPUS)" $(if $(OUT),--out "$(OUT)") $(if $(WORKERS),--workers $(WORKERS)) $(if $(DISTILL),--distill "$(DISTILL)")
 
 train: $(VENV)/train  ## train and evaluate a model: DATASET=folder or Hub id (default: CORPUS's), CONFIG=recipe
