@@ -40,7 +40,7 @@ COVERED_BY = {
 STATUSES = {"docs/tutorials/check-a-kernel.md": [1, 0]}  # the tutorial's first kernel is wrong
 NAMES = {"CORPUS": "tiny", "DATASET": "out/tiny/dataset", "REPO": "owner/name", "LIST": "list.txt"}
 NAMES |= {"TEACHERS.toml": "teachers.toml", "gs://bucket/run": "memory://bucket/run"}
-NAMES |= {"MyModule": "Scale", "gs://bucket/store": "memory://bucket/store"}
+NAMES |= {"MyModule": "Scale", "Conv2dSigmoidMul": "ROW", "gs://bucket/store": "memory://bucket/store"}
 ONLINE = (("HF_HUB_OFFLINE", "0"), ("HF_DATASETS_OFFLINE", "0"), ("HF_TOKEN", TOKEN))
 ON_THE_HUB = ("publish", "withdraw", "index-benchmarks")  # in a process of their own, which knows the double's address
 PAGES = [page for page in pages() if commands(page)]
@@ -56,7 +56,7 @@ def block_of(page: str, start: str) -> str:
 def folder(built: Built, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with runs, datasets and input files under the names that the docs use."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    corpora = {"out/tiny": "tiny", "out/modules": str(tmp_path / "examples/modules")}
+    corpora = {"out/tiny": "tiny", "out/tiny+slices": "tiny+slices", "out/modules": str(tmp_path / "examples/modules")}
     corpora |= {"out/mine": str(tmp_path / "mine"), "out/my_module": str(tmp_path / "my_module.py")}
     for name in ("run", "run-on-gpu-host", "copy-of-run", "other-copy"):
         corpora[name] = str(built.folder / "layers")
@@ -146,11 +146,11 @@ def doubles(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def words_of(line: str) -> list[str]:
     """Arguments of a `kernelquarry` line, with the names of the test folder in place of placeholders."""
-    words = shlex.split(line)
+    words = [NAMES.get(word, word) for word in shlex.split(line)]
     dataset = words[words.index("--dataset") + 1] if "--dataset" in words else "out/tiny/dataset"
     if "ROW" in words:
         words[words.index("ROW")] = next(read_rows(Path(dataset))).id[:12]
-    return [os.path.expanduser(NAMES.get(word, word)) for word in words]
+    return [os.path.expanduser(word) for word in words]
 
 
 def expand(line: str) -> list[str]:
