@@ -166,7 +166,7 @@ def test_without_rejections_there_is_no_config(tmp_path: Path) -> None:
     write(tmp_path, Rejected((make_rejection(),)))
     manifest = write(tmp_path, Rejected())
     assert "rejected" not in [config["config_name"] for config in header(tmp_path)["configs"]]
-    assert "rejected" not in (tmp_path / "README.md").read_text()
+    assert "| `rejected` |" not in (tmp_path / "README.md").read_text()
     assert not list((tmp_path / "data").rglob("rejected/*"))
     assert "rejected" not in manifest["rows"] and manifest["rejected"]["entered"] == 0
 
@@ -259,7 +259,7 @@ def test_show_prints_the_failing_call(published: Path, invoke: Callable[..., End
 def test_replay_confirms_the_failure(reason: str, published: Path, invoke: Callable[..., Ended]) -> None:
     ended = invoke("replay", row_of(published, reason).id, "--dataset", published)
     assert ended.status == 0
-    assert ended.out.splitlines()[-1] == "fails again"
+    assert ended.out.splitlines()[-1] == "PASS: fails again"
     assert f"now: {reason}: " in ended.out
 
 
@@ -272,4 +272,4 @@ def test_replay_reports_that_the_call_passes(tmp_path: Path, published: Path, in
     write(tmp_path, Rejected((replace(row, counter_examples=(right,)),)))
     ended = invoke("replay", row.id, "--dataset", tmp_path)
     assert ended.status == 1
-    assert ended.out.splitlines()[-2:] == ["now: it passes", "does NOT fail as the row says"]
+    assert ended.out.splitlines()[-2:] == ["now: it passes", "FAIL: does NOT fail as the row says"]

@@ -132,7 +132,7 @@ def test_lasting_nan_gradients_end_the_training() -> None:
         (("sft.batch=3", "sft.per_device=2"), "no multiple of per_device"),
         (("model.context=20",), r"rows are longer than model\.context allows"),
         (("model.name=package:no_such_package",), "no package with a model"),
-        (("model.name=/no/such/model",), "no tokenizer"),
+        (("model.name=/no/such/model",), "no such model: run `make train`"),
     ],
 )
 def test_invalid_settings_raise_a_user_error(
