@@ -55,6 +55,6 @@ def checker() -> Iterator[Checker]:
 
 
 def snippets(page: str, language: str) -> list[str]:
-    """The code blocks of a page below docs/adapters, in one language."""
-    text = (ROOT / "docs" / "adapters" / page).read_text()
+    """The code blocks of a page below docs/guides/adapters, in one language."""
+    text = (ROOT / "docs" / "guides" / "adapters" / page).read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
