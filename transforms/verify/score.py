@@ -1,4 +1,4 @@
-"""Mutation score of a candidate: how many of its mutants the trials detect."""
+"""Mutation score of a candidate: how many of its mutants the verifier detects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .task import VerifySettings
 def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> tuple[int, tuple[str, ...]]:
     """The number of mutants that run, and descriptions of those that pass.
 
-    One guest runs all mutants on the first trial. Those that pass it run on the others too.
+    One guest runs all mutants on the first trial. Those that pass it go through all trials.
     """
     mutants = choose_likely(reference.task, settings.mutants)
     if not mutants:
@@ -27,25 +27,17 @@ def score(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> t
         if run.raised and not run.outside:
             continue
         tried += 1
-        if not fails(reference, run, tensors, number) and _passes(mutant.code, reference, sandbox, settings):
+        if fails(reference, run, tensors, number):
+            continue
+        if _passes(reference.with_candidate(mutant.code), sandbox, settings):
             passed.append(f"line {mutant.line}: {mutant.what}")
     return tried, tuple(passed)
 
 
-def _passes(mutant: str, reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
-    """True if the mutant passes every trial: each after the first alone, then all of them with one module.
-
-    A light guest detects most mutants; only one that keeps something from call to call needs the whole run.
-    """
-    specs = [RunSpec(mutant, trial) for trial in range(1, len(reference.trials))]
+def _passes(reference: Reference, sandbox: Sandbox, settings: VerifySettings) -> bool:
     try:
-        runs, tensors = run_specs(specs, reference, sandbox, settings)
-        for number, (spec, run) in enumerate(zip(specs, runs, strict=True)):
-            if run.raised or fails(reference, run, tensors, number, spec.trial):
-                return False
-        whole = reference.with_candidate(mutant)
-        trials = run_candidate(whole, sandbox, settings)
-        whole.conclude(trials.reply, trials.tensors)
+        run = run_candidate(reference, sandbox, settings)
+        reference.conclude(run.reply, run.tensors)
     except (Rejected, InputRejected):
         return False
     return True
