@@ -41,13 +41,13 @@ class Classes:
 
     def passed(self, definition: Definition) -> list[Definition]:
         """The module classes that the file's first such call passes to the class: `BasicBlock` of a ResNet."""
-        own = {each.names[0]: each for each in self.modules(definition.path) if each is not definition}
+        own = {each.names[0]: each for each in self._tree.index(definition.path).classes if each is not definition}
         source = self._tree.sources[definition.path].decode(errors="replace")
         for call in re.finditer(rf"(?<!class )\b{definition.names[0]}\(([^()\[]+)", source):
             names = [argument.rpartition("=")[2].strip() for argument in call[1].split(",")]
             if source[call.end() : call.end() + 1] == "(":  # the last one is called itself
                 names.pop()
-            if found := [own[name] for name in dict.fromkeys(names) if name in own]:
+            if found := [own[name] for name in dict.fromkeys(names) if name in own and self.is_module(own[name])]:
                 return found
         return []
 
