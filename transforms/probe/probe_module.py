@@ -81,11 +81,8 @@ def probe(
         code, ENTRY_POINT, asdict(limits), positional(module.user), module.name, positional(own_inputs)
     )
     report = sandbox.run(Job(PROBE, request, limits=guest))
-    if report.status is Status.RAISED:
-        kind, _, message = report.error.partition(": ")
-        return Errored(module.id, kind, message)
     if report.status is not Status.OK or report.reply is None:
-        return Dropped(module.id, _REASONS[report.status], report.error[:_EVIDENCE])
+        return failed(report, module.id)
     if "reason" in report.reply:
         return _dropped(module, report.reply)
     try:
@@ -107,6 +104,14 @@ def probe(
             behaviours=tuple(sorted(set(found.behaviours))),
         )
     )
+
+
+def failed(report: Report[Any], unit: str) -> Dropped | Errored:
+    """The outcome of a record whose guest gave no reply: errored if our code in the guest raised, else dropped."""
+    if report.status is Status.RAISED:
+        kind, _, message = report.error.partition(": ")
+        return Errored(unit, kind, message)
+    return Dropped(unit, _REASONS[report.status], report.error[:_EVIDENCE])
 
 
 def _dropped(module: Module, reply: dict[str, Any]) -> Dropped:

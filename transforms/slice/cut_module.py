@@ -11,9 +11,10 @@ from kernelquarry.pipeline.sandbox import Job, Limits, Sandbox, Status
 from kernelquarry.pipeline.sandbox.jobs.slice import SLICE, SliceRequest
 from kernelquarry.pipeline.schema.cut import Cut, CutPiece
 from kernelquarry.pipeline.schema.ids import canonical, module_id, sha256
-from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Errored, Kept, Outcome
+from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept, Outcome
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.pipeline.schema.records import Module, Probed, SliceOrigin, Workload
+from kernelquarry.transforms.probe.probe_module import failed
 from kernelquarry.transforms.probe.render_module import render
 from kernelquarry.transforms.similarity import normal_form
 from kernelquarry.transforms.similarity.operator_signature import paths_of, signature_of
@@ -36,11 +37,6 @@ MOST = (
 )
 _EVIDENCE = 500  # characters
 _GUEST = Limits(wall_s=30, cpu_s=10, output_mb=16, processes=1)
-_REASONS = {
-    Status.TIMED_OUT: Reason.TIMED_OUT,
-    Status.OUT_OF_MEMORY: Reason.OUT_OF_MEMORY,
-    Status.CRASHED: Reason.CRASHED,
-}
 
 
 def cut(probed: Probed, sandbox: Sandbox) -> Outcome[Cut]:
@@ -48,11 +44,8 @@ def cut(probed: Probed, sandbox: Sandbox) -> Outcome[Cut]:
     workloads = tuple({"tensors": [asdict(t) for t in one.tensors], "args": one.args} for one in probed.workloads)
     request = SliceRequest(probed.python_code, workloads, MOST_NODES)
     report = sandbox.run(Job(SLICE, request, limits=_GUEST))
-    if report.status is Status.RAISED:
-        kind, _, message = report.error.partition(": ")
-        return Errored(probed.id, kind, message)
     if report.status is not Status.OK or report.reply is None:
-        return Dropped(probed.id, _REASONS[report.status], report.error[:_EVIDENCE])
+        return failed(report, probed.id)
     if "reason" in report.reply:
         known = {Reason.TOO_BIG.value: Reason.TOO_BIG, Reason.NO_WORKLOAD.value: Reason.NO_WORKLOAD}
         reason = known.get(str(report.reply["reason"]), Reason.CRASHED)
