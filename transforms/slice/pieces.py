@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -105,14 +105,17 @@ def pieces_of(graph: Sequence[Node], most_operators: int = MOST_OPERATORS) -> It
 
 
 class _Index:
-    """Neighbours, ancestors and users of the nodes of a graph."""
+    """Neighbours, ancestors and users of the nodes of a graph. A set of nodes is an integer with their places' bits."""
 
     def __init__(self, graph: Sequence[Node]) -> None:
         self.graph = graph
         self.users: Mapping[int, list[int]] = defaultdict(list)
-        self._before: list[int] = []  # bit set of ancestors
+        self._before: list[int] = []  # ancestors of each node
+        self._after = [0] * len(graph)  # descendants of each node
         self._last: list[frozenset[int]] = []  # operators that a node shows, directly or through views
         self.near: dict[int, set[int]] = defaultdict(set)
+        self.operators = [p for p, node in enumerate(graph) if node.is_operator and not node.is_unfit and node.takes]
+        operators = set(self.operators)
         for place, node in enumerate(graph):
             before, shown = 0, set[int]()
             for taken in node.takes:
@@ -120,34 +123,38 @@ class _Index:
                 before |= self._before[taken] | 1 << taken
                 shown |= self._last[taken]
             self._before.append(before)
-            operates = node.is_operator and not node.is_unfit and bool(node.takes)
-            if operates:
+            if place in operators:
                 for other in shown:
                     self.near[place].add(other)
                     self.near[other].add(place)
-            self._last.append(frozenset([place]) if operates else frozenset() if node.is_operator else frozenset(shown))
-        self.operators = [p for p, node in enumerate(graph) if node.is_operator and not node.is_unfit and node.takes]
+            shows_itself = frozenset([place]) if place in operators else frozenset()
+            self._last.append(shows_itself if node.is_operator else frozenset(shown))
+        for place in reversed(range(len(graph))):
+            for taken in graph[place].takes:
+                self._after[taken] |= self._after[place] | 1 << place
+        self._users = [_bits(self.users[place]) for place in range(len(graph))]
+        self._separate = _bits(place for place, node in enumerate(graph) if node.is_operator or node.is_unfit)
+        self._unfit = _bits(
+            place
+            for place, node in enumerate(graph)
+            if node.is_unfit or (not node.dtype and not self._is_tuple(place))
+        )
 
     def piece(self, chosen: frozenset[int]) -> Piece | None:
         """The piece with exactly these operators; None if it is not convex, or unfit."""
-        first = min(chosen)
-        inside = {
-            place
-            for place in range(first, max(chosen))
-            if place not in chosen
-            and any(self._before[place] >> one & 1 for one in chosen)
-            and any(self._before[one] >> place & 1 for one in chosen)
-        }
-        if any(self.graph[place].is_operator or self.graph[place].is_unfit for place in inside):
+        before, after = 0, 0
+        for place in chosen:
+            before |= self._before[place]
+            after |= self._after[place]
+        between = before & after & ~_bits(chosen)
+        if between & self._separate:
             return None
-        inside |= chosen
+        inside = {*chosen, *(place for place in range(between.bit_length()) if between >> place & 1)}
         self._add_views(inside)
-        if any(
-            self.graph[place].is_unfit or (not self.graph[place].dtype and not self._is_tuple(place))
-            for place in inside
-        ):
+        bits = _bits(inside)
+        if bits & self._unfit:
             return None
-        ends = [place for place in inside if not inside.intersection(self.users[place])]
+        ends = [place for place in inside if not self._users[place] & bits]
         if len(ends) == 1 and self._is_tuple(ends[0]):  # such as the values of `max`
             items = [user for user in self.users[ends[0]] if self.graph[user].kind == "item" and self.users[user]]
             inside |= set(items[:1])
@@ -175,3 +182,7 @@ class _Index:
                 if parts or turned or spread or other.makes or node.kind == "item":
                     inside.add(taken)
                     waiting.append(taken)
+
+
+def _bits(places: Iterable[int]) -> int:
+    return sum(1 << place for place in set(places))

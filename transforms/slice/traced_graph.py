@@ -54,7 +54,7 @@ class Node:
     arguments: dict[str, JsonValue] = field(default_factory=dict)  # of a layer's constructor
     path: str = ""  # of a layer in the module
 
-    @property
+    @cached_property
     def operator(self) -> str:
         """Name without the namespace."""
         return self.name.rpartition(".")[2]
@@ -64,16 +64,16 @@ class Node:
         """The nodes in its arguments, in order, with repetitions."""
         return tuple(_nodes([self.args, self.kwargs]))
 
-    @property
+    @cached_property
     def is_leaf(self) -> bool:
         return self.kind in LEAVES
 
-    @property
+    @cached_property
     def is_operator(self) -> bool:
         """True for a node that computes."""
         return not self.is_leaf and self.kind not in ("item", "attribute", "index") and self.operator not in _MOVES
 
-    @property
+    @cached_property
     def combines(self) -> bool:
         """True for an operator that is mostly a kernel of its own: a contraction, a reduction or a pool."""
         return self.is_operator and _COMBINES.fullmatch(self.operator) is not None
@@ -83,7 +83,7 @@ class Node:
         """True for a node that makes a tensor from sizes alone."""
         return not self.is_leaf and not self.takes and self.operator in _MAKERS
 
-    @property
+    @cached_property
     def is_unfit(self) -> bool:
         """True if a piece may not hold it."""
         return self.kind == "unknown" or self.operator in _RANDOM | _STATEFUL or _is_unknown([self.args, self.kwargs])
