@@ -135,9 +135,7 @@ class _Index:
         self._users = [_bits(self.users[place]) for place in range(len(graph))]
         self._separate = _bits(place for place, node in enumerate(graph) if node.is_operator or node.is_unfit)
         self._unfit = _bits(
-            place
-            for place, node in enumerate(graph)
-            if node.is_unfit or (not node.dtype and not self._is_tuple(place))
+            place for place, node in enumerate(graph) if node.is_unfit or (not node.dtype and not self._is_tuple(place))
         )
 
     def piece(self, chosen: frozenset[int]) -> Piece | None:
