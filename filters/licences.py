@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from functools import lru_cache
+from itertools import chain
 from pathlib import PurePosixPath
 
 from kernelquarry.pipeline.schema.provenance import Licence
@@ -47,7 +48,8 @@ _DENIAL = re.compile(
     """,
     re.VERBOSE,
 )
-# Every match of `_DENIAL` contains one of these, and most files contain none: the search is much faster.
+# Every match of `_DENIAL` contains one of these, so only the text around them is searched: the pattern is slow.
+_AROUND = 200  # characters before and after a hint; matches are shorter by far
 _HINTS = "commercial,cc by,cc-by,public,gpl,mpl,nvidia,s-lab,research,express,nvlabs,ultralytics".split(",")
 # Lines about the licence of weights or data, which do not concern the code.
 _OF_WEIGHTS = re.compile(r"""weights?\b|checkpoint|dataset|['"]?licen[cs]e['"]?\s*[:=]\s*['"]""", re.IGNORECASE)
@@ -198,16 +200,38 @@ def _judge(statements: Iterable[_Statement]) -> Licence | Objection:
 
 def _denial(text: str) -> str | None:
     """Line with which a file denies permission, None if there is none."""
-    lower = text.lower()
-    if not any(hint in lower for hint in _HINTS):
-        return None
-    for match in _DENIAL.finditer(text):
+    for match in chain.from_iterable(_DENIAL.finditer(text, start, end) for start, end in _around_hints(text)):
         start = text.rfind("\n", 0, match.start()) + 1
         end = text.find("\n", match.end())
         line = text[start : end if end >= 0 else len(text)].strip()
         if not _OF_WEIGHTS.search(line) or _OF_CODE.search(line):
             return line[:200]
     return None
+
+
+def _around_hints(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of a text that have a hint, in order and apart from each other."""
+    lower = text.lower()
+    if len(lower) != len(text):  # as for a capital I with a dot: places in `lower` are not those in `text`
+        yield 0, len(text)
+        return
+    places = sorted(place for hint in _HINTS for place in _places(lower, hint))
+    start = end = -1
+    for place in places:
+        if place - _AROUND > end:
+            if end >= 0:
+                yield start, end
+            start = max(0, place - _AROUND)
+        end = place + _AROUND
+    if end >= 0:
+        yield start, end
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
 
 
 def _denied_paths(notice: str) -> list[str]:
