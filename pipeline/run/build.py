@@ -17,12 +17,12 @@ from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import remove_tree
 from kernelquarry.pipeline.schema.parts import Part
-from kernelquarry.transforms.stage_transform import StageContext
+from kernelquarry.transforms.stage_transform import StageContext, StageTransform
 
 from .execute_stage import Counted, execute, number_of, read_shards
 from .products import Products, rejected, write_products, write_report
 from .run import Run
-from .stage_directory import LOST
+from .stage_directory import LOST, MANIFEST
 from .why import explain_empty_stage
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def run_stage(run: Run, stage: Stage, watch: Watch, part: Part | None = None) ->
             inputs=plan.inputs,
             # The shards of the stage before say how many units enter the first line; later lines find their own.
             counted=(Counted(*first, entered), *(Counted(*line, None) for line in rest)),
-            shards=max(1, math.ceil((plan.entered or 1) / RECORDS_PER_SHARD)),
+            shards=plan.number_of_shards,
             options=run.options,
         )
     return manifest, True
@@ -116,6 +116,14 @@ class StagePlan:
     shards: tuple[Path, ...]  # to read
     extra_shards: tuple[Path, ...]  # of the stage's `extra_input`
     entered: int | None  # records that the first line of the funnel counts; None for the first stage
+    of_part: bool = False  # the shards are those of the same part of the stage before, and all of them is read
+
+    @property
+    def number_of_shards(self) -> int:
+        """How many shards the stage writes; parts write shards of the same names, so that they can be merged."""
+        if self.of_part:
+            return max((shard_of(path.name)[1] for path in self.shards), default=1)
+        return max(1, math.ceil((self.entered or 1) / RECORDS_PER_SHARD))
 
     def transform(self) -> beam.PTransform:
         """The transform that makes (line of the funnel, outcome) pairs of the plan's shards."""
@@ -129,13 +137,19 @@ class StagePlan:
     def _records(self, shards: Iterable[Path], earlier: Stage) -> beam.PTransform:
         """The records of an earlier stage that are in the plan's part."""
         records, part = read_shards(list(shards), earlier.output_type), self.context.part
-        if part is None:
+        if part is None or self.of_part:
             return records
         return records | "Part" >> beam.Filter(_is_in_part, part, self.stage.load().partition_key)
 
 
-def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
+def plan_stage(run: Run, stage: Stage, part: Part | None = None, of_part: bool | None = None) -> StagePlan:
     """Plan a stage.
+
+    A part reads the stage before if that has run, else the same part of it. Only the shards that may hold records of
+    the part need to be there.
+
+    Args:
+        of_part: read the same part of the stage before, whether that has run or not.
 
     Raises:
         UserError: the stage before has not run, its shards changed since it wrote them, or the run has no slices.
@@ -146,25 +160,44 @@ def plan_stage(run: Run, stage: Stage, part: Part | None = None) -> StagePlan:
     extra_digests = stage.load().extra_digests(context)
     if stage.input_type is None:
         return StagePlan(stage, context, extra_digests, (), (), None)
-    inputs, shards, entered = _outputs(run, before(stage))
+    earlier = before(stage)
+    if of_part is None:
+        of_part = (
+            part is not None and run.manifest(earlier) is None and (run.part(earlier, part).path / MANIFEST).exists()
+        )
+    by_id = stage.load().partition_key is StageTransform.partition_key
+    inputs, shards, entered = _outputs(run, earlier, part if by_id or of_part else None, of_part)
     extra: tuple[Path, ...] = ()
     if stage.extra_input and run.has_extra(stage):
         digests, extra, number = _outputs(run, named(stage.extra_input))
         entered = entered + number if stage.extra_input == SLICE.name else number
         inputs |= {f"{stage.extra_input}/{name}": sha256 for name, sha256 in digests.items()}
-    return StagePlan(stage, context, inputs | extra_digests, shards, extra, entered)
+    return StagePlan(stage, context, inputs | extra_digests, shards, extra, entered, of_part)
 
 
-def _outputs(run: Run, stage: Stage) -> tuple[dict[str, str], tuple[Path, ...], int]:
-    """Digests of a finished stage's shards, their paths, and how many records they hold. Raises: UserError."""
-    manifest, again = run.manifest(stage), f"run `kernelquarry {stage.name} {run.root}` first"
+def _outputs(
+    run: Run, stage: Stage, part: Part | None = None, of_part: bool = False
+) -> tuple[dict[str, str], tuple[Path, ...], int]:
+    """Digests of a finished stage's shards, the paths of those that a part needs, and how many records all hold.
+
+    Raises: UserError.
+    """
+    directory = run.part(stage, part) if part is not None and of_part else run.directory(stage)
+    manifest = StageManifest.read(directory.path / MANIFEST)
+    again = f"run `kernelquarry {stage.name} {run.root}` first"
     if manifest is None:
         raise UserError(f"{run.root}: the stage {stage.name} has not run yet: {again}")
-    directory = run.directory(stage)
-    if changed := directory.changed(manifest):
-        raise UserError(f"{changed}: missing or changed since it was written: {again}")
     digests = {name: sha256 for name, sha256 in manifest.outputs.items() if name != LOST}
-    return digests, tuple(directory.path / name for name in sorted(digests)), manifest.counts[-1].kept
+    needed = sorted(name for name in digests if of_part or part is None or part.meets(*shard_of(name)))
+    if changed := directory.changed(manifest, needed if part is not None else None):
+        raise UserError(f"{changed}: missing or changed since it was written: {again}")
+    return digests, tuple(directory.path / name for name in needed), manifest.counts[-1].kept
+
+
+def shard_of(name: str) -> tuple[int, int]:
+    """(index, number) of a shard such as `kept-00002-of-00009.parquet`."""
+    _, index, _, number = name.removesuffix(".parquet").split("-")
+    return int(index), int(number)
 
 
 def _is_in_part(record: Any, part: Part, partition_key: Callable[[Any], str]) -> bool:

@@ -59,11 +59,15 @@ class WriteOutcomes(beam.PTransform):
             yield LOST, pack(DropRecord.of(counted, outcome))
         elif counted == self._stage:
             index = number_of(outcome.record.id) % self._shards
-            yield f"kept-{index:05d}-of-{self._shards:05d}.parquet", pack(outcome.record)
+            yield shard_name(index, self._shards), pack(outcome.record)
 
     def _write(self, name: str, packed: Iterable[bytes]) -> None:
         kind = DropRecord if name == LOST else self._kind
         write_sorted(self._directory / name, (unpack(each, kind) for each in packed), kind)
+
+
+def shard_name(index: int, number: int) -> str:
+    return f"kept-{index:05d}-of-{number:05d}.parquet"
 
 
 def number_of(id: str) -> int:

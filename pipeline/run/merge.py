@@ -13,20 +13,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import gcd
 from pathlib import Path
 from typing import Any
 
-from kernelquarry.pipeline.graph import Stage
+from kernelquarry.pipeline.graph import Stage, before
 from kernelquarry.pipeline.runtime.fingerprint import StageManifest
 from kernelquarry.pipeline.runtime.funnel import ConservationError, StageCounts
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import read_bytes, replace_file
 from kernelquarry.pipeline.schema.outcome import Dropped, DropRecord, Kept
+from kernelquarry.pipeline.schema.parts import Part
 from kernelquarry.transforms.mine.distinct import keep_one
 
-from .build import StagePlan, plan_stage
-from .execute_stage import check, write_sorted
+from .build import StagePlan, plan_stage, shard_of
+from .execute_stage import check, number_of, shard_name, write_sorted
 from .run import Run
 from .stage_directory import LOST, MANIFEST, StageDirectory
 
@@ -85,8 +87,8 @@ def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
     for run in runs:
         for path in sorted((run.root / "parts").glob(f"{run.directory(stage).path.name}.*-of-*")):
             number, of = (int(word) for word in path.name.rpartition(".")[2].split("-of-"))
-            made = _made(StageDirectory(path), plan)
-            if made is not None and of <= _MOST:
+            made = _made_part(run, stage, Part(number, of), plan, runs[0]) if 0 < number <= of <= _MOST else None
+            if made is not None:
                 found.setdefault((of, made.manifest.key), {}).setdefault(number, made)
     for (of, _), parts in sorted(found.items()):
         if len(parts) == of:
@@ -99,6 +101,18 @@ def _parts(stage: Stage, plan: StagePlan, runs: Sequence[Run]) -> list[_Made]:
             f"--part {missing}/{of}` or name the run directory that has it"
         )
     return []
+
+
+def _made_part(run: Run, stage: Stage, part: Part, plan: StagePlan, into: Run) -> _Made | None:
+    """The part's contents, if made of the merged stage before, or of the same part of it, which then fits as well."""
+    directory = run.part(stage, part)
+    if (made := _made(directory, plan)) is not None or stage.input_type is None:
+        return made
+    earlier = before(stage)
+    if not (run.part(earlier, part).path / MANIFEST).exists():
+        return None
+    fits = _made_part(run, earlier, part, plan_stage(into, earlier), into)
+    return fits and _made(directory, plan_stage(run, stage, part, of_part=True))
 
 
 def _made(directory: StageDirectory, plan: StagePlan) -> _Made | None:
@@ -126,12 +140,13 @@ def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: li
     """Merge shard by shard. Raises: ConservationError: the parts do not add up to the whole."""
     into.empty()
     duplicates: list[DropRecord] = []
-    shards = sorted({name for part in parts for name in part.manifest.outputs} - {LOST})
-    for name in shards:
-        records = chain.from_iterable(_records(part, name, stage.output_type) for part in parts)
+    number = plan.number_of_shards
+    for index in range(number):
+        records = chain.from_iterable(_of_shard(part, index, number, stage.output_type) for part in parts)
         kept, copies = _distinct(stage, records)
         duplicates += copies
-        write_sorted(into.path / name, kept, stage.output_type)
+        if kept:
+            write_sorted(into.path / shard_name(index, number), kept, stage.output_type)
     losses = [*chain.from_iterable(_records(part, LOST, DropRecord) for part in parts), *duplicates]
     if losses:
         write_sorted(into.path / LOST, losses, DropRecord)
@@ -156,6 +171,14 @@ def _write_merged(into: StageDirectory, stage: Stage, plan: StagePlan, parts: li
 
 def _records(part: _Made, name: str, kind: type) -> Iterator[Any]:
     return read_records(part.directory.path / name, kind) if name in part.manifest.outputs else iter(())
+
+
+def _of_shard(part: _Made, index: int, number: int, kind: type) -> Iterator[Any]:
+    """The part's records that the shard `index` of `number` holds; the part may have another number of shards."""
+    for name in sorted(part.manifest.outputs.keys() - {LOST}):
+        own_index, own_number = shard_of(name)
+        if (own_index - index) % gcd(own_number, number) == 0:
+            yield from (record for record in _records(part, name, kind) if number_of(record.id) % number == index)
 
 
 def _distinct(stage: Stage, records: Iterable[Any]) -> tuple[list[Any], list[DropRecord]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +52,10 @@ class StageDirectory:
             return None
         return manifest
 
-    def changed(self, manifest: StageManifest) -> Path | None:
-        """The first shard whose digest differs from the manifest's; None if all agree."""
+    def changed(self, manifest: StageManifest, names: Collection[str] | None = None) -> Path | None:
+        """The first of these shards, or of all, whose digest differs from the manifest's; None if all agree."""
         for name, expected in manifest.outputs.items():
             path = self.path / name
-            if not path.is_file() or digest(path) != expected:
+            if (names is None or name in names) and (not path.is_file() or digest(path) != expected):
                 return path
         return None

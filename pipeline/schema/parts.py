@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import gcd
 
 from .errors import UserError
 
@@ -26,6 +27,10 @@ class Part:
     def holds(self, number: int) -> bool:
         """True if the item with this number belongs to this part."""
         return number % self.of == self.number - 1
+
+    def meets(self, shard: int, shards: int) -> bool:
+        """True if the shard of that index may hold items of this part; an item's number decides its shard too."""
+        return (shard - self.number + 1) % gcd(shards, self.of) == 0
 
     def __str__(self) -> str:
         return f"{self.number}-of-{self.of}"

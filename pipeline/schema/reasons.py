@@ -23,6 +23,7 @@ class Reason(Enum):
     UNDECODABLE = ("undecodable", "read", "the file is not text in its declared encoding")
     NO_TORCH = ("no_torch", "read", "the file does not mention torch (in a table: all such files of one piece)")
     NO_CONTENT = ("no_content", "read", "the table row has no content")
+    NO_PACKAGE = ("no_package", "read", "the package index no longer offers the pinned file, or it is damaged")
     BLOB_REFUSED = ("blob_refused", "read", "the archive refused to serve the file's content")
     LICENCE_NOT_PERMISSIVE = ("licence_not_permissive", "read", "no permissive licence covers the file")
     OPTED_OUT = ("opted_out", "read", "its repository, package or author is on the opt-out list")

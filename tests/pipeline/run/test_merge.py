@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kernelquarry.pipeline.run import build
 from kernelquarry.pipeline.schema.arrow import read_records
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.parts import Part
+from kernelquarry.pipeline.schema.records import Module, Probed
 from tests.pipeline.cli.test_bad_input import said
 from tests.pipeline.command import Built, Ended
 from tests.transforms.read.tables import STACK_V1, v1_row, write_table
@@ -55,6 +57,59 @@ def test_parts_of_several_machines_are_the_whole(corpus: Path, tmp_path: Path, i
     assert [loss.reason for loss in read_records(folder / "lost.parquet", DropRecord)] == ["duplicate_source"] * 4
     again = invoke("mine", one).out
     assert again == mined + "mine: nothing to do\n"
+
+
+def test_parts_go_through_later_stages_before_they_are_merged(built: Built, tmp_path: Path, invoke: Invoke) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    expected = {stage: shards(built.root, stage) for stage in ("lower", "tidy")}
+    for root, part in ((one, "1/2"), (two, "2/2")):
+        shutil.copytree(built.root, root)
+        for stage in ("lower", "tidy"):
+            (folder,) = root.glob(f"stages/*-{stage}")
+            shutil.rmtree(folder)
+            assert invoke(stage, root, "--part", part).status == 0
+    assert "lower: 1 of 2 parts are here and fit" in said(invoke("merge", one))
+    assert invoke("merge", one, two).out.splitlines()[0] == "merged lower, tidy"
+    assert {stage: shards(one, stage) for stage in expected} == expected
+
+
+def test_a_part_of_a_part_that_does_not_fit_is_not_merged(built: Built, tmp_path: Path, invoke: Invoke) -> None:
+    root = tmp_path / "run"
+    shutil.copytree(built.root, root)
+    for stage in ("lower", "tidy"):
+        (folder,) = root.glob(f"stages/*-{stage}")
+        shutil.rmtree(folder)
+        for part in ("1/2", "2/2"):
+            assert invoke(stage, root, "--part", part).status == 0
+    (manifest,) = root.glob("parts/*-lower.2-of-2/stage.json")
+    manifest.write_text(manifest.read_text().replace('"inputs": {', '"inputs": {"other": "0",'))
+    assert "lower: 1 of 2 parts are here and fit" in said(invoke("merge", root))
+
+
+def test_a_part_needs_only_the_shards_that_may_hold_its_records(
+    corpus: Path, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "RECORDS_PER_SHARD", 2)
+    root = tmp_path / "run"
+    assert invoke("read", root, "--corpus", corpus).status == 0
+    assert invoke("mine", root).status == 0
+    (folder,) = root.glob("stages/*-mine")
+    first, *others = sorted(folder.glob("kept-*"))
+    number = int(first.stem.rpartition("-")[2])
+    for path in others:
+        path.unlink()
+    held = {module.id for module in read_records(first, Module)}
+    assert invoke("probe", root, "--part", f"1/{number}").status == 0
+    kept = [read_records(path, Probed) for path in root.glob("parts/*-probe.*/kept-*")]
+    assert {probed.module.id for records in kept for probed in records} == held
+    assert "missing or changed" in said(invoke("probe", root, "--part", f"2/{number}"))
+
+
+@pytest.mark.parametrize("shards", [1, 4, 6, 9])
+@pytest.mark.parametrize("of", [1, 2, 3, 6])
+def test_all_records_of_a_part_are_in_the_shards_that_it_meets(shards: int, of: int) -> None:
+    for part in (Part(number, of) for number in range(1, of + 1)):
+        assert all(part.meets(number % shards, shards) for number in range(200) if part.holds(number))
 
 
 def test_a_part_that_was_made_of_something_else_does_not_fit(corpus: Path, tmp_path: Path, invoke: Invoke) -> None:
