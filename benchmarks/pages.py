@@ -13,9 +13,9 @@ from typing import Any
 
 import typer
 from figures import ROOT, goals, measured
+from schema_page import render_schema
 
 from kernelquarry.pipeline.cli.app import app
-from kernelquarry.pipeline.dataset.columns import read_page
 from kernelquarry.pipeline.dataset.rows import read_rows
 from kernelquarry.pipeline.graph import ORDER
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -200,11 +200,6 @@ def _definitions(code: str, kind: type[ast.ClassDef] | type[ast.FunctionDef]) ->
     return {node.name: "\n".join(lines[start - 1 : node.end_lineno]) for node, start in pairs}
 
 
-def render_columns() -> str:
-    """Package data: the descriptions of columns in `docs/reference/schema.md`."""
-    return _json(read_page((ROOT / "docs" / "reference" / "schema.md").read_text()))
-
-
 def render_error_rates() -> str:
     """Package data: the latest measurements of the verifier's error rates."""
     latest = {figure.id: figure for figure in measured()}
@@ -320,10 +315,10 @@ WHOLE: dict[str, Callable[[], str]] = {
     "docs/reference/gallery.md": render_gallery,
     "docs/reference/reasons.md": render_reasons,
     "docs/reference/cli.md": render_commands,
+    "docs/reference/schema.md": render_schema,
     "docs/results/README.md": render_results,
     "docs/results/versus.md": render_versus,
     "pipeline/dataset/templates/versus.md": render_versus_table,
-    "pipeline/dataset/templates/columns.json": render_columns,
     "pipeline/dataset/templates/error_rates.json": render_error_rates,
 }
 PAGES = WHOLE | {path: partial(fill, path) for path in pages_with_includes()}

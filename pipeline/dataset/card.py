@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from kernelquarry.pipeline.runtime.funnel import StageCounts, explain
 
-from .columns import TEMPLATES
 from .configs import CONFIGS
 from .croissant import render_croissant
 from .rejected import Rejected
@@ -26,6 +25,7 @@ _HUB_LICENCES = frozenset(
         "unlicense", "wtfpl", "zlib",
     }
 )  # fmt: skip
+TEMPLATES = Path(__file__).parent / "templates"
 Configs: TypeAlias = Mapping[str, Mapping[str, Sequence[Path]]]  # config -> split -> shards
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 

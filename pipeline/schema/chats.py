@@ -16,28 +16,35 @@ from .records import SCHEMA_VERSION, StateSpec, Timing, Workload
 class Message:
     """One turn of a chat."""
 
-    role: str  # "system", "user" or "assistant"
-    content: str
+    role: str  # `system`, `user` or `assistant`
+    content: str  # text of the message
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
     """The columns that all training configs share."""
 
-    id: str
-    pair: str  # id of the row of `pairs` that the chat is made from; "" if there is none
-    prompts: tuple[str, ...]  # template files that the chat was rendered from, each with its digest
+    id: str  # `sft_`, `rl_` or `multiturn_`, and 16 hex digits of a SHA-256 over the messages
+    pair: str  # id of a row of `pairs` with the last answer, or with a verified answer to the prompt; empty if none
+    # templates in `pipeline/prompts/` that the chat was rendered from, each with its digest: `write@0123456789abcdef`
+    prompts: tuple[str, ...]
     source: SourceRef
     licence: Licence
 
 
 @dataclass(frozen=True, slots=True)
 class Example(Chat):
-    """One row of the config `sft`: a chat that ends in a verified kernel."""
+    """One row of the config `sft`: a chat that ends in a verified kernel of pure Triton.
 
-    messages: tuple[Message, ...]
-    thinking: bool  # True if the last message thinks before it answers
-    thought_by: str  # source of the thinking: "columns" of the pair, or the name of a model; "" without thinking
+    The prompt asks for a kernel for inputs of any size. If the kernel supports only some sizes, the prompt names them:
+    those of `get_inputs()`, or the pair's `guards`.
+    """
+
+    messages: tuple[Message, ...]  # the chat, system first and the answer last
+    thinking: bool  # true if the answer starts with `<think>`
+    # source of the thinking: `columns` for the pair's columns, or the name of the model that explained the pair; empty
+    # without thinking
+    thought_by: str
     generator: Generator  # author of the kernel
     cluster: str = ""
     split: str = ""
@@ -46,16 +53,19 @@ class Example(Chat):
 
 @dataclass(frozen=True, slots=True)
 class Exercise(Chat):
-    """One row of the config `rl`: a prompt for a kernel, and the task that a verifier needs to judge an answer."""
+    """One row of the config `rl`: a prompt for a kernel, and the task that a verifier needs to judge an answer.
 
-    prompt: tuple[Message, ...]
-    python_code: str
+    Two kernels of one module give the same exercise.
+    """
+
+    prompt: tuple[Message, ...]  # the chat up to the answer
+    python_code: str  # the reference that an answer is compared with, as in `Pair`
     init_args: str
-    workloads: tuple[Workload, ...]
+    workloads: tuple[Workload, ...]  # calls that an answer must get right
     state: tuple[StateSpec, ...]
     operators: tuple[str, ...]
-    targets: tuple[str, ...]  # GPU architectures that the pair's kernel compiles for
-    timings: tuple[Timing, ...]  # of the pair, for rewards that depend on speed
+    targets: tuple[str, ...]  # GPU architectures that the pair's kernels compile for
+    timings: tuple[Timing, ...]  # timing of the pair, for rewards that depend on speed
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -70,9 +80,9 @@ class Exercise(Chat):
 class Conversation(Chat):
     """One row of the config `multiturn`: a model's answers, the verifier's replies, and the final answer."""
 
-    messages: tuple[Message, ...]
-    reasons: tuple[str, ...]  # for each answer, the code of the `Reason` for its rejection; "" if it was verified
-    verified: bool  # True if the last answer was verified
+    messages: tuple[Message, ...]  # the chat
+    reasons: tuple[str, ...]  # for each answer, the code of the `Reason` for its rejection; empty if it was verified
+    verified: bool  # true if the last answer was verified
     generator: Generator  # model that wrote the answers
     cluster: str = ""
     split: str = ""

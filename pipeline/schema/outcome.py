@@ -50,21 +50,21 @@ Outcome: TypeAlias = Kept[R] | Dropped | Errored
 
 
 class Status(StrEnum):
-    DROPPED = "dropped"
-    ERRORED = "errored"
+    DROPPED = "dropped"  # unfit for the dataset
+    ERRORED = "errored"  # the pipeline failed on it
 
 
 @dataclass(frozen=True, slots=True)
 class DropRecord:
-    """A `Dropped` or `Errored` outcome and its stage, as a row of the stage's drop table."""
+    """One row of a stage's `lost.parquet`: a record that was dropped or errored."""
 
-    id: str
-    stage: str
-    status: Status
+    id: str  # id of the record that entered the stage
+    stage: str  # line of the funnel that counts it
+    status: Status  # a drop is a verdict on the record, an error a failure of the pipeline
     reason: str  # code of the `Reason`, or type of the exception
     evidence: str  # measured value, or message of the exception
-    counter_examples: tuple[CounterExample, ...] = ()  # at most one
-    candidates: tuple[Candidate, ...] = ()  # the candidate, if no earlier stage has kept it; else empty
+    counter_examples: tuple[CounterExample, ...] = ()  # at most one, for candidates that verify dropped
+    candidates: tuple[Candidate, ...] = ()  # the candidate of a model, which no earlier stage has kept; else none
 
     @classmethod
     def of(cls, stage: str, outcome: Dropped | Errored) -> DropRecord:

@@ -3,6 +3,9 @@
 Each stage wraps the record of the stage before: `SourceFile -> Module -> Probed -> Lowered -> Candidate -> Verified ->
 Pair`. Every record is frozen; ids are content addresses (`ids`). Nested arguments and outputs are canonical JSON with
 `{"tensor": i}` at their leaves, so that the Arrow schema stays flat.
+
+The comment at a field of a published record is the column's meaning in `docs/reference/schema.md` and in the metadata
+of a dataset. A field without a comment has the meaning of the same field in `Pair`.
 """
 
 from __future__ import annotations
@@ -36,11 +39,11 @@ class SliceOrigin:
 
     module: str  # id of that module
     name: str  # original name of its class
-    signature: str  # digest of its operators, which copies of it share; "" if it has none
-    nodes: tuple[
-        str, ...
-    ]  # calls of PyTorch in the slice, in order: "<place in forward>:<layer, function or operator>"
-    modules: int  # distinct modules of the run that have a piece of the same pattern
+    signature: str  # digest of its operators, which copies of it share; empty if it has none
+    # calls in the slice, in order: `9:body.conv3` is the place in the forward, and the layer, function, method or
+    # operator
+    nodes: tuple[str, ...]
+    modules: int  # distinct modules of the run that have a slice with the same operators
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,33 +68,33 @@ class TensorSpec:
     the range.
     """
 
-    name: str
-    shape: tuple[int, ...]
-    dtype: str  # "float32", "int64", "bool", ...
-    low: int = 0  # drawn from [low, high); floats without bounds have 0 for both
-    high: int = 0
+    name: str  # parameter of `forward` that holds the tensor
+    shape: tuple[int, ...]  # sizes, outermost first; empty for a scalar
+    dtype: str  # `float32`, `int64`, `bool`, ...
+    low: int = 0  # least value of the tensor; a float tensor without bounds has 0 for both
+    high: int = 0  # upper bound of the values, exclusive
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """One call of `forward`: the input tensors, and the arguments that hold them."""
 
-    tensors: tuple[TensorSpec, ...]
-    args: str  # canonical JSON list; a tensor is {"tensor": index}
-    kwargs: str = "{}"  # canonical JSON object
+    tensors: tuple[TensorSpec, ...]  # tensors of the call
+    args: str  # canonical JSON list of the positional arguments; `{"tensor": i}` stands for the i-th tensor
+    kwargs: str = "{}"  # canonical JSON object of the keyword arguments, likewise
 
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:
     """One entry of the module's `state_dict`, and the statistics of its initial values."""
 
-    name: str
-    kind: str  # "parameter" or "buffer"
-    shape: tuple[int, ...]
-    dtype: str
-    mean: float
-    std: float
-    minimum: float
+    name: str  # key in the `state_dict`
+    kind: str  # `parameter` or `buffer`
+    shape: tuple[int, ...]  # sizes, outermost first
+    dtype: str  # as in `TensorSpec`
+    mean: float  # mean of the initial values
+    std: float  # standard deviation of the initial values
+    minimum: float  # smallest initial value
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +170,8 @@ class Lowered:
 class Purity(StrEnum):
     """Label: is the result computed by Triton alone? The verifier checks it, see `docs/explanation/trust.md`."""
 
-    PURE = "pure"
-    MIXED = "mixed"  # some operators run in aten or a vendor library; `extern_ops` names them
+    PURE = "pure"  # Triton alone computes the result
+    MIXED = "mixed"  # some operators, which `extern_ops` names, run in aten or a vendor library
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,38 +213,44 @@ class Engine(StrEnum):
     """The engine that ran the candidate's kernels, see `docs/reference/stages/verify.md`."""
 
     INTERPRETER = "interpreter"  # Triton's, on the CPU
-    TRACE = "trace"  # an executor with a GPU replayed the recorded launches, without the candidate's Python
+    TRACE = "trace"  # an executor with a GPU replayed the recorded launches, without the candidate's Python code
     GUEST = "guest"  # the candidate's own guest process, with a GPU
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One comparison of the candidate with the oracle. Errors are relative to the oracle's scale."""
+    """One comparison of the candidate with the oracle.
 
+    Errors and tolerance are relative to the scale of the oracle, so they have no unit. `error` is at most `tolerance`.
+    """
+
+    # index into `workloads`; higher indices are the resized calls derived from them (`transforms/workloads/resize.py`)
     workload: int
-    seed: int
-    distribution: str
-    error: float  # candidate against the float64 oracle
-    honest_error: float  # eager against the float64 oracle
-    tolerance: float  # the error that was allowed
+    seed: int  # seed of the inputs and parameters
+    distribution: str  # distribution of the floating-point values
+    error: float  # error of the candidate, against the reference in float64
+    honest_error: float  # error of eager PyTorch in the row's dtype, against the reference in float64
+    tolerance: float  # error that was allowed
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The evidence of a successful verification."""
 
-    tiers: tuple[Tier, ...]
-    engine: Engine
-    targets: tuple[str, ...]  # "sm_80", ...
-    trials: tuple[Trial, ...]
-    launches: int  # kernel launches in one forward of workload 0
-    launched_kernels: tuple[str, ...]
-    deterministic: bool  # a repeated run gave the same bytes
-    written: float  # share of output bytes that the kernels wrote; views of inputs do not count
-    impostors: tuple[str, ...]  # trivial answers that were tried and failed, as they must
-    mutants: int  # number of copies with one mistake each that went through the same checks
+    tiers: tuple[Tier, ...]  # levels of verification that the candidate passed
+    engine: Engine  # engine that ran the kernels
+    targets: tuple[str, ...]  # GPU architectures that every kernel compiles for: `sm_80`, `sm_90`, ...
+    trials: tuple[Trial, ...]  # every comparison with the oracle
+    launches: int  # kernel launches in one `forward` of workload 0
+    launched_kernels: tuple[str, ...]  # names of the kernels that were launched
+    deterministic: bool  # true if a repeated run gave the same bytes
+    # share of output bytes that the kernels wrote, measured by disabling the launches; views of inputs and of state do
+    # not count; 1 in every `pure` row
+    written: float
+    impostors: tuple[str, ...]  # trivial answers that were tried in place of the kernel and failed, as they must
+    mutants: int  # number of copies of the kernel, with one mistake each, that went through the same checks
     survivors: tuple[str, ...]  # mutants that passed: undetected mistakes, or equivalent code
-    environment: Environment
+    environment: Environment  # machine and software of the verification
 
     @property
     def worst_ratio(self) -> float:
@@ -262,44 +271,52 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class CounterExample:
-    """The smallest known call on which a candidate fails. The first three fields reproduce it."""
+    """The smallest known call on which a candidate fails.
 
-    workload: Workload
-    seed: int
-    distribution: str
-    found: str  # the failure: measured value or message
-    output: str  # element with the largest error, "output 0[3, 17]"; "" if no value is wrong
-    expected: float  # value of the oracle; may be NaN or infinite
-    actual: float  # value of the candidate
+    `workload`, `seed` and `distribution` reproduce its inputs and parameters to the bit, for `kernelquarry replay`.
+    """
+
+    workload: Workload  # the call, often smaller than any in `workloads`
+    seed: int  # seed of the inputs and parameters
+    distribution: str  # distribution of the floating-point values
+    found: str  # the failure on this call: measured value or message
+    # element with the largest error as a share of the tolerance: `output 0[3, 17]`, or `input 1[4]` of an input that
+    # the call changes; empty if no value is wrong
+    output: str
+    expected: float  # oracle's value of the element, possibly NaN or infinite; 0 if `output` is empty
+    actual: float  # candidate's value of the element
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
     """The run time of one contender: median and quartiles over its runs, in microseconds."""
 
-    name: str  # "eager", "compile" or "candidate"
-    median_us: float
-    low_us: float
-    high_us: float
-    runs: int
+    name: str  # `eager`: the reference; `compile`: the reference under `torch.compile`; `candidate`: `triton_code`
+    median_us: float  # median of the runs, microseconds of the GPU's clock
+    low_us: float  # lower quartile
+    high_us: float  # upper quartile
+    runs: int  # number of runs
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Run times of eager, `torch.compile` and the candidate, interleaved on one GPU.
+    """Run times of eager, `torch.compile` and the candidate for one call, interleaved on one GPU.
 
-    See `docs/reference/stages/time.md`.
+    See `docs/reference/stages/time.md`. Leave `suspect` timings out of comparisons.
     """
 
-    workload: Workload
-    enlarged: bool  # False: the row's first workload, which is small enough for launch overhead to dominate
-    engine: Engine  # engine of the candidate; GUEST includes the time of its Python code
-    contenders: tuple[Timed, ...]  # contenders that could be timed
-    left_out: str  # why the other contenders could not be timed
-    floor_us: float  # lower bound for any kernel on this GPU; 0: unknown
-    slope_us: float  # wall time per call over many calls in the host's executor; 0 without a program
-    suspect: str  # why the numbers do not fit together; "" if they do
-    environment: Environment
+    workload: Workload  # the timed call
+    # true if the call is of realistic size; false if it is the first of `workloads`, because the row's sizes are fixed:
+    # launch overhead dominates its time
+    enlarged: bool
+    engine: Engine  # engine of the candidate; `guest` includes the time of its Python code
+    contenders: tuple[Timed, ...]  # contenders that could be timed, in the order eager, compile, candidate
+    left_out: str  # why the other contenders could not be timed; empty if all were
+    floor_us: float  # lower bound in microseconds for any kernel on this GPU; 0 if the GPU's limits are unknown
+    # microseconds per call over many calls in a row, by the host's clock; 0 if the candidate has no program to replay
+    slope_us: float
+    suspect: str  # why the numbers do not fit together; empty if they do
+    environment: Environment  # machine and software of the timing
 
     @property
     def over_eager(self) -> float:
@@ -318,80 +335,113 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The filters' measurements of a row that passed them, see `docs/guides/selecting-rows.md`. -1: not measured."""
+    """The filters' measurements of a row that passed them, and four that tell how hard the row is.
+
+    A reader can apply stricter limits than the build did, see `docs/guides/selecting-rows.md`. -1: not measured, as in
+    rows of earlier schema versions.
+    """
 
     computing_operators: int = -1  # distinct operators, except those that only make, view or copy tensors
-    characters: int = -1  # of both sides together
-    non_ascii: float = -1.0  # share of the characters of `python_code`
-    credentials: int = -1  # places that look like a credential
-    personal: int = -1  # e-mail addresses and telephone numbers
-    operators: int = -1  # calls of operators in one forward, those that only view or copy excepted
-    depth: int = -1  # longest chain of them
-    kernels: int = -1  # kernels that forward launches, each counted once
-    tokens: int = -1  # of `triton_code`, estimated
+    characters: int = -1  # length of `python_code` and `triton_code` together
+    non_ascii: float = -1.0  # share of the characters of `python_code` that are not ASCII
+    credentials: int = -1  # places that look like a credential: 0 in every row that passed
+    personal: int = -1  # e-mail addresses and telephone numbers: 0 in every row that passed
+    # calls of operators in one forward; views, copies and a product's bias do not count; -1 if the graph is too large
+    operators: int = -1
+    depth: int = -1  # longest chain of them, each taking the result of the one before; -1 if the graph is too large
+    kernels: int = -1  # number of `kernels`
+    tokens: int = -1  # tokens of `triton_code`, estimated: within 3 % of SmolLM2's for nine kernels of ten
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The columns that pairs and rejected candidates share; `docs/reference/schema.md` documents every field."""
+    """The columns that pairs and rejected candidates share."""
 
+    # `pair_` and 16 hex digits of a SHA-256 over `python_code` and `triton_code`: the same pair has the same id
+    # everywhere
     id: str
-    module_name: str
-    entry_point: str
+    module_name: str  # original name of the class; for a slice, its operators
+    entry_point: str  # name of the class to run in `python_code`: `Model`
+    # one importable source with the class `Model`, `get_inputs()` and `get_init_inputs()`, each of which returns a list
+    # of positional arguments
     python_code: str
+    # one source with the class `ModelNew`: same constructor arguments, same `state_dict`, same `forward`; it imports
+    # torch, triton and what its constructor computes with (the standard library, numpy)
     triton_code: str
+    # the compiler's raw source, before tidy; in the config `backward`, that of the gradients follows; empty if a model
+    # wrote the kernel
     inductor_code: str
-    generator: Generator
-    source: SourceRef
-    licence: Licence
-    imported_files: tuple[str, ...]
-    init_args: str
+    generator: Generator  # author of the kernel
+    source: SourceRef  # file that defines the module
+    licence: Licence  # licence of that file
+    imported_files: tuple[str, ...]  # other files of the package that definitions in `python_code` were taken from
+    init_args: str  # Python source of the list that `get_init_inputs()` returns
+    # calls of `forward` on which the pair was verified, with distinct shapes; the first is what `get_inputs()` draws
     workloads: tuple[Workload, ...]
-    state: tuple[StateSpec, ...]
-    operators: tuple[str, ...]
-    kernels: tuple[str, ...]
-    purity: Purity
-    extern_ops: tuple[str, ...]
-    shape_general: bool
+    state: tuple[StateSpec, ...]  # parameters and buffers of the module
+    operators: tuple[str, ...]  # aten operators that the reference ran, without their overloads, sorted
+    kernels: tuple[str, ...]  # names of the `triton.jit` kernels that `ModelNew` launches
+    purity: Purity  # share of Triton in the result
+    extern_ops: tuple[str, ...]  # operators of a mixed pair that Triton does not run
+    shape_general: bool  # true if sizes that differ between the workloads are run-time arguments of the kernels
+    # conditions on the sizes, mostly none: `input0_2 <= 31` says that axis 2 of the first tensor is at most 31;
+    # `forward` raises `ValueError` for other sizes
     guards: tuple[str, ...]
-    distillation: tuple[Distillation, ...]  # one if a model wrote `triton_code`
-    slice_of: tuple[SliceOrigin, ...]  # one if the module was cut from another one
+    # how a model wrote the kernel, and the terms of its use: at most one; none if a compiler wrote the kernel
+    distillation: tuple[Distillation, ...]
+    slice_of: tuple[SliceOrigin, ...]  # module that this one was cut from: at most one; none if it is a whole module
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(Row):
     """One row of the config `pairs`: a verified candidate."""
 
-    verdict: Verdict
-    timings: tuple[Timing, ...] = ()  # at most one, from a build with a GPU
-    explanations: tuple[Explanation, ...] = ()
-    measures: Measures = Measures()
-    marks: tuple[str, ...] = ()  # among the pairs of its module: "fastest", "shortest", "purest", "near_lowered"
-    cluster: str = ""
-    split: str = ""
-    schema_version: int = SCHEMA_VERSION
+    verdict: Verdict  # evidence of the verification
+    timings: tuple[Timing, ...] = ()  # run times: at most one, from a build with a GPU; no row is dropped for them
+    explanations: tuple[Explanation, ...] = ()  # explanations by models that the code supports
+    measures: Measures = Measures()  # measurements of the filters
+    # among the pairs of one module that models added to: `fastest`, `shortest`, `purest`; `near_lowered` if the kernel
+    # is nearly the compiler's
+    marks: tuple[str, ...] = ()
+    cluster: str = (
+        ""  # id of the cluster of similar modules, which has one split: `docs/reference/stages/deduplicate.md`
+    )
+    split: str = ""  # `train`, `validation` or `test`; follows from `cluster` alone
+    schema_version: int = SCHEMA_VERSION  # version of the row's schema
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair(Pair):
-    """One row of the config `backward`: a pair with verified gradients. See `docs/guides/variants.md`."""
+    """One row of the config `backward`: a pair with verified gradients, see `docs/guides/variants.md`.
+
+    A trial compares the outputs, then the gradients of the inputs and of the parameters. There are no timings,
+    explanations and marks.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Variant(Pair):
-    """One row of the config `variants`: a half-precision or autotuned kernel. See `docs/guides/variants.md`."""
+    """One row of the config `variants`: a half-precision or autotuned kernel, see `docs/guides/variants.md`.
 
-    dtype: str = "float32"  # dtype that `Model`, `ModelNew` and floating-point inputs are cast to; "float32": not cast
-    autotuned: bool = False  # some kernels have `triton.autotune`; each of their configurations was verified
+    The trials of an autotuned kernel hold the errors of its worst configuration. In half precision, `get_inputs()`
+    draws tensors of the dtype, and `workloads` and `state` have it. There are no timings, explanations and marks.
+    """
+
+    dtype: str = "float32"  # dtype that `Model`, `ModelNew` and floating-point inputs are cast to; `float32`: not cast
+    autotuned: bool = False  # true if a kernel has `triton.autotune`; each of its configurations was verified
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection(Row):
-    """One row of the config `rejected`: a candidate that failed verification, and why."""
+    """One row of the config `rejected`: a candidate that failed verification, and why.
+
+    The columns before `reason` are unverified claims. Ids start with `rej_`.
+    """
 
     reason: str  # code of the `Reason`
-    evidence: str  # measured value
-    counter_examples: tuple[CounterExample, ...]  # at most one
+    evidence: str  # measured value, and its place
+    # smallest known call on which the candidate fails: at most one; none if no single call shows the failure
+    counter_examples: tuple[CounterExample, ...]
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION
@@ -399,15 +449,19 @@ class Rejection(Row):
 
 @dataclass(frozen=True, slots=True)
 class Contamination:
-    """One row of the config `contaminated`: a module that overlaps a benchmark, without its source text."""
+    """One row of the config `contaminated`: a module that overlaps a benchmark, without its source text.
 
-    id: str
-    code_sha256: str  # of the `python_code` that is not published
+    Others can look for the module in their data. It must not be trained on, whatever its split. See
+    `docs/guides/decontamination.md`.
+    """
+
+    id: str  # `con_` and the 16 hex digits of the module's id: the same content has the same id everywhere
+    code_sha256: str  # SHA-256 of the module's unpublished `python_code`
     source: SourceRef
     licence: Licence
     rungs: tuple[str, ...]  # rungs of the decontamination ladder that matched, sorted
-    problems: tuple[str, ...]  # "benchmark/name", sorted
-    evidence: str  # measurements of each rung
+    problems: tuple[str, ...]  # problems that the module overlaps, as `benchmark/name`, sorted
+    evidence: str  # each rung, problem and measured value
     cluster: str = ""
     split: str = ""
     schema_version: int = SCHEMA_VERSION

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from factories import make_pairs, make_rejection
 
-from kernelquarry.pipeline.dataset.columns import meaning, read_page
+from kernelquarry.pipeline.dataset.columns import meaning
 from kernelquarry.pipeline.dataset.configs import CONFIGS
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
@@ -77,8 +77,3 @@ def test_every_column_of_every_config_has_a_meaning() -> None:
         if not meaning(config.record, name)
     ]
     assert not missing
-
-
-def test_a_page_is_parsed() -> None:
-    page = "# A\n\ntext\n\n## Pair\n\n| column | meaning |\n|---|---|\n| `id` | of [it](x.md), `a` |\n\n## B\n\nnone\n"
-    assert read_page(page) == {"Pair": {"id": "of it, `a`"}}
