@@ -21,8 +21,6 @@ PROGRAMS = (
     "echo",
     "ssh-keygen",
 )
-# One package is not among those that the tests have; the other line needs the net.
-NOT_RUN = ("vf-eval ", "pip install . --extra-index-url ")
 _BLOCK = re.compile(r"^ *```(\w*)([^\n]*)\n(.*?)^ *```|((?:^    \S[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
 

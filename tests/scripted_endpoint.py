@@ -37,6 +37,15 @@ def completion(content: object, usage: bool = True, **extra: Any) -> bytes:
     ).encode()
 
 
+def streamed(content: str) -> Said:
+    """A completion as a stream of server-sent events."""
+    parts = ({"delta": {"role": "assistant", "content": content}}, {"delta": {}, "finish_reason": "stop"})
+    chunk = {"id": "1", "created": 0, "object": "chat.completion.chunk", "model": "scripted-1"}
+    events = [json.dumps({**chunk, "choices": [{"index": 0, "finish_reason": None, **part}]}) for part in parts]
+    body = "".join(f"data: {event}\n\n" for event in (*events, "[DONE]"))
+    return Said(body=body.encode(), headers={"Content-Type": "text/event-stream"})
+
+
 class ScriptedEndpoint:
     """The endpoint, as a context manager. `url` ends with /v1."""
 

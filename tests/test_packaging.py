@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from doc_commands import commands, pages
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -45,13 +48,20 @@ def test_every_package_is_one() -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel, built without a network from a copy of the sources, since a build writes into its source folder."""
-    copy, target = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources, since a build writes into its source folder."""
+    copy = tmp_path_factory.mktemp("copy")
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel, built without a network."""
+    target = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     done = subprocess.run([*pip, "--wheel-dir", target, copy], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -85,6 +95,55 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(app), "4"], done.stderr
     assert done.returncode == 1
     assert done.stderr.startswith("kernelquarry: nowhere holds no run")
+
+
+# the commands that install it
+
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+INSTALLS = sorted({line for page in pages() for line in commands(page) if line.startswith("pip ")})
+
+
+def add_to_index(index: Path, name: str, version: str) -> None:
+    """Add an empty wheel to a package index that is a folder."""
+    folder = index / canonicalize_name(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{name.replace('-', '_')}-{version}"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{stem}.dist-info/RECORD", "")
+    (folder / "index.html").write_text(f'<a href="{stem}-py3-none-any.whl">{stem}</a>')
+
+
+@pytest.mark.parametrize("line", INSTALLS)
+def test_the_docs_install_commands_choose_the_packages_that_they_promise(
+    line: str, copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pip itself resolves the line, with two folders in place of PyPI and of PyTorch's index."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    named = re.findall(r"\w+", (re.search(r"\[(.*)\]", line) or ["", ""])[1])
+    needed = [*PROJECT["project"]["dependencies"], *(each for extra in named for each in extras[extra])]
+    for requirement in map(Requirement, needed):
+        versions = [spec.version for spec in requirement.specifier if spec.operator in (">=", "==")]
+        add_to_index(tmp_path / "pypi", requirement.name, versions[0] if versions else "1.0")
+    add_to_index(tmp_path / "cpu", "torch", "2.11+cpu")
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    for name, value in {
+        "CONFIG_FILE": os.devnull,
+        "INDEX_URL": (tmp_path / "pypi").as_uri(),
+        "REPORT": str(tmp_path / "report.json"),
+        **dict.fromkeys(("DRY_RUN", "QUIET", "IGNORE_INSTALLED"), "1"),
+        "NO_BUILD_ISOLATION": "0",  # means "no isolation"
+    }.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    _, *words = shlex.split(line.replace(CPU_INDEX, (tmp_path / "cpu").as_uri()))
+    done = subprocess.run([sys.executable, "-m", "pip", *words], cwd=copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    chosen = {canonicalize_name(each["metadata"]["name"]): each["metadata"]["version"] for each in report["install"]}
+    assert set(chosen) == {canonicalize_name(Requirement(each).name) for each in needed} | {"kernelquarry"}
+    assert chosen["torch"] == ("2.11+cpu" if CPU_INDEX in line else "2.11")
 
 
 # the lock

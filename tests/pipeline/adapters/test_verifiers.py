@@ -16,6 +16,7 @@ from kernelquarry.pipeline.adapters.shared import shared_checker
 from kernelquarry.pipeline.check import Checker
 from tests.pipeline.adapters.conftest import snippets
 from tests.pipeline.check.pairs import KERNEL, SCALE, WRONG
+from tests.scripted_endpoint import ScriptedEndpoint, streamed
 
 vf: Any = pytest.importorskip("verifiers.v1", reason="verifiers is not installed: make test installs it")
 
@@ -67,14 +68,21 @@ def test_a_reply_without_verdict_is_an_error(environment: Any) -> None:
         scored(task.with_data(module="x = 1"), f"```python\n{KERNEL}```")
 
 
-def test_the_page_is_a_valid_command(dataset: Path, tmp_path: Path) -> None:
+def test_the_command_of_the_page_rewards_a_right_kernel(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (command,) = (line for line in "".join(snippets("verifiers.md", "")).splitlines() if line.startswith("vf-eval"))
-    name, *arguments = shlex.split(command.replace("examples/sample", str(dataset)))
-    program = Path(sys.executable).with_name(name)
-    subprocess.run([program, *arguments, "--dry-run", "-o", tmp_path], check=True, capture_output=True)
-    (resolved,) = tmp_path.rglob("eval.json")
-    config = json.loads(resolved.read_text())
-    assert config["env"]["taskset"]["dataset"] == str(dataset) and config["model"] == "MODEL"
+    monkeypatch.setenv("API_KEY", "key")
+    with ScriptedEndpoint(lambda request, number: streamed(f"```python\n{KERNEL}```")) as endpoint:
+        command = command.replace("examples/sample", str(dataset)).replace("http://127.0.0.1:8000/v1", endpoint.url)
+        name, *arguments = shlex.split(command)
+        program = Path(sys.executable).with_name(name)
+        subprocess.run([program, *arguments, "-o", tmp_path], cwd=tmp_path, check=True, capture_output=True)
+    (request,) = endpoint.requests
+    assert request["model"] == "MODEL"
+    (traces,) = tmp_path.rglob("traces.jsonl")
+    (trace,) = json.loads(traces.read_text())["traces"]
+    assert trace["rewards"]["kernel"]["score"] == 1.0 and trace["errors"] == []
 
 
 def test_checkers_are_shared() -> None:
