@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from figures import ROOT, goals, measured
 from schema_page import render_schema
+from tables import TABLES
 
 from kernelquarry.pipeline.cli.app import app
 from kernelquarry.pipeline.dataset.rows import read_rows
@@ -305,7 +306,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-INCLUDES: dict[str, Callable[..., str]] = {
+INCLUDES: dict[str, Callable[..., str]] = TABLES | {
     "checks": include_checks,
     "further_calls": include_further_calls,
     "figures": include_figures,

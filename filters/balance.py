@@ -16,9 +16,9 @@ from kernelquarry.pipeline.schema.records import Pair
 class Caps:
     """Maximum numbers of rows per cluster, set of operators, and package or repository, applied in this order."""
 
-    cluster: int = 50
-    operators: int = 100
-    repository: int = 5_000
+    cluster: int = 50  # rows of one cluster of similar modules
+    operators: int = 100  # rows with the same set of operators
+    repository: int = 5_000  # rows of one package or repository
 
 
 CAPS = Caps()

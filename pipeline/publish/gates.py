@@ -104,7 +104,7 @@ def demand(contents: Contents) -> None:
 
 
 def _files(contents: Contents) -> Iterator[str]:
-    """The folder holds exactly the files of the manifest, with the same digests."""
+    """The folder holds exactly the files of `manifest.json`, with the same digests; a signature fits."""
     folder, digests = contents.folder, contents.manifest["files"]
     present = published_files(folder).keys()
     yield from (f"{name} is missing" for name in sorted(digests.keys() - present))
@@ -148,7 +148,7 @@ def _content_id(row: Published) -> str:
 
 
 def _verified(contents: Contents) -> Iterator[str]:
-    """Every pair has a valid verdict, and derived rows name one of these pairs."""
+    """Every pair ran within its tolerances, with launches and impostors, and derived rows name one of these pairs."""
     for row in contents.all_rows:
         if isinstance(row, Pair) and (problem := _verdict_problem(row)):
             yield f"{row.id}: {problem}"
@@ -172,7 +172,7 @@ def _verdict_problem(pair: Pair) -> str:
 
 
 def _licences(contents: Contents) -> Iterator[str]:
-    """Sources may be redistributed, and models' answers may be trained on."""
+    """Licences are permissive, the build was not `--private`, and no model's terms forbid training."""
     if contents.manifest["build"].get("settings", {}).get("licence", {}).get("private"):
         yield "the build is private: its sources may be of any licence: build again with --licence in another --out"
     for row in contents.all_rows:
@@ -235,6 +235,7 @@ def opted_out(row: Published, opt_out: OptOut) -> Objection | None:
 
 
 def _secrets(contents: Contents) -> Iterator[str]:
+    """Nothing looks like a credential."""
     check = Secrets()
     for row in contents.all_rows:
         if isinstance(row, Row) and (objection := check(row)) is not None:
@@ -242,13 +243,14 @@ def _secrets(contents: Contents) -> Iterator[str]:
 
 
 def _card(contents: Contents) -> Iterator[str]:
+    """The Hub's client and `datasets` understand the card's header, and its links work."""
     path = contents.folder / CARD
     if path.exists():
         yield from lint_card(contents.folder, path.read_text(encoding="utf-8"))
 
 
 def _metadata(contents: Contents) -> Iterator[str]:
-    """The Croissant metadata names the same shards, with the same digests, and the same configs."""
+    """The machine-readable metadata names the same shards, with the same digests, and the same configs."""
     path = contents.folder / CROISSANT
     if not path.exists():
         return

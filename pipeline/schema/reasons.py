@@ -18,7 +18,7 @@ class Reason(Enum):
         return member
 
     # read: one unit is a file of an archive or folder
-    NOT_PYTHON = ("not_python", "read", "the file is not Python source")
+    NOT_PYTHON = ("not_python", "read", "the file holds null bytes, or its path leads out of the tree or occurs twice")
     TOO_LARGE = ("too_large", "read", "the file is larger than the limit")
     UNDECODABLE = ("undecodable", "read", "the file is not text in its declared encoding")
     NO_TORCH = ("no_torch", "read", "the file does not mention torch (in a table: all such files of one piece)")

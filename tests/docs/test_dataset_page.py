@@ -11,7 +11,6 @@ from factories import make_pairs, make_rejection
 from kernelquarry.pipeline.dataset.configs import CONFIGS
 from kernelquarry.pipeline.dataset.rejected import Rejected
 from kernelquarry.pipeline.dataset.write_dataset import Build, write_dataset
-from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.schema.records import SCHEMA_VERSION
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,8 +44,3 @@ def test_pandas_polars_and_duckdb_are_shown() -> None:
 def test_every_config_and_version_is_documented() -> None:
     assert re.findall(r"^\| `(\w+)` \| \w", PAGE, re.MULTILINE) == [config.name for config in CONFIGS]
     assert re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE) == [str(n) for n in range(1, SCHEMA_VERSION + 1)]
-
-
-def test_every_gate_is_documented() -> None:
-    named = re.findall(r"^\| `(\w[\w-]*)` \| ", (DOCS / "guides/publishing.md").read_text(), re.MULTILINE)
-    assert named == [name for name, _ in GATES]

@@ -10,8 +10,6 @@ import pytest
 from pages import PAGES, render_reasons
 from schema_page import render_schema
 
-from kernelquarry.filters import FILTERS
-from kernelquarry.filters.secrets import PATTERNS
 from kernelquarry.pipeline.dataset.configs import CONFIGS
 from kernelquarry.pipeline.schema.outcome import DropRecord
 from kernelquarry.pipeline.schema.provenance import Environment
@@ -50,9 +48,3 @@ def test_pages_that_are_made_are_up_to_date(page: str) -> None:
 
 def test_every_reason_is_on_the_page() -> None:
     assert all(f"| `{reason.value}` | {reason.why} |" in render_reasons() for reason in Reason)
-
-
-def test_every_filter_is_described() -> None:
-    named = re.findall(r"^\| `(\w+)\(", (DOCS / "guides/selecting-rows.md").read_text(), flags=re.MULTILINE)
-    assert named == [type(filter).__name__ for filter in FILTERS]
-    assert f"| {len(PATTERNS)} forms |" in (DOCS / "guides/selecting-rows.md").read_text()

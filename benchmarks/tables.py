@@ -1,0 +1,76 @@
+"""Tables that the pages include, made from the code: `<!-- generated: NAME ARGUMENTS -->`, see `pages.py`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+
+from kernelquarry.filters import FILTERS
+from kernelquarry.filters.balance import CAPS, NAMES, REASONS
+from kernelquarry.filters.lint.finding import Rule
+from kernelquarry.pipeline.dataset.columns import comments
+from kernelquarry.pipeline.publish.gates import GATES
+from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.transforms.probe.probe_module import ProbeLimits
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in lines)
+
+
+def reasons(*stages: str) -> str:
+    """The reasons of stages."""
+    return table(["reason", "dropped because"], [(f"`{r.value}`", r.why) for r in Reason if r.stage in stages])
+
+
+def filters() -> str:
+    """The filters in their order, with their limits."""
+    rows = []
+    for filter in FILTERS:
+        limits = [(field.name, field.default) for field in fields(filter)]  # type: ignore[arg-type]
+        shown = [
+            f"{name} = {value:,}" if isinstance(value, int | float) else f"{len(value)} forms" for name, value in limits
+        ]
+        rows.append((f"`{type(filter).__name__}`", _sentence(type(filter)), ", ".join(shown)))
+    return table(["filter", "effect", "default"], rows)
+
+
+def caps() -> str:
+    """The caps in their order."""
+    about = comments(type(CAPS))
+    return table(
+        ["cap", "most rows", "default", "reason"],
+        [(f"`{name}`", about[name], f"{getattr(CAPS, name):,}", f"`{REASONS[name].value}`") for name in NAMES],
+    )
+
+
+def gates() -> str:
+    """The gates of publishing in their order."""
+    return table(["gate", "requires"], [(f"`{name}`", _sentence(gate)) for name, gate in GATES])
+
+
+def lint_rules() -> str:
+    """The rules of the linter."""
+    rows = [(f"`{rule.value}`", rule.why, "yes" if rule.hides else "no") for rule in Rule]
+    return table(["rule", "finds", "the verdict rejects"], rows)
+
+
+def probe_limits() -> str:
+    """The largest modules that probe accepts."""
+    about = comments(ProbeLimits)
+    return table(
+        ["limit", "value", "counts"], [(f"`{f.name}`", f"{f.default:,}", about[f.name]) for f in fields(ProbeLimits)]
+    )
+
+
+def _sentence(documented: Callable[..., object]) -> str:
+    """The docstring as one line."""
+    return " ".join(inspect.cleandoc(documented.__doc__ or "").split())
+
+
+TABLES: dict[str, Callable[..., str]] = {
+    each.__name__: each for each in (reasons, filters, caps, gates, lint_rules, probe_limits)
+}
