@@ -13,6 +13,7 @@ from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.probe.probe_module import ProbeLimits
+from kernelquarry.transforms.slice.cut_module import MOST
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -66,11 +67,21 @@ def probe_limits() -> str:
     )
 
 
+def slice_limits() -> str:
+    """The most slices of one module, by the number of their operators."""
+    rows = [(_range(low, high), _range(least, most), number) for low, high, least, most, number in MOST]
+    return table(["operators", "of which combine", "slices of one module at most"], rows)
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def _sentence(documented: Callable[..., object]) -> str:
     """The docstring as one line."""
     return " ".join(inspect.cleandoc(documented.__doc__ or "").split())
 
 
 TABLES: dict[str, Callable[..., str]] = {
-    each.__name__: each for each in (reasons, filters, caps, gates, lint_rules, probe_limits)
+    each.__name__: each for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits)
 }
