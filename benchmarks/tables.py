@@ -13,6 +13,7 @@ from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.probe.probe_module import ProbeLimits
+from kernelquarry.transforms.read.mapping import USUAL_NAMES
 from kernelquarry.transforms.slice.cut_module import MOST
 
 
@@ -73,6 +74,13 @@ def slice_limits() -> str:
     return table(["operators", "of which combine", "slices of one module at most"], rows)
 
 
+def column_names() -> str:
+    """The usual names of columns in tables of code."""
+    return table(
+        ["column", "names"], [(f"`{name}`", ", ".join(f"`{n}`" for n in names)) for name, names in USUAL_NAMES.items()]
+    )
+
+
 def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
@@ -83,5 +91,6 @@ def _sentence(documented: Callable[..., object]) -> str:
 
 
 TABLES: dict[str, Callable[..., str]] = {
-    each.__name__: each for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits)
+    each.__name__: each
+    for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits, column_names)
 }

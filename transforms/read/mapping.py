@@ -38,7 +38,7 @@ class Columns:
 
 
 # Usual names of columns in tables of code, the most frequent first.
-_USUAL: dict[str, tuple[str, ...]] = {
+USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "content": ("content", "text", "code", "source_code", "python_code"),
     "path": ("path", "file_path", "filepath", "file_name", "filename"),
     "repository": ("repo_name", "repository", "repository_name", "repo"),
@@ -68,7 +68,7 @@ def parse_columns(entries: object, place: str) -> Columns:
 
 def guess_columns(names: Collection[str], place: str) -> Columns:
     """Find the mapping by usual names of columns. Raises: UserError: no name is known to hold the content."""
-    columns = {role: next((name for name in known if name in names), "") for role, known in _USUAL.items()}
+    columns = {role: next((name for name in known if name in names), "") for role, known in USUAL_NAMES.items()}
     if not columns["content"]:
         raise UserError(
             f"{place}: no column is known to hold a file's text (it has {', '.join(sorted(names))}): "
