@@ -34,7 +34,7 @@ def filters() -> str:
     for filter in FILTERS:
         limits = [(field.name, field.default) for field in fields(filter)]  # type: ignore[arg-type]
         shown = [
-            f"{name} = {value:,}" if isinstance(value, int | float) else f"{len(value)} forms" for name, value in limits
+            f"`{name}` {value:,}" if isinstance(value, int | float) else f"{len(value)} forms" for name, value in limits
         ]
         rows.append((f"`{type(filter).__name__}`", _sentence(type(filter)), ", ".join(shown)))
     return table(["filter", "effect", "default"], rows)
