@@ -11,6 +11,7 @@ from kernelquarry.filters.balance import CAPS, NAMES, REASONS
 from kernelquarry.filters.lint.finding import Rule
 from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
+from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.probe.probe_module import ProbeLimits
 from kernelquarry.transforms.read.mapping import USUAL_NAMES
@@ -81,16 +82,27 @@ def column_names() -> str:
     )
 
 
+def distributions() -> str:
+    """The distributions of floating-point inputs."""
+    first: dict[Callable[..., object], str] = {}
+    rows = []
+    for name, draw in DISTRIBUTIONS.items():
+        again = f"Those of `{first[draw]}`, in tensors with other strides." if draw in first else ""
+        rows.append((f"`{name}`", again or _sentence(draw, paragraphs=1)))
+        first[draw] = name
+    return table(["distribution", "values"], rows)
+
+
 def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _sentence(documented: Callable[..., object]) -> str:
-    """The docstring as one line."""
-    return " ".join(inspect.cleandoc(documented.__doc__ or "").split())
+def _sentence(documented: Callable[..., object], paragraphs: int = 9) -> str:
+    """The first paragraphs of the docstring as one line."""
+    return " ".join(" ".join(inspect.cleandoc(documented.__doc__ or "").split("\n\n")[:paragraphs]).split())
 
 
 TABLES: dict[str, Callable[..., str]] = {
     each.__name__: each
-    for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits, column_names)
+    for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits, column_names, distributions)
 }

@@ -148,6 +148,7 @@ _DOUBLINGS = np.array([4, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0])  # trail
 
 
 def _normal(stream: _Stream, shape: _Shape) -> Array:
+    """Normal numbers."""
     return stream.normal(math.prod(shape))
 
 
@@ -265,7 +266,7 @@ def _assorted(stream: _Stream, shape: _Shape, parts: int = 1, divide: _Divide = 
 
 
 def _columns(stream: _Stream, shape: _Shape, parts: int = 1) -> Array:
-    """The kinds of `_assorted` along the last axis: each row has all of them, and each column has one."""
+    """The kinds of `assorted` along the last axis: each row has all of them, and each column has one."""
     return _assorted(stream, shape, parts, _in_columns)
 
 
