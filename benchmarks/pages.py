@@ -79,7 +79,7 @@ kernelquarry show {id} --dataset examples/sample
 kernelquarry replay {id} --dataset examples/sample
 ```
 
-An error is the largest of all trials against the float64 oracle, as a share of its tolerance.
+The last column is the largest error of a row's trials against the float64 oracle, as a share of its tolerance.
 {environment}
 
 This page is made from the sample by `make docs`.
@@ -171,7 +171,9 @@ def render_gallery() -> str:
     """The page of the sample's rows."""
     rows = sorted(read_rows(SAMPLE), key=lambda row: (row.source.path, row.module_name))
     environment = rows[0].verdict.environment
-    made = f"Made with torch {environment.torch} and triton {environment.triton}, on {environment.device}."
+    made = (
+        f"The sample was made with torch {environment.torch} and triton {environment.triton}, on {environment.device}."
+    )
     lines = [
         f"| [{row.module_name}](#{row.module_name.lower()}) | {len(row.kernels)} | {len(row.triton_code.splitlines())} "
         f"| {len(row.verdict.trials)} | {max(trial.error / trial.tolerance for trial in row.verdict.trials):.0%} |\n"
