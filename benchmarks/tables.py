@@ -13,9 +13,11 @@ from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS
 from kernelquarry.pipeline.schema.reasons import Reason
+from kernelquarry.recipes.config import RewardSection
 from kernelquarry.transforms.probe.probe_module import ProbeLimits
 from kernelquarry.transforms.read.mapping import USUAL_NAMES
 from kernelquarry.transforms.slice.cut_module import MOST
+from kernelquarry.transforms.verify.answer import Step
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -93,6 +95,15 @@ def distributions() -> str:
     return table(["distribution", "values"], rows)
 
 
+def rewards() -> str:
+    """The steps of an answer, and the graded reward of each."""
+    paid = RewardSection().model_dump()
+    rows = [
+        (f"`{step.name.lower()}`", comments(Step)[step.name], f"{paid.get(step.name.lower(), 0):g}") for step in Step
+    ]
+    return table(["step", "reached by", "reward"], rows)
+
+
 def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
@@ -104,5 +115,16 @@ def _sentence(documented: Callable[..., object], paragraphs: int = 9) -> str:
 
 TABLES: dict[str, Callable[..., str]] = {
     each.__name__: each
-    for each in (reasons, filters, caps, gates, lint_rules, probe_limits, slice_limits, column_names, distributions)
+    for each in (
+        reasons,
+        filters,
+        caps,
+        gates,
+        lint_rules,
+        probe_limits,
+        slice_limits,
+        column_names,
+        distributions,
+        rewards,
+    )
 }

@@ -25,9 +25,9 @@ _NO_ENTRY = frozenset((Rule.UNPARSABLE, Rule.NO_ENTRY))
 class Step(IntEnum):
     """Progress of an answer. Each step includes those before it."""
 
-    NOTHING = 0  # no code, or code that the linter rejects
-    LOADS = 1
-    RUNS = 2
+    NOTHING = 0  # no code, code that does not import or that the linter rejects, or kernels that do not do the work
+    LOADS = 1  # the module is constructed
+    RUNS = 2  # the module runs
     CONTRACT = 3  # the outputs have the right structure, shapes and dtypes
     CORRECT = 4  # verified, with some operators of PyTorch
     PURE = 5  # verified, and only kernels compute
