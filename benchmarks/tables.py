@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+
+from figures import ROOT
 
 from kernelquarry.filters import FILTERS
 from kernelquarry.filters.balance import CAPS, NAMES, REASONS
@@ -12,6 +16,7 @@ from kernelquarry.filters.lint.finding import Rule
 from kernelquarry.pipeline.dataset.columns import comments
 from kernelquarry.pipeline.publish.gates import GATES
 from kernelquarry.pipeline.sandbox.inputs import DISTRIBUTIONS
+from kernelquarry.pipeline.schema.parse_python import parse
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.recipes.config import RewardSection
 from kernelquarry.transforms.probe.probe_module import ProbeLimits
@@ -90,7 +95,7 @@ def distributions() -> str:
     rows = []
     for name, draw in DISTRIBUTIONS.items():
         again = f"Those of `{first[draw]}`, in tensors with other strides." if draw in first else ""
-        rows.append((f"`{name}`", again or _sentence(draw, paragraphs=1)))
+        rows.append((f"`{name}`", again or _first_paragraph(draw.__doc__)))
         first[draw] = name
     return table(["distribution", "values"], rows)
 
@@ -104,13 +109,31 @@ def rewards() -> str:
     return table(["step", "reached by", "reward"], rows)
 
 
+def layers() -> str:
+    """The folders by layers of imports, the topmost first."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    listed = next(contract["layers"] for contract in contracts if contract["name"] == "Imports go one way")
+    rows = []
+    for number, layer in enumerate(listed, start=1):
+        for name in layer.split(" | "):
+            path = ROOT / name.removeprefix("kernelquarry.").replace(".", "/")
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            place = f"{path.relative_to(ROOT)}/" if path.is_dir() else file.relative_to(ROOT)
+            rows.append((number, f"`{place}`", _first_paragraph(ast.get_docstring(parse(file.read_text())))))
+    return table(["layer", "folder", "contents"], rows)
+
+
 def _range(low: int, high: int) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _sentence(documented: Callable[..., object], paragraphs: int = 9) -> str:
-    """The first paragraphs of the docstring as one line."""
-    return " ".join(" ".join(inspect.cleandoc(documented.__doc__ or "").split("\n\n")[:paragraphs]).split())
+def _sentence(documented: Callable[..., object]) -> str:
+    """The docstring as one line."""
+    return " ".join(inspect.cleandoc(documented.__doc__ or "").split())
+
+
+def _first_paragraph(docstring: str | None) -> str:
+    return " ".join(inspect.cleandoc(docstring or "").split("\n\n")[0].split())
 
 
 TABLES: dict[str, Callable[..., str]] = {
@@ -126,5 +149,6 @@ TABLES: dict[str, Callable[..., str]] = {
         column_names,
         distributions,
         rewards,
+        layers,
     )
 }

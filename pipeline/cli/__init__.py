@@ -1,1 +1,4 @@
-"""The command line. It may import every other room; no other room imports it."""
+"""The command line.
+
+It may import every other folder; no other folder imports it.
+"""

@@ -1,1 +1,4 @@
-"""Publication of a dataset folder: gates, upload to the Hub, pull requests and withdrawals. Imported only by `cli`."""
+"""Publication of a dataset folder: gates, upload to the Hub, pull requests and withdrawals.
+
+Imported by `cli` alone.
+"""

@@ -1,4 +1,4 @@
-"""Records, ids, reason codes and file formats. Every room may import it.
+"""Records, ids, reason codes and file formats.
 
-Only `arrow` and `files` import installed packages.
+Every folder may import it. Only `arrow` and `files` import installed packages.
 """
