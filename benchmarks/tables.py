@@ -32,7 +32,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def reasons(*stages: str) -> str:
-    """The reasons of stages."""
+    """The reasons of stages. Raises: LookupError: a stage has none."""
+    if unknown := set(stages) - {reason.stage for reason in Reason}:
+        raise LookupError(f"no reason belongs to {', '.join(sorted(unknown))}")
     return table(["reason", "dropped because"], [(f"`{r.value}`", r.why) for r in Reason if r.stage in stages])
 
 
