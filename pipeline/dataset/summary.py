@@ -27,6 +27,7 @@ class Summary:
 
     pairs: int
     splits: Tally
+    matched: int  # pairs that match a problem of a benchmark
     licences: Tally
     packages: Tally
     operators: Tally  # without namespaces; without operators that only move data
@@ -51,6 +52,7 @@ def summarise(pairs: Sequence[Pair]) -> Summary:
     return Summary(
         pairs=len(pairs),
         splits=tally(pair.split for pair in pairs),
+        matched=sum(bool(pair.matched_problems) for pair in pairs),
         licences=tally(pair.licence.spdx for pair in pairs),
         packages=tally(f"{pair.source.package} {pair.source.revision}" for pair in pairs),
         operators=tally(name for pair in pairs for name in set(map(base_name, pair.operators)) - MOVEMENT),

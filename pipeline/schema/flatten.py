@@ -17,6 +17,7 @@ def flatten_verified(verified: Verified) -> Pair:
         verdict=verified.verdict,
         explanations=verified.explanations,
         cluster=candidate.probed.cluster,
+        matched_problems=candidate.probed.matched_problems,
     )
     if candidate.training:
         return TrainingPair(**columns)

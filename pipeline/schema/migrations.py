@@ -72,5 +72,10 @@ def _to_5(row: Plain, record: str) -> Plain:
     return {**row, "measures": {**row["measures"], "operators": -1, "depth": -1, "kernels": -1, "tokens": -1}}
 
 
+def _to_6(row: Plain, record: str) -> Plain:
+    """Version 6 adds the problems that a row matches. A default build kept no such row."""
+    return {**row, "matched_problems": []} if record in ("Pair", "TrainingPair", "Variant") else row
+
+
 # Version -> function that migrates a row, given the name of its record, to the next version.
-MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
+MIGRATIONS: Mapping[int, Callable[[Plain, str], Plain]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from .provenance import Distillation, Environment, Explanation, Generator, Licence, SourceRef
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 ENTRY_POINT = "Model"  # the class's name in `python_code`, as KernelBench expects
 CANDIDATE_ENTRY_POINT = "ModelNew"  # the class's name in `triton_code`
 
@@ -112,6 +112,7 @@ class Probed:
     behaviour: str = ""  # digest of the outputs on standard inputs, "" if not informative
     behaviours: tuple[str, ...] = ()  # the same per number of axes, and with all sizes set to one; sorted
     cluster: str = ""  # ids.cluster_id of the modules that are connected by similarity
+    matched_problems: tuple[str, ...] = ()  # "benchmark/name" of problems that it matches and was kept in spite of
 
     @property
     def id(self) -> str:
@@ -400,6 +401,9 @@ class Pair(Row):
     timings: tuple[Timing, ...] = ()  # run times: at most one, from a build with a GPU; no row is dropped for them
     explanations: tuple[Explanation, ...] = ()  # explanations by models that the code supports
     measures: Measures = Measures()  # measurements of the filters
+    # problems of benchmarks that the module matches, as `benchmark/name`, sorted: single operators in a build that keeps
+    # them for training, else none
+    matched_problems: tuple[str, ...] = ()
     # among the pairs of one module that models added to: `fastest`, `shortest`, `purest`; `near_lowered` if the kernel
     # is nearly the compiler's
     marks: tuple[str, ...] = ()

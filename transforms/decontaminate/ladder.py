@@ -64,13 +64,12 @@ class Ladder:
         """The hits of all rungs."""
         return tuple(Hit(rung, self.problems[i].id, round(value, 4)) for rung, i, value in self._found(row))
 
-    def removing(self, row: Fingerprint) -> tuple[Hit, ...]:
-        """The hits for which the row is removed: those of problems with at least `least_operators` operators.
+    def removes(self, hit: Hit) -> bool:
+        """True if the row is removed for this hit: the problem has at least `least_operators` operators.
 
         A problem that did not run counts as large.
         """
-        least = self._thresholds.least_operators
-        return tuple(hit for hit in self.climb(row) if not 0 < self._operators[hit.problem] < least)
+        return not 0 < self._operators[hit.problem] < self._thresholds.least_operators
 
     def _found(self, row: Fingerprint) -> Iterator[tuple[Rung, int, float]]:
         yield from ((Rung.SOURCE, i, 1.0) for i in self._sources.get(row.source, ()))

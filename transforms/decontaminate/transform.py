@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Self
 
@@ -75,7 +75,10 @@ def _plant(settings: SandboxSettings) -> Controls:
 
 
 class _Climb(beam.DoFn):
-    """Adds to each module the hits that remove it. Each worker builds the ladder once."""
+    """Adds to each module the hits that remove it, and labels it with the problems of its other hits.
+
+    Each worker builds the ladder once.
+    """
 
     def __init__(self, indexes: tuple[Path, ...], thresholds: Thresholds) -> None:
         self._indexes, self._thresholds = indexes, thresholds
@@ -87,9 +90,16 @@ class _Climb(beam.DoFn):
         if self._ladder is None:
             self._ladder = Ladder((*read_all(self._indexes)[1], *controls.problems), self._thresholds)
         module, fingerprint = found
-        yield module, self._ladder.removing(fingerprint)
+        hits = self._ladder.climb(fingerprint)
+        removing = tuple(hit for hit in hits if _is_planted(hit) or self._ladder.removes(hit))
+        matched = {hit.problem for hit in hits if hit not in removing}
+        yield replace(module, matched_problems=tuple(sorted(matched))), removing
 
 
 def _uncontaminated(module: Probed, hits: tuple[Hit, ...]) -> Outcome[Probed]:
-    found = [hit for hit in hits if not hit.problem.startswith(f"{BENCHMARK}/")]
+    found = [hit for hit in hits if not _is_planted(hit)]
     return Dropped(module.id, Reason.CONTAMINATED, render_hits(found)) if found else Kept(module)
+
+
+def _is_planted(hit: Hit) -> bool:
+    return hit.problem.startswith(f"{BENCHMARK}/")

@@ -135,7 +135,10 @@ def test_a_dataset_with_copies_of_single_operators_says_so(tmp_path: Path) -> No
     about = asdict(IndexFile("kernelbench", "owner/KernelBench", "1a2b3c4d5e", "MIT", 250, 249, "2.13.0", ""))
     for name, least, is_labelled in (("default", 1, False), ("training", 2, True)):
         build = Build("tiny", {}, benchmarks=(about,), settings={"decontaminate": {"least_operators": least}})
-        write_dataset(tmp_path / name, make_pairs(3), Rejected(), [], build)
+        first, *others = make_pairs(3)
+        labelled = replace(first, matched_problems=("kernelbench/level1/19_ReLU",))
+        write_dataset(tmp_path / name, [labelled, *others] if is_labelled else [first, *others], Rejected(), [], build)
         assert ("**For training only**" in (tmp_path / name / "README.md").read_text()) == is_labelled
         manifest = json.loads((tmp_path / name / "manifest.json").read_text())
         assert manifest["build"]["settings"]["decontaminate"]["least_operators"] == least
+    assert "In 1 pairs, `matched_problems` names" in (tmp_path / "training" / "README.md").read_text()

@@ -24,7 +24,7 @@ def write(path: Path, rows: list[dict[str, Any]], version: int) -> None:
 
 def version_1(pair: Pair) -> dict[str, Any]:
     row = to_plain(pair)
-    del row["timings"], row["measures"]
+    del row["timings"], row["measures"], row["matched_problems"]
     for name in ("engine", "written", "mutants", "survivors"):
         del row["verdict"][name]
     row["verdict"]["ghost_changed"] = True
@@ -50,7 +50,7 @@ def test_version_1(tmp_path: Path) -> None:
 def test_version_3(tmp_path: Path) -> None:
     """Unmeasured values become -1."""
     row = to_plain(make_pair())
-    del row["measures"]
+    del row["measures"], row["matched_problems"]
     write(tmp_path / "old.parquet", [{**row, "schema_version": 3}], 3)
     (found,) = read_published(tmp_path / "old.parquet", Pair)
     assert found == replace(make_pair(), measures=Measures())

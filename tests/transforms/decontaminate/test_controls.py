@@ -14,6 +14,7 @@ from apache_beam.testing.util import assert_that
 from factories import MODULE_CODE, make_module, make_probed
 
 from kernelquarry.pipeline.sandbox import Sandbox, SandboxSettings
+from kernelquarry.pipeline.schema.ids import canonical
 from kernelquarry.pipeline.schema.outcome import Dropped, Kept
 from kernelquarry.pipeline.schema.reasons import Reason
 from kernelquarry.transforms.decontaminate import (
@@ -25,7 +26,7 @@ from kernelquarry.transforms.decontaminate import (
     write_index,
 )
 from kernelquarry.transforms.decontaminate.controls import PREFIX, check
-from kernelquarry.transforms.decontaminate.ladder import Ladder, Rung
+from kernelquarry.transforms.decontaminate.ladder import Ladder, Rung, Thresholds
 from kernelquarry.transforms.decontaminate.plant import Controls, plant
 from kernelquarry.transforms.decontaminate.transform import DecontaminateModules
 
@@ -82,6 +83,24 @@ def test_the_stage(tmp_path: Path, controls: Controls, monkeypatch: pytest.Monke
     with beam.Pipeline(options=OPTIONS) as pipeline:
         stage = DecontaminateModules((index,), SandboxSettings(workers=1))
         assert_that(pipeline | beam.Create([CLEAN, overlapping]) | stage, as_expected)
+
+
+def test_a_copy_of_a_single_operator_can_be_kept_with_a_label(
+    tmp_path: Path, controls: Controls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transform, "_plant", lambda _: controls)
+    relu = canonical([["input"], ["aten.relu.default", [0]]])
+    single, copy = fingerprint_of(MODULE_CODE, [relu]), make_probed()
+    index = tmp_path / "bench.index.jsonl"
+    write_index(index, Origin("bench", "place"), "2.0", problems_of("bench", {"level1/2": single, "level1/1": single}))
+
+    def labelled(outcomes: Iterable[tuple[str, Any]]) -> None:
+        kept = {outcome.record.id: outcome.record.matched_problems for _, outcome in outcomes}
+        assert kept == {CLEAN.id: (), copy.id: ("bench/level1/1", "bench/level1/2")}
+
+    with beam.Pipeline(options=OPTIONS) as pipeline:
+        stage = DecontaminateModules((index,), SandboxSettings(workers=1), Thresholds(least_operators=2))
+        assert_that(pipeline | beam.Create([CLEAN, copy]) | stage, labelled)
 
 
 def test_the_stage_fails_with_its_controls(controls: Controls, monkeypatch: pytest.MonkeyPatch) -> None:
