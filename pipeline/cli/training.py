@@ -250,10 +250,13 @@ def run_evaluation(
     from kernelquarry.pipeline.check.kernelbench import LEVELS
     from kernelquarry.pipeline.sandbox import Sandbox
     from kernelquarry.recipes.evaluate.evaluate import evaluate as run
-    from kernelquarry.recipes.evaluate.problems import read_suite, with_short_prompts
+    from kernelquarry.recipes.evaluate.problems import OWN_SUITES, read_suite, with_short_prompts
     from kernelquarry.recipes.evaluate.results import summarise, write_results
+    from kernelquarry.recipes.evaluate.training_data import check_unseen
     from kernelquarry.recipes.generate.samplers import open_sampler
 
+    if suite not in OWN_SUITES:
+        check_unseen(model, suite, levels or LEVELS)
     with Sandbox(settings) as sandbox:
         source = source or (DATASET if suite == "test" else "")
         limit = 0 if section.prompt_tokens else section.modules

@@ -21,7 +21,8 @@ from .tritonbench import TritonbenchProblem, read_tritonbench
 
 _logger = logging.getLogger(__name__)
 EMBEDDED = Path(__file__).parent / "suites" / "embedded.toml"
-SUITES = ("test", "embedded", "kernelbench", "tritonbench-g", "tritonbench-t")
+OWN_SUITES = ("test", "embedded")
+SUITES = (*OWN_SUITES, "kernelbench", "tritonbench-g", "tritonbench-t")
 T = TypeVar("T")
 
 
