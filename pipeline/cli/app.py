@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kernelquarry.pipeline.run.run import Run
     from kernelquarry.pipeline.schema.records import Pair
 
+STATISTICS = Path("out/statistics.html")
+
 app = typer.Typer(
     cls=Commands,
     help="Build datasets of PyTorch modules paired with Triton kernels that are verified to compute the same function.",
@@ -206,6 +208,28 @@ def show(row: options.RowArgument, dataset: options.RowDatasetOption = options.D
     from kernelquarry.pipeline.report.show import render_row
 
     out.print(render_row(find_row(dataset, row)))
+
+
+def stats(
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder.")] = options.DATASET,
+    page: Annotated[Path, typer.Option("--out", parser=parse_path, help="HTML file to write.")] = STATISTICS,
+    kernelbench: Annotated[
+        str, typer.Option(help="Checkout of KernelBench, to measure how near each row is to its problems.")
+    ] = "",
+) -> None:
+    """Write a page of statistics: size, difficulty, operators, sources, and a comparison with KernelBook."""
+    from kernelquarry.pipeline.check.kernelbench import read_kernelbench
+    from kernelquarry.pipeline.dataset.rows import read_config, read_rows
+    from kernelquarry.pipeline.report.statistics import LEVELS, render_statistics
+    from kernelquarry.pipeline.schema.files import replace_file
+    from kernelquarry.pipeline.schema.records import Contamination
+
+    pairs = list(read_rows(dataset))
+    problems = read_kernelbench(kernelbench, LEVELS) if kernelbench else []
+    removed = list(read_config(dataset, "contaminated", Contamination))
+    with replace_file(page) as stream:
+        stream.write(render_statistics(dataset.name, pairs, removed, problems).encode())
+    typer.echo(page)
 
 
 def replay(
@@ -391,7 +415,7 @@ for _stage in ALL:
     _command = distill if _stage.name == "distill" else stage_command(_stage.name)
     _help = f"{_stage.does[0].upper()}{_stage.does[1:]}."
     app.command(_stage.name, help=_help, rich_help_panel="Build: single stages")(_command)
-register("Inspect", funnel, why, show, replay, reverify, ablate, explain_cache)
+register("Inspect", funnel, why, show, stats, replay, reverify, ablate, explain_cache)
 register("Publish", releasing.publish, releasing.withdraw)
 register("Train", *training.COMMANDS)
 register("Machine", doctor)
