@@ -109,9 +109,9 @@ def level_histograms() -> list[Histogram]:
         make_histogram(
             f"Operators, KernelBench level {level}",
             [
-                problem.fingerprint.operators
+                problem.fingerprint.size
                 for problem in problems
-                if problem.name.startswith(f"level{level}/") and problem.fingerprint.operators
+                if problem.name.startswith(f"level{level}/") and problem.fingerprint.size
             ],
             _FEW,
         )

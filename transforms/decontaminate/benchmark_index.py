@@ -18,7 +18,7 @@ from kernelquarry.transforms.similarity import normal_form
 
 from .module_fingerprint import Fingerprint, Problem
 
-FORMAT = 5  # increases when fingerprints change: an old index would silently match nothing
+FORMAT = 6  # increases when fingerprints change: an old index would silently match nothing
 SUFFIX = ".index.jsonl"
 SHIPPED = Path(__file__).parent / "benchmarks"
 
@@ -128,18 +128,21 @@ def _to_json(problem: Problem) -> dict[str, object]:
         "source": fingerprint.source,
         "runs": base64.b64encode(fingerprint.runs).decode(),
         "signatures": list(fingerprint.signatures),
+        "size": fingerprint.size,
         "operators": fingerprint.operators,
         "behaviours": list(fingerprint.behaviours),
     }
 
 
 def _problem(benchmark: str, line: dict[str, object]) -> Problem:
-    signatures, behaviours, operators = line["signatures"], line["behaviours"], line["operators"]
-    assert isinstance(signatures, list) and isinstance(behaviours, list) and isinstance(operators, int)
+    signatures, behaviours, size, operators = (line[key] for key in ("signatures", "behaviours", "size", "operators"))
+    assert isinstance(signatures, list) and isinstance(behaviours, list)
+    assert isinstance(size, int) and isinstance(operators, int)
     fingerprint = Fingerprint(
         source=str(line["source"]),
         runs=base64.b64decode(str(line["runs"]), validate=True),
         signatures=tuple(map(str, signatures)),
+        size=size,
         operators=operators,
         behaviours=tuple(map(str, behaviours)),
     )

@@ -12,6 +12,7 @@ from typing import TypeVar
 from .module_fingerprint import Fingerprint, Problem, packed
 
 K = TypeVar("K", str, int)
+LARGER = 3  # times a problem's operators: a row with more must share most behaviours
 
 
 class Rung(StrEnum):
@@ -80,9 +81,21 @@ class Ladder:
         for rung, digests, known in (
             (Rung.OPERATORS, row.signatures, self._signatures),
             (Rung.ONE_ADDED, row.shortened, self._signatures),
-            (Rung.BEHAVIOUR, row.behaviours, self._behaviours),
         ):
             yield from ((rung, i, 1.0) for i in sorted({i for digest in digests for i in known.get(digest, ())}))
+        yield from ((Rung.BEHAVIOUR, i, 1.0) for i in self._behave_alike(row))
+
+    def _behave_alike(self, row: Fingerprint) -> Iterator[int]:
+        """The problems with one of the row's behaviours, or with most of them if the row is much larger.
+
+        Different modules coincide on some inputs: attention in windows and plain attention on a short sequence,
+        normalisations over different axes where there is one axis.
+        """
+        counts = Counter(i for digest in row.behaviours for i in self._behaviours.get(digest, ()))
+        for i, count in sorted(counts.items()):
+            is_much_larger = 0 < LARGER * self.problems[i].fingerprint.size < row.size
+            if not is_much_larger or 2 * count > len(row.behaviours):
+                yield i
 
 
 def _inverted(keys: Iterable[Iterable[K]]) -> dict[K, list[int]]:

@@ -31,7 +31,8 @@ class Fingerprint:
     source: str  # digest of the source up to names, numbers, strings and formatting
     runs: bytes  # checksums of the runs of RUN tokens, uint32: all of a row's, a sample of a problem's
     signatures: tuple[str, ...] = ()  # of the operator graphs; empty if the module did not run
-    operators: int = 0  # of the smallest graph, where a layer is one
+    size: int = 0  # operators of the smallest graph, where a layer is one
+    operators: int = 0  # the same; 1 if the problem's benchmark calls it a single operator
     shortened: tuple[str, ...] = ()  # of a row only: signatures of its graph without one operator
     behaviours: tuple[str, ...] = ()
 
@@ -59,11 +60,13 @@ def fingerprint_of(
     tree = normal_form.exact(code)
     text = ast.unparse(_without_imports(tree))
     signed = {signature: size(graph) for graph in graphs if (signature := signature_of(paths_of(graph)))}
+    smallest = min(signed.values(), default=0)
     return Fingerprint(
         source=sha256(normal_form.blind(ast.unparse(normal_form.renamed(tree)))),
         runs=runs(tokens(text), RUN).tobytes(),
         signatures=tuple(sorted(signed)),
-        operators=min(signed.values(), default=0),
+        size=smallest,
+        operators=smallest,
         shortened=tuple(sorted({one for graph in graphs if is_row for one in signatures_without_one(graph)})),
         behaviours=tuple(sorted(set(behaviours))),
     )

@@ -88,6 +88,19 @@ def test_rungs(code: str, graph: str, behaviours: tuple[str, ...], found: set[st
     assert rungs(code, graph, behaviours) == found
 
 
+@pytest.mark.parametrize(
+    ("operators", "shared", "is_found"), [(3, 1, True), (9, 1, True), (10, 1, False), (10, 2, False), (10, 3, True)]
+)
+def test_a_much_larger_module_must_share_most_behaviours(operators: int, shared: int, is_found: bool) -> None:
+    """A module with more than three times the problem's operators; of its four behaviours, the problem has `shared`."""
+    known = (*BEHAVIOURS, "ef" * 8)
+    (found,) = problems_of("bench", {"1": fingerprint_of(LONG_CODE, (GRAPH,), known, is_row=False)})
+    row = (*known[:shared], *(f"{i:016x}" for i in range(4 - shared)))
+    graph = chain(*("tan" for _ in range(operators)))
+    hits = Ladder([found]).climb(fingerprint_of(OTHER, (graph,), row))
+    assert [hit.rung.value for hit in hits] == ["behaviour"] * is_found
+
+
 @pytest.mark.parametrize("names", [("native_batch_norm",), ("native_batch_norm", "relu")])
 def test_a_problem_of_one_layer_or_two_is_found_as_a_whole_module_only(names: tuple[str, ...]) -> None:
     """A block with a batch norm is no copy of the problem of a batch norm."""

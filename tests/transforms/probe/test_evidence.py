@@ -106,6 +106,14 @@ def test_other_functions_share_no_behaviour(sandbox: Sandbox) -> None:
     assert all(found) and len({digest for each in found for digest in each}) == sum(map(len, found))
 
 
+def test_equal_sizes_that_make_another_module_do_not_count(sandbox: Sandbox) -> None:
+    """With 32 for all sizes, this block would leave out its projection, and be a GELU."""
+    inner = "self.inner = nn.Identity() if features == 32 else nn.Linear(features, features)"
+    block = probed(sandbox, forward("F.gelu(self.inner(x))"), inner, "in_channels")
+    assert block.init_args != "[32]" and block.behaviours
+    assert not set(block.behaviours) & set(probed(sandbox, forward("F.gelu(x)")).behaviours)
+
+
 @pytest.mark.parametrize("expression", ["x.t().contiguous()", "torch.flip(x, [0])", "torch.cat([x, x])"])
 def test_a_module_that_only_moves_values_has_no_behaviour(expression: str, sandbox: Sandbox) -> None:
     assert probed(sandbox, forward(expression)).behaviour == ""

@@ -411,9 +411,15 @@ def _behaviours(constructor: Constructor, construction: Construction, guess: Gue
     texts = output_texts(construction.module, guess)
     is_fast = time.process_time() - start < _DIGEST_S
     even = constructor.evened(construction, EVEN, LARGE) if is_fast else None
-    even_texts = evened_output_texts(even, EVEN, guess) if even is not None else []
+    is_same = even is not None and layer_types(even) == layer_types(construction.module)
+    even_texts = evened_output_texts(even, EVEN, guess) if even is not None and is_same else []
     single = {digest([text]) for text in (*texts, *even_texts)} - {""}
     return {"behaviour": digest(texts), "behaviours": sorted(single)}
+
+
+def layer_types(module: nn.Module) -> list[str]:
+    """Types of all layers. With equal sizes, a constructor may leave out a projection, and so make another module."""
+    return [type(layer).__name__ for layer in module.modules()]
 
 
 def _graph(caller: Caller, guess: Guess) -> list[Any]:
