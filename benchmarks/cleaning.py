@@ -3,11 +3,13 @@
 python benchmarks/cleaning.py recall                # planted rows, and clean rows as a control: minutes
 python benchmarks/cleaning.py problems CHECKOUT     # all problems of a checkout of KernelBench, edited: 5 CPU minutes
 python benchmarks/cleaning.py removed out/tiny      # modules of a run that overlap a shipped index, with their sources
+python benchmarks/cleaning.py read                  # of those that were read: no copies of a problem
 python benchmarks/cleaning.py inversion out/tiny    # tokens of problems that the indexes give away
 python benchmarks/cleaning.py duplicates out/tiny   # remaining near-duplicates; needs: pip install datasketch
 python benchmarks/cleaning.py scale                 # 10,000, 30,000 and 100,000 modules
 
-`problems`, `removed` and `inversion` record their figures with --record.
+`problems`, `removed`, `read` and `inversion` record their figures with --record. `docs/results/removed.toml` holds the
+judgements of people who read what `removed` prints beside the problems.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import re
 import resource
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +30,7 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
-from figures import record
+from figures import ROOT, record
 from main_job import run
 from problem_edits import EDITS
 from synthetic import HEAD, STEPS, Plan, contains, draw, refactored, renamed, reshaped
@@ -70,6 +73,7 @@ KINDS: dict[str, Callable[[Plan, random.Random], Plan]] = {
 }  # fmt: skip
 PROBLEMS, CLEAN = 50, 1000
 SIZES = (10_000, 30_000, 100_000)
+READ = ROOT / "docs" / "results" / "removed.toml"
 REWRITES = Path(__file__).parent / "rewrites"
 IMPORTS = "import math\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
 CLEANLY = "clean by hand"
@@ -222,10 +226,20 @@ def removed(root: Path, save: Record) -> None:
     overlapping, clean = compared(root)
     for row, hits in overlapping:
         place = f"{row.module.source.package}/{row.module.source.path}"
-        print(f"# {row.module.name} of {place}: {render_hits(hits)}\n{row.module.code}\n")
+        print(f"# {row.id} {row.module.name} of {place}: {render_hits(hits)}\n{row.module.code}\n")
     share = 100 * len(overlapping) / (len(overlapping) + len(clean))
     print(f"{len(overlapping)} of {len(overlapping) + len(clean)} modules: {share:.1f} %")
     save("front.removed", share, f"{COMMAND} removed out/{root.name}", f"of {len(overlapping) + len(clean)} modules")
+
+
+def read(save: Record) -> None:
+    """Count the removed modules that are no copies of a problem, by the judgements in `docs/results/removed.toml`."""
+    judged = tomllib.loads(READ.read_text())["module"]
+    clean = [f"{one['name']} ({one['problem']})" for one in judged if not one["copy"]]
+    packages = len({one["package"] for one in judged})
+    note = f"{len(clean)} of {len(judged)} modules of {packages} packages: {', '.join(clean) or 'none'}"
+    print(note)
+    save("front.clean_removed", 100 * len(clean) / len(judged), f"{COMMAND} read", note)
 
 
 def inversion(root: Path, save: Record) -> None:
@@ -392,9 +406,9 @@ def large(random_: random.Random) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("recall", "problems", "removed", "inversion", "duplicates", "scale"))
+    parser.add_argument("what", choices=("recall", "problems", "removed", "read", "inversion", "duplicates", "scale"))
     parser.add_argument("argument", nargs="*", help="checkout of KernelBench, run directory, or numbers of modules")
-    parser.add_argument("--record", action="store_true", help="keep the figures of problems, removed and inversion")
+    parser.add_argument("--record", action="store_true", help="keep the figures")
     given = parser.parse_args()
     save: Record = record if given.record else print
     match given.what:
@@ -404,6 +418,8 @@ def main() -> None:
             problems(Path(*given.argument), save)
         case "removed":
             removed(Path(*given.argument), save)
+        case "read":
+            read(save)
         case "inversion":
             inversion(Path(*given.argument), save)
         case "duplicates":
