@@ -70,13 +70,12 @@ def grpo(
     """Train the model of `sft` by GRPO with the verifier as its reward. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.train.grpo import train as train_grpo
-    from kernelquarry.recipes.train.run_directory import is_finished
+    from kernelquarry.recipes.train.run_directory import trained_model
     from kernelquarry.recipes.train.trainer import TrainingJob
 
     name, recipe = _recipe(config, changes)
     folder = out or Path("out/train") / name
-    start = model or (str(folder / "sft" / "model") if is_finished(folder / "sft") else "")
-    job = TrainingJob(recipe, dataset, folder, start, minutes)
+    job = TrainingJob(recipe, dataset, folder, model or trained_model(folder / "sft"), minutes)
     _print_result("grpo", train_grpo(job, sandbox_settings(workers, gpus)))
 
 

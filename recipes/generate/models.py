@@ -1,73 +1,65 @@
-"""Loading models and tokenizers from the Hub, a folder, or a Python package that contains a GGUF file."""
+"""Loading models and tokenizers from the Hub, a folder, or a GGUF file, which a Python package may contain."""
 
 from __future__ import annotations
 
 import importlib.util
-import logging
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 from kernelquarry.pipeline.schema.errors import UserError
 
+from .adapters import add_adapter, base_of, is_adapter
+from .unpack_gguf import unpack_gguf
 from .varlen_attention import register
 
 CHAT = Path(__file__).parent / "chat"
 PACKAGE = "package:"
 _CACHE = Path("out/models")
-_logger = logging.getLogger(__name__)
+_SAMPLE = [
+    {"role": "system", "content": "You answer."},
+    {"role": "user", "content": "1 + 1?"},
+    {"role": "assistant", "content": "```\n2\n```\n"},
+]
 
 
 def resolve(name: str, cache: Path = _CACHE) -> str:
-    """The name or folder that transformers accepts for `name`. A packaged model is unpacked to `cache` once.
+    """The name or folder that transformers accepts for `name`. A GGUF file is unpacked to `cache` once.
+
+    Args:
+        name: an id on the Hub, a folder, a GGUF file or a folder with one, or `package:NAME` of a package with one.
 
     Raises:
         UserError: there is no such folder; the package is not installed, or contains no model.
     """
-    if not name.startswith(PACKAGE):
-        is_folder = name.startswith((".", "/")) or name.count("/") > 1  # an id on the Hub is `owner/name`
-        if is_folder and not Path(name).is_dir():
-            raise UserError(f"{name}: no such model: run `make train`, name another one, or give --endpoint")
-        return name
-    package = name.removeprefix(PACKAGE)
-    folder = cache / package
-    if not (folder / "config.json").is_file():
-        _unpack(package, folder)
-    return str(folder)
+    if name.startswith(PACKAGE):
+        return str(unpack_gguf(_packaged_file(name.removeprefix(PACKAGE)), cache))
+    path = Path(name)
+    if path.suffix == ".gguf" and path.is_file():
+        return str(unpack_gguf(path, cache))
+    if path.is_dir():
+        is_whole = (path / "config.json").is_file() or is_adapter(path)
+        files = [] if is_whole else sorted(path.glob("*.gguf"))
+        if len(files) > 1:
+            raise UserError(f"{name} holds {len(files)} models: name one file, such as {files[0]}")
+        return str(unpack_gguf(files[0], cache)) if files else name
+    is_folder = name.startswith((".", "/")) or name.count("/") > 1  # an id on the Hub is `owner/name`
+    if is_folder or path.suffix == ".gguf":
+        raise UserError(f"{name}: no such model: run `make train`, name another one, or give --endpoint")
+    return name
 
 
-def packaged_chat(name: str) -> str:
-    """The chat template for a packaged model, "" for others. A packaged model's own template does not mark the
-    assistant's turns."""
-    return "chatml.jinja" if name.startswith(PACKAGE) else ""
-
-
-def _unpack(package: str, folder: Path) -> None:
-    """Write the weights of a package's GGUF file to `folder` as a bfloat16 model; the folder appears complete."""
+def _packaged_file(package: str) -> Path:
     spec = importlib.util.find_spec(package)  # not imported: only its files are needed
     files = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
     if len(files) != 1:
         raise UserError(f"{PACKAGE}{package}: no package with a model: `make train` installs it, or give model.name")
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    _logger.info("unpacking %s", files[0].name)
-    source = {"pretrained_model_name_or_path": str(files[0].parent), "gguf_file": files[0].name}
-    packed = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.bfloat16)
-    config = packed.config
-    config.__dict__.pop("quantization_config", None)
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-    model.load_state_dict(packed.state_dict())
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    model.save_pretrained(partial)
-    AutoTokenizer.from_pretrained(**source).save_pretrained(partial)
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
+    return files[0]
 
 
 def load_tokenizer(path: str, chat: str = "") -> Any:
     """A tokenizer with a chat template that marks the assistant's turns, so that the loss covers them alone.
+
+    A template without marks is replaced by one of TRL's or of `CHAT` that gives the same text.
 
     Raises:
         UserError: there is no tokenizer, or no such template is known for it.
@@ -79,9 +71,26 @@ def load_tokenizer(path: str, chat: str = "") -> Any:
         try:
             tokenizer.chat_template = get_training_chat_template(tokenizer)
         except ValueError:
-            problem = "its chat template does not mark what the assistant says: name one that does with model.chat"
-            raise UserError(f"{path}: {problem}") from None
+            tokenizer.chat_template = _equal_template(tokenizer)
+    if not tokenizer.chat_template:
+        problem = "its chat template does not mark what the assistant says: name one that does with model.chat"
+        raise UserError(f"{path}: {problem}")
     return tokenizer
+
+
+def _equal_template(tokenizer: Any) -> str | None:
+    """The template of `CHAT` that renders a chat as the tokenizer's own does; None if there is none."""
+
+    def texts(template: str | None) -> list[str]:
+        pairs = (_SAMPLE[:2], True), (_SAMPLE, False)
+        return [
+            tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=prompt, chat_template=template)
+            for chat, prompt in pairs
+        ]
+
+    own = texts(None)
+    templates = (file.read_text() for file in sorted(CHAT.iterdir()))
+    return next((template for template in templates if texts(template) == own), None)
 
 
 def chat_tokenizer(path: str, chat: str = "") -> Any:
@@ -108,8 +117,12 @@ def chat_tokenizer(path: str, chat: str = "") -> Any:
     return tokenizer
 
 
-def load_model(path: str, **options: Any) -> Any:
+def load_model(path: str, base: str = "", **options: Any) -> Any:
     """A causal language model; `options` are those of transformers' `from_pretrained`.
+
+    Args:
+        path: as `resolve` returns it. An adapter is merged into its model.
+        base: the adapter's model, if it is not where the adapter says.
 
     Raises:
         UserError: there is no model, or its attention is not installed.
@@ -118,6 +131,8 @@ def load_model(path: str, **options: Any) -> Any:
 
     register()
     try:
+        if is_adapter(path):
+            return add_adapter(load_model(resolve(base or base_of(path)), **options), path)
         return AutoModelForCausalLM.from_pretrained(path, **options)
     except (OSError, ValueError, ImportError) as error:
         raise UserError(f"{path}: no model: {_first_line(error)}") from None

@@ -17,7 +17,7 @@ from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.provenance import TermsClass
 from kernelquarry.recipes.config import EvaluationSection
 
-from .models import load_model, load_tokenizer, packaged_chat, resolve
+from .models import load_model, load_tokenizer, resolve
 
 _IN_FLIGHT = 16  # requests at an endpoint
 _TIMEOUT_S = 600.0
@@ -72,7 +72,7 @@ class LocalModel:
         path = resolve(model)
         self._section = section
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = load_tokenizer(path, chat or packaged_chat(model))
+        self._tokenizer = load_tokenizer(path, chat)
         self._tokenizer.padding_side = "left"
         self._model = load_model(path, dtype=torch.bfloat16).to(self._device).eval()
 

@@ -27,7 +27,7 @@ from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 
 from .decoder import Decoder, Sampling
-from .models import chat_tokenizer, end_tokens, load_model, packaged_chat, resolve
+from .models import chat_tokenizer, end_tokens, load_model, resolve
 
 _logger = logging.getLogger(__name__)
 NEW_TOKENS = 2048  # limit of an answer if the request has none
@@ -67,7 +67,7 @@ class SlotModel:
         import torch
 
         path = resolve(model)
-        self._tokenizer = chat_tokenizer(path, chat or packaged_chat(model))
+        self._tokenizer = chat_tokenizer(path, chat)
         device, dtype = ("cuda", torch.bfloat16) if torch.cuda.is_available() else ("cpu", torch.float32)
         loaded = load_model(path, dtype=dtype)
         if not _has_full_attention(loaded.config):

@@ -3,6 +3,7 @@
 out/train/smollm2-135m/sft/recipe.json       recipe and dataset
                            checkpoint-100/   a killed training resumes from the last one
                            curves.jsonl, curves.png
+                           adapter/          of LoRA, in parts of at most 16 MiB
                            model/            written last, renamed into place
                        grpo/...
                        evaluation/...
@@ -19,6 +20,7 @@ from typing import Any
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.files import replace_file
 from kernelquarry.recipes.config import Recipe
+from kernelquarry.recipes.generate.adapters import is_adapter, save_adapter
 
 _WRITTEN_LAST = "trainer_state.json"
 
@@ -70,9 +72,22 @@ def last_checkpoint(stage: Path) -> str | None:
     return None
 
 
-def save_model(trainer: Any, tokenizer: Any, stage: Path) -> None:
-    """Write the trained model to `stage/model`, with adapters merged. The folder appears complete or not at all."""
+def trained_model(stage: Path) -> str:
+    """The stage's model, or its adapter if only that was brought here; "" if the stage is not finished."""
+    if is_finished(stage):
+        return str(stage / "model")
+    return str(stage / "adapter") if is_adapter(stage / "adapter") else ""
+
+
+def save_model(trainer: Any, tokenizer: Any, stage: Path, base: str) -> None:
+    """Write the trained model to `stage/model`, with adapters merged. The folder appears complete or not at all.
+
+    The adapter alone, and the tokenizer, are in `stage/adapter`. `base`: the model that was trained.
+    """
     model = trainer.accelerator.unwrap_model(trainer.model)
+    if hasattr(model, "peft_config") and trainer.accelerator.is_main_process:
+        save_adapter(model, base, stage / "adapter")
+        tokenizer.save_pretrained(stage / "adapter")
     model = model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
     model.generation_config.do_sample = True  # else servers decode greedily, and all samples are equal
     partial, final = stage / f".model.{os.getpid()}.tmp", stage / "model"

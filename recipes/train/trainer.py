@@ -69,11 +69,13 @@ def train_stage(
     from .callbacks import Clock, Deadline, SkipNonFiniteSteps
 
     model_section = job.recipe.model
-    started, path = time.monotonic(), job.start or resolve(model_section.name)
+    started, base = time.monotonic(), job.start or model_section.name
+    path = resolve(base)
     tokenizer = load_tokenizer(path, model_section.chat)
     with advise_on_memory(name):
-        # Weights are float32, since bfloat16 would lose small steps; the trainer computes in `model.dtype`.
-        model = load_model(path, dtype=torch.float32, attn_implementation=model_section.attention, use_cache=False)
+        # Trained weights are float32, since bfloat16 would lose small steps; the trainer computes in `model.dtype`.
+        dtype = torch.float32 if section.lora is None else getattr(torch, model_section.dtype)
+        model = load_model(path, dtype=dtype, attn_implementation=model_section.attention, use_cache=False)
         if section.compile:
             compile_layers(model)
         trainer = make_trainer(model, tokenizer, stage)
@@ -87,7 +89,7 @@ def train_stage(
         write_curves(stage, name, state.log_history)
     done = state.global_step >= state.max_steps
     if done:
-        save_model(trainer, tokenizer, stage)
+        save_model(trainer, tokenizer, stage, base)
     return TrainResult(stage, done, state.global_step, time.monotonic() - started)
 
 
