@@ -16,6 +16,7 @@ CONFIGS = Path(__file__).parent / "configs"
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(gt=0.0, lt=1.0)]
+Kind = Literal["modules", "slices", "composed"]  # of rows: mined modules, pieces cut from them, compositions
 
 
 class _Section(BaseModel):
@@ -25,7 +26,7 @@ class _Section(BaseModel):
 class ModelSection(_Section):
     """The model to train."""
 
-    name: str  # Hub id, folder, or "package:NAME" of a package that holds one GGUF file
+    name: str  # Hub id, folder, GGUF file or folder with one, or "package:NAME" of a package with one
     context: Positive  # tokens of a row, prompt and answer; longer rows are left out and counted
     chat: str = ""  # file of `generate/chat/` that replaces the model's chat template; "" keeps it
     dtype: Literal["float32", "bfloat16"] = "bfloat16"  # of the computation; weights are float32
@@ -34,7 +35,7 @@ class ModelSection(_Section):
 
 
 class LoraSection(_Section):
-    """Low-rank adapters in place of all weights. The trained adapters are merged into the weights."""
+    """Low-rank adapters in place of all weights. They are saved alone, and merged into the weights."""
 
     rank: Positive
     alpha: Positive
@@ -64,9 +65,23 @@ class OptimiserSection(_Section):
     report_to: Literal["none", "tensorboard", "trackio"] = "tensorboard"
 
 
+class PhaseSection(_Section):
+    """A part of the curriculum: rows up to a difficulty. 0 is no limit; a row without the measure exceeds any."""
+
+    epochs: Annotated[float, Field(gt=0)]  # passes over the rows within the limits
+    operators: Annotated[int, Field(ge=0)] = 0  # calls of operators in one forward
+    depth: Annotated[int, Field(ge=0)] = 0  # longest chain of them
+    kernels: Annotated[int, Field(ge=0)] = 0  # kernels that forward launches
+    tokens: Annotated[int, Field(ge=0)] = 0  # of the kernel's source, estimated
+
+
 class SftSection(OptimiserSection):
     batch: Positive  # packed sequences per step, over all devices
     packing: bool = True
+    phases: tuple[PhaseSection, ...] = ()  # the curriculum, in order; empty: `epochs` passes over all rows
+    # Times that a row of each kind is in a pass; 0: never.
+    weights: dict[Kind, Annotated[float, Field(ge=0.0)]] = Field(default_factory=dict)
+    share: Share = 1.0  # of the clusters that are trained on; a smaller share is part of a larger one
     thinking: bool = False  # begin answers with a plan from the row's columns: operators, state, sizes, kernels
     renamed: Annotated[int, Field(ge=0)] = 0  # copies of each row with other identifiers: see augment.py
 

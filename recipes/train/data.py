@@ -17,6 +17,8 @@ from kernelquarry.pipeline.schema.records import Pair, Purity
 from kernelquarry.transforms.read.compositions import PACKAGE as COMPOSED
 from kernelquarry.transforms.split import Shares, with_split
 
+from .schedule import pack
+
 _logger = logging.getLogger(__name__)
 _NO_ROWS = "fresh = %g leaves one of the trainings without rows: change it with --set"
 _VALIDATION = 0.02  # share of the clusters for validation, if a share is held out
@@ -78,9 +80,14 @@ def split_of(pairs: Iterable[Pair], split: str) -> list[Pair]:
     )
 
 
-def for_sft(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
-    """The train split without the share `fresh` of the clusters. Raises: UserError: no pair is left."""
-    return _not_empty([pair for pair in split_of(pairs, "train") if not _is_fresh(pair, fresh)], _NO_ROWS % fresh)
+def for_sft(pairs: Iterable[Pair], fresh: float = 0.0, share: float = 1.0) -> list[Pair]:
+    """The train split without the share `fresh` of the clusters, and of these the share `share`.
+
+    Raises: UserError: no pair is left.
+    """
+    train = [pair for pair in split_of(pairs, "train") if not _in_share("fresh", pair, fresh)]
+    used = [pair for pair in train if _in_share("share", pair, share)]
+    return _not_empty(used, f"{_NO_ROWS % fresh}, or raise sft.share")
 
 
 def for_grpo(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
@@ -93,12 +100,13 @@ def for_grpo(pairs: Iterable[Pair], fresh: float = 0.0) -> list[Pair]:
         UserError: there is no pair.
     """
     train = split_of(pairs, "train")
-    return _not_empty([pair for pair in train if _is_fresh(pair, fresh)], _NO_ROWS % fresh) if fresh else train
+    kept = [pair for pair in train if _in_share("fresh", pair, fresh)]
+    return _not_empty(kept, _NO_ROWS % fresh) if fresh else train
 
 
-def _is_fresh(pair: Pair, fresh: float) -> bool:
-    """True if the pair's cluster belongs to GRPO's share, which its hash decides independently of its split."""
-    return int(sha256(f"fresh:{pair.cluster}")[:8], 16) < fresh * 2**32
+def _in_share(name: str, pair: Pair, share: float) -> bool:
+    """True if the pair's cluster belongs to a share of all, which its hash decides independently of its split."""
+    return int(sha256(f"{name}:{pair.cluster}")[:8], 16) < share * 2**32
 
 
 def without_composed(pairs: Iterable[Pair]) -> list[Pair]:
@@ -127,22 +135,30 @@ def chat_of(pair: Pair, thinking: bool = False) -> list[Message]:
 
 def fit_chats(pairs: Sequence[Pair], tokenizer: Any, tokens: int, thinking: bool = False) -> Fitted:
     """Pairs whose chat has at most `tokens` tokens."""
-    return _fitted(pairs, [_length(tokenizer, chat_of(pair, thinking), False) for pair in pairs], tokens)
+    return _fitted(pairs, _lengths(tokenizer, [chat_of(pair, thinking) for pair in pairs], False), tokens)
 
 
 def fit_prompts(pairs: Sequence[Pair], tokenizer: Any, tokens: int, kernel: int = 0) -> Fitted:
     """Pairs whose prompt has at most `tokens` tokens, and whose kernel has at most `kernel` (0: any number)."""
-    prompts = [_length(tokenizer, prompt_of(pair), True) for pair in pairs]
+    prompts = _lengths(tokenizer, [prompt_of(pair) for pair in pairs], True)
     if not kernel:
         return _fitted(pairs, prompts, tokens)
-    kernels = [_length(tokenizer, chat_of(pair), False) - _length(tokenizer, pair_prompt(pair), True) for pair in pairs]
-    lengths = [prompt if own <= kernel else tokens + 1 for prompt, own in zip(prompts, kernels, strict=True)]
+    chats = _lengths(tokenizer, [chat_of(pair) for pair in pairs], False)
+    own_prompts = _lengths(tokenizer, [pair_prompt(pair) for pair in pairs], True)
+    lengths = [
+        prompt if chat - own <= kernel else tokens + 1
+        for prompt, chat, own in zip(prompts, chats, own_prompts, strict=True)
+    ]
     return _fitted(pairs, lengths, tokens)
 
 
-def _length(tokenizer: Any, messages: list[Message], generation_prompt: bool) -> int:
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=generation_prompt)
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+def _lengths(tokenizer: Any, chats: Sequence[list[Message]], generation_prompt: bool) -> list[int]:
+    """Tokens of each chat. The tokenizer's threads share one call."""
+    if not chats:
+        return []
+    render = tokenizer.apply_chat_template
+    texts = [render(chat, tokenize=False, add_generation_prompt=generation_prompt) for chat in chats]
+    return [len(tokens) for tokens in tokenizer(texts, add_special_tokens=False)["input_ids"]]
 
 
 def _fitted(pairs: Sequence[Pair], lengths: Sequence[int], limit: int) -> Fitted:
@@ -157,11 +173,37 @@ def trainable(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair in pairs if pair.purity is Purity.PURE]
 
 
-def sft_rows(pairs: Iterable[Pair], thinking: bool = False) -> Any:
-    """A `datasets.Dataset` of chats."""
+def sft_rows(chats: Sequence[list[Message]], order: Sequence[int], tokenizer: Any, room: int) -> Any:
+    """A `datasets.Dataset` of packed sequences in the form that TRL's collator takes: tokens, labels, and row lengths.
+
+    Args:
+        order: indices of `chats` in order of training.
+        room: most tokens of a sequence; 0: one chat each. The loss covers the assistant's turns.
+    """
+    import numpy as np
+    import pyarrow as pa
     from datasets import Dataset
 
-    return Dataset.from_list([{"messages": chat_of(pair, thinking)} for pair in pairs])
+    encoded = tokenizer.apply_chat_template(
+        list(chats), tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+    )
+    tokens = [np.array(row, np.int64) for row in encoded["input_ids"]]
+    masks = [np.array(mask, bool) for mask in encoded["assistant_masks"]]
+    labels = [np.where(mask, row, -100) for row, mask in zip(tokens, masks, strict=True)]
+    lengths = [len(tokens[index]) for index in order]
+    places = pack(lengths, room) if room else ([place] for place in range(len(order)))
+    packed = [[order[place] for place in each] for each in places]
+
+    def column(parts: Sequence[Any]) -> Any:
+        ends = np.cumsum([0, *(len(part) for part in parts)])
+        return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), np.concatenate(parts))
+
+    columns = {
+        "input_ids": column([np.concatenate([tokens[index] for index in each]) for each in packed]),
+        "labels": column([np.concatenate([labels[index] for index in each]) for each in packed]),
+        "seq_lengths": column([np.array([len(tokens[index]) for index in each]) for each in packed]),
+    }
+    return Dataset(pa.table(columns))
 
 
 def grpo_rows(pairs: Iterable[Pair]) -> Any:

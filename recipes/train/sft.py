@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Pair
 
 from .augment import renamed
-from .data import Fitted, fit_chats, for_sft, load_pairs, sft_rows, trainable
+from .data import Fitted, chat_of, fit_chats, for_sft, load_pairs, sft_rows, trainable
+from .schedule import schedule
 from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
 _VALIDATION_ROWS = 64  # most rows for the validation loss
@@ -26,15 +28,19 @@ def train(job: TrainingJob) -> TrainResult:
         def fitted(rows: list[Pair]) -> Fitted:
             return fit_chats(rows, tokenizer, recipe.model.context, section.thinking)
 
-        rows = fitted(for_sft(trainable(pairs), recipe.fresh)).take("model.context", recipe.rows)
-        copies = fitted(list(renamed(rows, section.renamed))).pairs
+        rows = fitted(for_sft(trainable(pairs), recipe.fresh, section.share)).take("model.context", recipe.rows)
+        rows += fitted(list(renamed(rows, section.renamed))).pairs
+        order = schedule(rows, section)
+        if not order:
+            raise UserError("no row is within the limits of sft.phases and sft.weights: change them with --set")
         validation = fitted([pair for pair in trainable(pairs) if pair.split == "validation"]).pairs[:_VALIDATION_ROWS]
+        chats = [chat_of(pair, section.thinking) for pair in rows]
+        validation_chats = [chat_of(pair, section.thinking) for pair in validation]
         config = SFTConfig(
-            **trainer_arguments(section, recipe.model, stage, section.batch),
-            max_length=recipe.model.context,
-            packing=section.packing,
-            eval_packing=False,
-            assistant_only_loss=True,
+            **trainer_arguments(section, recipe.model, stage, section.batch) | {"num_train_epochs": 1},
+            max_length=None,  # longer rows were left out
+            padding_free=True,
+            train_sampling_strategy="sequential",
             eval_strategy="steps" if validation else "no",
             eval_steps=section.save_steps,
             per_device_eval_batch_size=section.per_device,
@@ -42,8 +48,8 @@ def train(job: TrainingJob) -> TrainResult:
         return SFTTrainer(
             model=model,
             args=config,
-            train_dataset=sft_rows([*rows, *copies], section.thinking),
-            eval_dataset=sft_rows(validation, section.thinking) if validation else None,
+            train_dataset=sft_rows(chats, order, tokenizer, recipe.model.context if section.packing else 0),
+            eval_dataset=sft_rows(validation_chats, range(len(validation)), tokenizer, 0) if validation else None,
             processing_class=tokenizer,
             peft_config=lora_config(section),
         )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from transformers import AutoModelForCausalLM, TrainerCallback
 
 from kernelquarry.pipeline.prompts import read_answer
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.recipes.config import load_recipe
+from kernelquarry.recipes.generate import adapters
+from kernelquarry.recipes.generate.models import load_model, load_tokenizer
 from kernelquarry.recipes.train import sft
 from kernelquarry.recipes.train.callbacks import SkipNonFiniteSteps
 from kernelquarry.recipes.train.curves import series
@@ -59,12 +63,12 @@ def test_a_stopped_training_resumes(dataset: Path, recipe_file: str, tmp_path: P
 def test_answers_may_begin_with_a_plan(
     dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    datasets: list[Any] = []
-    monkeypatch.setattr(sft, "sft_rows", lambda *rows: datasets.append(sft_rows(*rows)) or datasets[-1])
+    chats: list[Any] = []
+    monkeypatch.setattr(sft, "sft_rows", lambda rows, *others: chats.append(rows) or sft_rows(rows, *others))
     for thinking in ("false", "true"):
         changes = [f"sft.thinking={thinking}", "sft.steps=1", "model.context=3000"]
         train(TrainingJob(load_recipe(recipe_file, changes), str(dataset), tmp_path / thinking))
-    plain, _, planned, _ = ([row["messages"] for row in each] for each in datasets)
+    plain, _, planned, _ = chats
     assert [chat[:2] for chat in plain] == [chat[:2] for chat in planned]
     for old, new in zip(plain, planned, strict=True):
         assert new[2]["content"].startswith("<think>\nThe module runs ")
@@ -95,6 +99,35 @@ def test_lora_adapters_are_merged(dataset: Path, recipe_file: str, tmp_path: Pat
     assert not list(trained.model.glob("adapter*"))
     assert json.loads((trained.model / "generation_config.json").read_text())["do_sample"]  # for servers
     assert (trained.model / "model.safetensors").is_file()
+
+
+def test_an_adapter_travels_without_its_model(
+    dataset: Path, recipe_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Path
+) -> None:
+    monkeypatch.setattr(adapters, "_PART", 2000)
+    changes = ("sft.lora.rank=2", "sft.lora.alpha=4", "sft.steps=1")
+    trained = train(TrainingJob(load_recipe(recipe_file, changes), str(dataset), tmp_path))
+    folder = tmp_path / "carried"
+    shutil.copytree(trained.stage / "adapter", folder)
+    parts = sorted(folder.glob("*.safetensors"))
+    assert len(parts) > 1 and all(part.stat().st_size < 4000 for part in parts)
+    merged = dict(load_model(str(folder)).named_parameters())
+    before = dict(load_model(str(tiny_model)).named_parameters())
+    whole = dict(load_model(str(trained.model)).named_parameters())
+    assert any(not torch.equal(before[name], weight) for name, weight in whole.items())
+    for name, weight in whole.items():
+        torch.testing.assert_close(merged[name], weight, rtol=0, atol=2e-3)  # the adapter is rounded to bfloat16
+    assert "generation" in load_tokenizer(str(folder)).chat_template
+    shutil.move(tiny_model, tmp_path / "moved")
+    try:
+        with pytest.raises(UserError, match="no such model"):
+            load_model(str(folder))
+        assert load_model(str(folder), base=str(tmp_path / "moved")).num_parameters() > 1000
+    finally:
+        shutil.move(tmp_path / "moved", tiny_model)
+    parts[0].unlink()
+    with pytest.raises(UserError, match="some are missing"):
+        load_model(str(folder))
 
 
 def test_another_recipe_does_not_resume(dataset: Path, recipe_file: str, tmp_path: Path) -> None:
