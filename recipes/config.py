@@ -48,7 +48,7 @@ class OptimiserSection(_Section):
 
     learning_rate: Rate
     epochs: Annotated[float, Field(gt=0)] = 1.0
-    steps: int = -1  # -1: as many as `epochs` gives
+    steps: int = -1  # -1: as many as `epochs` gives; 0: `train` skips the stage
     per_device: Positive = 1  # sequences in one forward pass of a device
     schedule: Literal["cosine", "linear", "constant", "constant_with_warmup"] = "cosine"
     warmup: Share = 0.03
@@ -126,6 +126,9 @@ class RewardSection(_Section):
 
 
 class EvaluationSection(_Section):
+    suites: tuple[Literal["modules", "slices", "test", "embedded", "kernelbench"], ...] = ("test",)  # of `train`
+    stages: tuple[Literal["base", "sft", "grpo"], ...] = ("base", "sft", "grpo")  # models that `train` evaluates
+    kernelbench: str = ""  # a checkout of its repository, for `train`; "": the Hub
     samples: Positive = 10
     modules: int = 0  # of each suite; 0: all
     temperature: Annotated[float, Field(ge=0.0)] = 1.0
@@ -134,6 +137,7 @@ class EvaluationSection(_Section):
     batch: Positive = 64  # answers that a local model writes at once
     slots: bool = False  # write with `decoder.py`: for small local models
     prompt_tokens: int = 0  # modules with longer prompts are left out and counted; 0: no limit
+    weaker_checks: bool = True  # also score by the benchmark's own check and by a naive one: nearly twice the time
     timed: bool = True  # time the first answer to each problem if it is right and there is a GPU
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +20,7 @@ from .open_run import sandbox_settings
 from .options import GpusOption, VerboseOption, WorkersOption
 
 if TYPE_CHECKING:
-    from kernelquarry.pipeline.sandbox import SandboxSettings
-    from kernelquarry.recipes.config import EvaluationSection, Recipe
-    from kernelquarry.recipes.evaluate.results import Results
+    from kernelquarry.recipes.config import Recipe
     from kernelquarry.recipes.train.trainer import TrainResult
 
 ConfigOption = Annotated[str, typer.Option("--config", help="Name of a recipe, or a TOML file.", show_default="by GPU")]
@@ -36,6 +38,7 @@ NewTokensOption = Annotated[int, typer.Option(min=1, help="Most tokens of an ans
 DATASET = "out/tiny/dataset"
 WORKERS = max(2, (os.cpu_count() or 1) - 2)  # training and generation need some cores
 MODEL = "out/train/smollm2-135m/grpo/model"
+PROTOCOLS = {"kernelbench": {"temperature": 1.0, "top_p": 0.97}}  # by suite: KernelLLM's
 
 
 def sft(
@@ -46,14 +49,16 @@ def sft(
     model: ModelOption = "",
     minutes: MinutesOption = 0.0,
     verbose: VerboseOption = 0,
-) -> None:
+) -> bool:
     """Train a model on a dataset's verified pairs. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.train.sft import train as train_sft
     from kernelquarry.recipes.train.trainer import TrainingJob
 
     name, recipe = _recipe(config, changes)
-    _print_result("sft", train_sft(TrainingJob(recipe, dataset, out or Path("out/train") / name, model, minutes)))
+    return _print_result(
+        "sft", train_sft(TrainingJob(recipe, dataset, out or Path("out/train") / name, model, minutes))
+    )
 
 
 def grpo(
@@ -66,7 +71,7 @@ def grpo(
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
-) -> None:
+) -> bool:
     """Train the model of `sft` by GRPO with the verifier as its reward. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.train.grpo import train as train_grpo
@@ -76,7 +81,7 @@ def grpo(
     name, recipe = _recipe(config, changes)
     folder = out or Path("out/train") / name
     job = TrainingJob(recipe, dataset, folder, model or trained_model(folder / "sft"), minutes)
-    _print_result("grpo", train_grpo(job, sandbox_settings(workers, gpus)))
+    return _print_result("grpo", train_grpo(job, sandbox_settings(workers, gpus)))
 
 
 def train(
@@ -84,36 +89,64 @@ def train(
     dataset: DatasetOption = DATASET,
     out: OutOption = None,
     changes: SetOption = None,
+    minutes: MinutesOption = 0.0,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
     verbose: VerboseOption = 0,
 ) -> None:
-    """Run supervised training, GRPO, and an evaluation after each. Finished stages are skipped."""
+    """Run supervised training, GRPO, and evaluations of each model. Finished parts are skipped."""
     set_up_logging(verbose)
-    from kernelquarry.recipes.config import load_recipe
     from kernelquarry.recipes.evaluate.results import leaderboard
+    from kernelquarry.recipes.evaluate.run_suite import EvaluationJob, run_suite
+    from kernelquarry.recipes.train.run_directory import trained_model
 
-    name = config or default_recipe()
-    folder, recipe = out or Path("out/train") / name, load_recipe(name, changes or ())
-    sft(config, dataset, out, changes, "", 0.0, verbose)
-    grpo(config, dataset, out, changes, "", 0.0, workers, gpus, verbose)
-    models = {"base": recipe.model.name, **{stage: str(folder / stage / "model") for stage in ("sft", "grpo")}}
-    results, settings = [], sandbox_settings(workers, gpus)
-    for stage, model in models.items():
-        evaluation = (model, "test", dataset, (), recipe.evaluation, folder / "evaluation" / stage, settings, stage)
-        results += run_evaluation(*evaluation, chat=recipe.model.chat, held_out=recipe.held_out)
+    name, recipe = _recipe(config, changes)
+    folder, settings = out or Path("out/train") / name, sandbox_settings(workers, gpus)
+    end = time.monotonic() + 60 * minutes if minutes else math.inf
+    for stage, command in (("sft", sft), ("grpo", partial(grpo, workers=workers, gpus=gpus))):
+        if getattr(recipe, stage).steps and not trained_model(folder / stage):
+            left = (end - time.monotonic()) / 60 if minutes else 0.0
+            if left < 0 or not command(config, dataset, out, changes, "", left, verbose=verbose):
+                return
+    section, results = recipe.evaluation, []
+    models = {"base": recipe.model.name, **{stage: trained_model(folder / stage) for stage in ("sft", "grpo")}}
+    for stage, suite in product(section.stages, section.suites):
+        if not models[stage]:
+            continue
+        job = EvaluationJob(
+            model=models[stage],
+            name=stage,
+            suite=suite,
+            source=section.kernelbench if suite == "kernelbench" else dataset,
+            folder=folder / "evaluation" / (stage if suite == "test" else f"{stage}-{suite}"),
+            section=section.model_copy(update=PROTOCOLS.get(suite, {})),
+            levels=(1, 2, 3),
+            chat=recipe.model.chat,
+            base=recipe.model.name,
+            held_out=recipe.held_out,
+            trained_on=dataset,
+            end=end,
+        )
+        found, is_done = run_suite(job, settings)
+        results += found
+        if not is_done:
+            typer.echo(f"evaluation of {stage} on {suite} stopped; the same command goes on from there")
+            break
     page = leaderboard(results)
     (folder / "leaderboard.md").write_text(page)
     typer.echo(f"{folder / 'leaderboard.md'}\n\n{page}")
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="Folder, id on the Hub, package:NAME, or name at the endpoint.")],
-    suite: Annotated[str, typer.Option(help="test, embedded, kernelbench, tritonbench-g or tritonbench-t.")] = "test",
-    source: Annotated[str, typer.Option(help="Dataset for the suite test, or checkout of a benchmark.")] = "",
+    model: Annotated[str, typer.Argument(help="Folder, GGUF file, id on the Hub, package:NAME, or endpoint's name.")],
+    suite: Annotated[
+        str, typer.Option(help="modules, slices, test, embedded, kernelbench, tritonbench-g or tritonbench-t.")
+    ] = "test",
+    source: Annotated[str, typer.Option(help="Dataset of held-out rows, or checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,
     endpoint: EndpointOption = "",
     chat: ChatOption = "",
+    base: Annotated[str, typer.Option(help="Model of an adapter, if it is not where the adapter says.")] = "",
     samples: Annotated[int, typer.Option(min=1, help="Answers to each problem.")] = 10,
     problems: Annotated[int, typer.Option(min=0, help="Problems of the suite, or of each level; 0: all.")] = 0,
     temperature: TemperatureOption = 1.0,
@@ -122,8 +155,14 @@ def evaluate(
     batch: Annotated[int, typer.Option(min=1, help="Answers that a local model writes in parallel.")] = 64,
     slots: Annotated[bool, typer.Option(help="Use the built-in decoder, for small models on a GPU.")] = False,
     prompt_tokens: Annotated[int, typer.Option(min=0, help="Leave out and count longer prompts; 0: none.")] = 0,
-    time: Annotated[bool, typer.Option(help="Time right first answers if there is a GPU.")] = True,
+    time_answers: Annotated[
+        bool, typer.Option("--time/--no-time", help="Time right first answers if there is a GPU.")
+    ] = True,
+    weaker_checks: Annotated[bool, typer.Option(help="Also score by the benchmark's and a naive check.")] = True,
     held_out: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the clusters, as in the recipe.")] = 0.0,
+    trained_on: Annotated[str, typer.Option(help="Dataset of the training, for the search for copies.")] = "",
+    minutes: Annotated[float, typer.Option(help="Time limit; the same command goes on; 0: none.")] = 0.0,
+    answers_only: Annotated[bool, typer.Option(help="Write answers; the same command without it scores them.")] = False,
     out: Annotated[Path | None, typer.Option(help="Output folder.", show_default="out/evaluation/MODEL/SUITE")] = None,
     workers: WorkersOption = WORKERS,
     gpus: GpusOption = "all",
@@ -132,7 +171,9 @@ def evaluate(
     """Evaluate a model on a suite by our verifier and the suite's own check. After a kill, the same command resumes."""
     set_up_logging(verbose)
     from kernelquarry.recipes.config import EvaluationSection
+    from kernelquarry.recipes.evaluate.problems import DATASET_SUITES
     from kernelquarry.recipes.evaluate.results import render
+    from kernelquarry.recipes.evaluate.run_suite import EvaluationJob, run_suite
 
     section = EvaluationSection(
         samples=samples,
@@ -143,12 +184,30 @@ def evaluate(
         batch=batch,
         slots=slots,
         prompt_tokens=prompt_tokens,
-        timed=time,
+        weaker_checks=weaker_checks,
+        timed=time_answers,
     )
     folder = out or Path("out/evaluation") / model.strip("/").replace("/", "--").replace(":", "--") / suite
-    levels, settings = tuple(level or ()), sandbox_settings(workers, gpus)
-    results = run_evaluation(model, suite, source, levels, section, folder, settings, model, endpoint, chat, held_out)
-    typer.echo(render(results))
+    job = EvaluationJob(
+        model=model,
+        name=model,
+        suite=suite,
+        source=source or (DATASET if suite in DATASET_SUITES else ""),
+        folder=folder,
+        section=section,
+        levels=tuple(level or ()),
+        endpoint=endpoint,
+        chat=chat,
+        base=base,
+        held_out=held_out,
+        trained_on=trained_on,
+        end=time.monotonic() + 60 * minutes if minutes else math.inf,
+        answers_only=answers_only,
+    )
+    results, is_done = run_suite(job, sandbox_settings(workers, gpus))
+    typer.echo(render(results) or f"{folder / 'answers.jsonl'}")
+    if not is_done:
+        typer.echo("not done: the same command goes on from there", err=True)
 
 
 def write(
@@ -232,48 +291,6 @@ def leaderboard(
     typer.echo(out)
 
 
-def run_evaluation(
-    model: str,
-    suite: str,
-    source: str,
-    levels: tuple[int, ...],
-    section: EvaluationSection,
-    folder: Path,
-    settings: SandboxSettings,
-    name: str,
-    endpoint: str = "",
-    chat: str = "",
-    held_out: float = 0.0,
-) -> list[Results]:
-    """Evaluate a model on a suite, and write results under `name` to `folder`. Raises: UserError."""
-    from kernelquarry.pipeline.check.kernelbench import LEVELS
-    from kernelquarry.pipeline.sandbox import Sandbox
-    from kernelquarry.recipes.evaluate.evaluate import evaluate as run
-    from kernelquarry.recipes.evaluate.problems import OWN_SUITES, read_suite, with_short_prompts
-    from kernelquarry.recipes.evaluate.results import summarise, write_results
-    from kernelquarry.recipes.evaluate.training_data import check_unseen
-    from kernelquarry.recipes.generate.samplers import open_sampler
-
-    if suite not in OWN_SUITES:
-        check_unseen(model, suite, levels or LEVELS)
-    with Sandbox(settings) as sandbox:
-        source = source or (DATASET if suite == "test" else "")
-        limit = 0 if section.prompt_tokens else section.modules
-        problems = read_suite(suite, source, levels or LEVELS, limit, sandbox, held_out)
-        device = sandbox.gpus.description.name if sandbox.gpus else "CPU, interpreted"
-    sampler = open_sampler(model, section, endpoint, chat)
-    if section.prompt_tokens:
-        problems = with_short_prompts(problems, sampler.tokens, section.prompt_tokens, section.modules)
-    evaluated = run(problems, sampler, section.samples, folder, settings, section.timed and bool(settings.gpus))
-    sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
-    results = []
-    for level in sorted({problem.level for problem in problems}):
-        ids = {problem.id for problem in problems if problem.level == level}
-        results.append(summarise(name, suite, level, sampling, device, evaluated, ids))
-    write_results(folder, results)
-    return results
-
-
 COMMANDS = (sft, grpo, train, evaluate, leaderboard, write, serve)
 
 
@@ -301,6 +318,8 @@ def check_installed(*needed: str) -> None:
         raise UserError(f"{', '.join(missing)} missing: make train, or pip install 'kernelquarry[build,train]'")
 
 
-def _print_result(name: str, result: TrainResult) -> None:
+def _print_result(name: str, result: TrainResult) -> bool:
+    """Print where the stage's model is, or how far it came. Returns: True if the stage is done."""
     stopped = f"stopped at step {result.steps}; the same command goes on from there"
     typer.echo(f"{name}: {result.model if result.done else stopped}")
+    return result.done

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,14 +53,24 @@ def read_records(path: Path, kind: type[T]) -> list[T]:
         raise UserError(f"{path} is not of an evaluation of this release ({error}): give another --out") from None
 
 
-def write_answers(path: Path, problems: Sequence[AnyProblem], samples: int, sampler: Sampler) -> Iterator[Answer]:
-    """Yield the answers in the file, then sample those that are missing; each is written before it is yielded."""
+def write_answers(
+    path: Path, problems: Sequence[AnyProblem], samples: int, sampler: Sampler, end: float = math.inf
+) -> Iterator[Answer]:
+    """Yield the answers in the file, then sample those that are missing; each is written before it is yielded.
+
+    The first answers to all problems come before the second ones, so that an evaluation that `end`, a time of
+    `time.monotonic()`, cuts short is fair.
+    """
     known = {(answer.problem, answer.sample): answer for answer in read_records(path, Answer)}
-    wanted = [(problem, sample) for problem in problems for sample in range(samples)]
+    wanted = [(problem, sample) for sample in range(samples) for problem in problems]
     missing = [(problem, sample) for problem, sample in wanted if (problem.id, sample) not in known]
     yield from (known[problem.id, sample] for problem, sample in wanted if (problem.id, sample) in known)
+    if not missing or time.monotonic() > end:
+        return
     for sampled in sampler.sample([problem.chat for problem, _ in missing], seed=len(known)):
         problem, sample = missing[sampled.index]
         answer = Answer(problem.id, sample, sampled.text, sampled.tokens, sampled.cut)
         add_line(path, asdict(answer))
         yield answer
+        if time.monotonic() > end:
+            return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -40,10 +42,11 @@ _NOT_CONSTRUCTED = (Reason.DOES_NOT_LOAD, Reason.TIMED_OUT)
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRun:
-    """Answers and scores of an evaluation. Both times are 0 if an earlier call had started it."""
+    """Scored answers: all, or as many to each problem as were scored. Both times are 0 if it was continued."""
 
     answers: list[Answer]
-    scores: list[Score]
+    scores: list[Score]  # of these answers
+    done: bool
     writing_s: float
     judging_s: float  # after the last answer was written
 
@@ -54,6 +57,7 @@ class _ScoreTask:
     problem: AnyProblem
     answer: Answer
     timed: bool
+    weaker_checks: bool
 
 
 def evaluate(
@@ -63,11 +67,15 @@ def evaluate(
     folder: Path,
     settings: SandboxSettings,
     timed: bool = False,
+    weaker_checks: bool = True,
+    end: float = math.inf,
 ) -> EvaluationRun:
     """Write and score `samples` answers to each problem in `folder`; answers and scores that are there are reused.
 
     Args:
         timed: time the first answer to each problem, if it is right.
+        weaker_checks: also score by the benchmark's own check and by the naive one.
+        end: time of `time.monotonic()` at which to stop; the next call goes on.
 
     Raises:
         UserError: the model cannot be sampled; the answers so far are kept.
@@ -82,20 +90,33 @@ def evaluate(
     started, is_whole = time.monotonic(), not (folder / "answers.jsonl").exists()
     with SandboxPool(settings, exclusive=timed) as pool, ThreadPoolExecutor(settings.workers) as threads:
         try:
-            for answer in write_answers(folder / "answers.jsonl", problems, samples, sampler):
+            for answer in write_answers(folder / "answers.jsonl", problems, samples, sampler, end):
                 answers.append(answer)
                 key = answer.problem, answer.sample
-                if key not in known:
-                    task = _ScoreTask(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, timed and not key[1])
+                if key not in known and time.monotonic() < end:
+                    is_timed = timed and not key[1]
+                    task = _ScoreTask(f"{key[0]}#{key[1]}", by_id[answer.problem], answer, is_timed, weaker_checks)
                     equal = pending.get(first.setdefault((key[0], read_answer(answer.text)), key))
                     pending[key] = threads.submit(_score_and_write, task, pool, path, equal)
             written = time.monotonic()
-            known |= {key: future.result() for key, future in pending.items()}
+            wait(pending.values(), None if end == math.inf else max(0.0, end - written))
         finally:
             threads.shutdown(cancel_futures=True)
+    for key, future in pending.items():
+        with suppress(CancelledError):  # only after `end`
+            known[key] = future.result()
     ended = time.monotonic()
+    even = _even_samples(problems, samples, known)
+    answers = [answer for answer in answers if answer.sample < even]
     scores = [known[answer.problem, answer.sample] for answer in answers]
-    return EvaluationRun(answers, scores, is_whole * (written - started), is_whole * (ended - written))
+    times = is_whole * (written - started), is_whole * (ended - written)
+    return EvaluationRun(answers, scores, even == samples, *times)
+
+
+def _even_samples(problems: Sequence[AnyProblem], samples: int, known: Mapping[tuple[str, int], Score]) -> int:
+    """The number of samples of which every problem has a score: short answers, which end first, are no fair sample."""
+    whole = (sample for sample in range(samples) if any((problem.id, sample) not in known for problem in problems))
+    return next(whole, samples)
 
 
 def _score_and_write(task: _ScoreTask, pool: SandboxPool, path: Path, equal: Future[Score] | None) -> Score:
@@ -121,8 +142,9 @@ def _score(task: _ScoreTask, sandbox: Sandbox) -> Outcome[Score]:
         return Kept(score_tritonbench(task.problem, task.answer, sandbox, task.timed))
     row, code = task.problem.row, read_answer(task.answer.text)
     judgement = judge_code(code, row, sandbox, task.problem.general)
-    raises = judgement.reason is Reason.DOES_NOT_RUN and raises_at_once(code, row, sandbox)
-    compiled, tolerances = (True, []) if raises else score_kernelbench(judgement, row.python_code, sandbox)
+    compiled, tolerances = judgement.step >= Step.LOADS, list[float]()
+    if task.weaker_checks and not (judgement.reason is Reason.DOES_NOT_RUN and raises_at_once(code, row, sandbox)):
+        compiled, tolerances = score_kernelbench(judgement, row.python_code, sandbox)
     return Kept(
         Score(
             problem=task.answer.problem,

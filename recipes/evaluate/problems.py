@@ -1,10 +1,11 @@
-"""Suites of problems: the dataset's test split, a small embedded suite, KernelBench and TritonBench."""
+"""Suites of problems: held-out rows of a dataset, a small embedded suite, KernelBench and TritonBench."""
 
 from __future__ import annotations
 
 import logging
 import tomllib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -15,14 +16,18 @@ from kernelquarry.pipeline.sandbox import Sandbox
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.records import Row
 from kernelquarry.recipes.judge.verify_task import row_of_source
-from kernelquarry.recipes.train.data import load_pairs, split_of, without_composed
+from kernelquarry.recipes.train.data import load_pairs, split_of, trainable, without_composed
 
+from .held_out import PROBLEMS, Seen, stratum
+from .held_out import held_out as frozen
 from .tritonbench import TritonbenchProblem, read_tritonbench
 
 _logger = logging.getLogger(__name__)
 EMBEDDED = Path(__file__).parent / "suites" / "embedded.toml"
-OWN_SUITES = ("test", "embedded")
+DATASET_SUITES = ("modules", "slices", "test")
+OWN_SUITES = (*DATASET_SUITES, "embedded")
 SUITES = (*OWN_SUITES, "kernelbench", "tritonbench-g", "tritonbench-t")
+_READERS = 32  # threads, which wait for the sandbox's guests
 T = TypeVar("T")
 
 
@@ -34,6 +39,7 @@ class Problem:
     level: str  # "" where a suite has no levels
     row: Row
     general: bool  # answers must accept inputs of other sizes, as the prompt of our own rows demands
+    labels: tuple[str, ...] = ()  # further groups whose results are reported apart
 
     @property
     def chat(self) -> list[Message]:
@@ -49,12 +55,19 @@ def read_suite(
     """The problems of a suite by level and id, the first `limit` of each level unless that is 0.
 
     Args:
-        source: a dataset for the suite "test"; for a benchmark a checkout, or "" for KernelBench on the Hub.
+        source: a dataset for DATASET_SUITES; for a benchmark a checkout, or "" for KernelBench on the Hub.
         held_out: share of the dataset's clusters that replaces its test split; 0 keeps the split.
 
     Raises:
         UserError: there is no such suite, or it cannot be read.
     """
+    if name in ("modules", "slices"):
+        pairs = load_pairs(source, held_out)
+        seen = Seen.of(trainable(pairs))
+        chosen = frozen(pairs, "slices" if name == "slices" else "modules", limit or PROBLEMS)
+        return [
+            Problem(pair.id, "", pair, True, tuple(filter(None, (seen.label(pair), stratum(pair))))) for pair in chosen
+        ]
     if name == "test":
         pairs = without_composed(split_of(load_pairs(source, held_out), "test"))
         return [Problem(pair.id, "", pair, True) for pair in pairs][: limit or None]
@@ -62,11 +75,22 @@ def read_suite(
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
         return [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
     if name == "kernelbench":
-        chosen = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
-        return [Problem(e.id, f"level {e.level}", row_of_source(e.id, e.code, sandbox), False) for e in chosen]
+        entries = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
+        with ThreadPoolExecutor(_READERS) as threads:
+            rows = list(threads.map(lambda entry: _row_or_none(entry.id, entry.code, sandbox), entries))
+        return [Problem(e.id, f"level {e.level}", row, False) for e, row in zip(entries, rows, strict=True) if row]
     if name in SUITES:
         return read_tritonbench(source, name[-1].upper())[: limit or None]
     raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
+
+
+def _row_or_none(name: str, code: str, sandbox: Sandbox) -> Row | None:
+    """The problem's row; None, with a warning, if it does not run."""
+    try:
+        return row_of_source(name, code, sandbox)
+    except UserError as error:
+        _logger.warning("left out: %s", error)
+        return None
 
 
 def with_short_prompts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from kernelquarry.pipeline.schema.files import replace_file
@@ -13,6 +13,7 @@ from kernelquarry.pipeline.schema.files import replace_file
 from .answers import Score
 from .evaluate import EvaluationRun
 from .metrics import Estimate, fast_p, mean_rate, pass_rates
+from .nearest import Nearest, describe, shares
 
 _NAME = "results.json"
 _CHANNELS = (  # AutoTriton's
@@ -33,11 +34,11 @@ class Results:
     samples: int  # of each problem
     sampling: str
     strict: dict[str, Estimate]  # pass@k by our verifier
-    others: dict[str, Estimate]  # pass@k by the benchmark's own check
+    others: dict[str, Estimate]  # pass@k by the benchmark's own check; empty without weaker checks
     compiled: Estimate
     fast: dict[str, Estimate]  # fast_p of answers that pass our verifier; empty if nothing was timed
-    naive: Estimate
-    naive_gap: Estimate  # answers that pass the naive check and fail our verifier
+    naive: Estimate | None  # None without weaker checks
+    naive_gap: Estimate | None  # answers that pass the naive check and fail our verifier
     why: dict[str, int]  # number of answers by reason, or "verified"
     hacks: dict[str, int]  # number of hacks by class
     tokens: int
@@ -45,10 +46,19 @@ class Results:
     device: str
     writing_s: float  # for the whole suite; 0 if it was killed and continued
     judging_s: float  # after the last answer was written
+    nearest: dict[str, float] = field(default_factory=dict)  # right answers against the training rows: see nearest.py
 
 
 def summarise(
-    model: str, suite: str, level: str, sampling: str, device: str, run: EvaluationRun, problems: Collection[str]
+    model: str,
+    suite: str,
+    level: str,
+    sampling: str,
+    device: str,
+    run: EvaluationRun,
+    problems: Collection[str],
+    weaker_checks: bool = True,
+    nearest: Sequence[Nearest] = (),
 ) -> Results:
     """The results of `run` on the problems with these ids."""
     answers = [answer for answer in run.answers if answer.problem in problems]
@@ -68,11 +78,15 @@ def summarise(
         samples=min(map(len, groups)),
         sampling=sampling,
         strict=pass_rates(right),
-        others=pass_rates([[score.others for score in group] for group in groups]),
+        others=pass_rates([[score.others for score in group] for group in groups]) if weaker_checks else {},
         compiled=mean_rate([[score.compiled for score in group] for group in groups]),
         fast=fast_p(right, [[score.speedup for score in group] for group in groups]) if timed else {},
-        naive=mean_rate([[score.naive for score in group] for group in groups]),
-        naive_gap=mean_rate([[score.naive and bool(score.why) for score in group] for group in groups]),
+        naive=mean_rate([[score.naive for score in group] for group in groups]) if weaker_checks else None,
+        naive_gap=(
+            mean_rate([[score.naive and bool(score.why) for score in group] for group in groups])
+            if weaker_checks
+            else None
+        ),
         why=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         hacks=dict(sorted(Counter(score.hack for score in scores if score.hack).items())),
         tokens=sum(answer.tokens for answer in answers),
@@ -80,6 +94,7 @@ def summarise(
         device=device,
         writing_s=run.writing_s,
         judging_s=run.judging_s,
+        nearest=shares([each for each in nearest if each.problem in problems]),
     )
 
 
@@ -115,12 +130,15 @@ def _section(each: Results) -> str:
     head = f"{each.problems} problems, {each.samples} answers each, {each.sampling}, on {each.device}; "
     head += f"{each.tokens:,} tokens, {each.cut} answers cut off. Percent, with 95 % intervals over problems."
     lines = [f"## {each.model} on {each.suite} {each.level}".rstrip(), "", head, ""]
-    checks = (("our verifier", each.strict), ("benchmark's check", each.others))
+    checks = [("our verifier", each.strict), *([("benchmark's check", each.others)] if each.others else [])]
     lines += _table(
         ("scored by", "compiled", *each.strict),
         ((name, each.compiled, *(rates[k] for k in each.strict)) for name, rates in checks),
     )
-    lines += [f"A naive check passes {each.naive}, of which our verifier rejects {each.naive_gap}.", ""]
+    if each.naive is not None:
+        lines += [f"A naive check passes {each.naive}, of which our verifier rejects {each.naive_gap}.", ""]
+    if each.nearest:
+        lines += [f"Right answers against the nearest training row: {describe(each.nearest)}.", ""]
     if each.fast:
         lines += _table(each.fast, [each.fast.values()])
     lines += _table(("result", "answers"), each.why.items())
@@ -168,7 +186,7 @@ def leaderboard(results: Sequence[Results]) -> str:
         rows = []
         for each in ranked:
             ten, fast = each.strict.get("pass@10", "-"), each.fast.get("fast_1", "-")
-            checks = each.strict["pass@1"], ten, each.others["pass@1"], each.naive_gap, fast
+            checks = each.strict["pass@1"], ten, each.others.get("pass@1", "-"), each.naive_gap or "-", fast
             rows.append((each.model, *checks, each.problems, each.device))
         lines += [f"## {suite} {level}".rstrip(), "", *_table(header, rows)]
     return "\n".join(lines + _channels(results))

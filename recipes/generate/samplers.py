@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import sys
@@ -50,41 +51,46 @@ class Sampler(Protocol):
         ...
 
 
-def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "") -> Sampler:
+def open_sampler(model: str, section: EvaluationSection, endpoint: str = "", chat: str = "", base: str = "") -> Sampler:
     """A sampler of `model` at an `endpoint` (the address before `/chat/completions`), or of a local model without one.
 
     Args:
-        model: name at the endpoint; else an id on the Hub, a folder, or `package:NAME`.
+        model: name at the endpoint; else as `resolve` takes it.
+        base: model of an adapter, if it is not where the adapter says.
         chat: file of `recipes/generate/chat` that replaces the local model's chat template.
 
     Raises:
         UserError: there is no such model, or its tokenizer has no chat template.
     """
-    return EndpointModel(model, endpoint, section) if endpoint else LocalModel(model, section, chat)
+    return EndpointModel(model, endpoint, section) if endpoint else LocalModel(model, section, chat, base)
 
 
 class LocalModel:
-    """A transformers model. It answers in batches of prompts of similar length."""
+    """A transformers model, loaded when the first answer is wanted. It answers in batches, or in slots."""
 
-    def __init__(self, model: str, section: EvaluationSection, chat: str = "") -> None:
+    def __init__(self, model: str, section: EvaluationSection, chat: str = "", base: str = "") -> None:
         import torch
 
-        path = resolve(model)
-        self._section = section
+        self._path, self._base, self._section = resolve(model), base, section
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._tokenizer = load_tokenizer(path, chat)
+        self._tokenizer = load_tokenizer(self._path, chat)
         self._tokenizer.padding_side = "left"
-        self._model = load_model(path, dtype=torch.bfloat16).to(self._device).eval()
+
+    @functools.cached_property
+    def _model(self) -> Any:
+        import torch
+
+        return load_model(self._path, self._base, dtype=torch.bfloat16).to(self._device).eval()
 
     def sample(self, chats: Sequence[Sequence[Message]], seed: int = 0) -> Iterator[Sampled]:
         import torch
 
         prompts = [self._prompt(chat) for chat in chats]
-        order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
-        if self._section.slots and order:
+        if self._section.slots and prompts:
             torch.manual_seed(seed)
-            yield from self._by_slots(order, prompts)
+            yield from self._by_slots(prompts)
             return
+        order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
         for start in range(0, len(order), self._section.batch):
             torch.manual_seed(seed + start)
             batch = order[start : start + self._section.batch]
@@ -109,17 +115,17 @@ class LocalModel:
             text = self._tokenizer.decode(tokens[: length or None], skip_special_tokens=True)
             yield Sampled(index, text, length or len(tokens), cut=not length)
 
-    def _by_slots(self, order: Sequence[int], prompts: Sequence[str]) -> Iterator[Sampled]:
+    def _by_slots(self, prompts: Sequence[str]) -> Iterator[Sampled]:
         from .decoder import Decoder, Sampling
 
         section, ends = self._section, self._ends()
-        inputs = [self._tokenizer(prompts[index], add_special_tokens=False)["input_ids"] for index in order]
+        inputs = self._tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
         room = max(map(len, inputs)) + section.new_tokens
         sampling = Sampling(section.temperature, section.top_p, section.new_tokens)
         slots = min(section.batch, len(inputs))
-        for place, tokens in Decoder(self._model, ends, slots, room, sampling).run(inputs):
+        for index, tokens in Decoder(self._model, ends, slots, room, sampling).run(inputs):
             text = self._tokenizer.decode(tokens, skip_special_tokens=True)
-            yield Sampled(order[place], text, len(tokens), cut=tokens[-1] not in ends)
+            yield Sampled(index, text, len(tokens), cut=tokens[-1] not in ends)
 
     def _ends(self) -> set[int]:
         ends = self._model.generation_config.eos_token_id

@@ -82,7 +82,7 @@ def test_a_stage_stops_at_its_time_limit_and_resumes(dataset: Path, recipe_file:
         (("sft", "--config", "smollm2-135m-cpu", "--dataset", "no/such/folder/at/all"), "no dataset folder"),
         (("sft", "--config", "autotriton-8b"), "needs a GPU"),
         (("grpo", "--config", "kernelllm-8b"), "needs a GPU"),
-        (("evaluate", "model", "--suite", "unknown"), "there are test, embedded"),
+        (("evaluate", "model", "--suite", "unknown"), "there are modules, slices, test, embedded"),
         (("evaluate", "no-model", "--suite", "embedded"), "no tokenizer"),
         (("write", "no_file.py"), "no such file"),
         (("leaderboard", "nowhere"), "holds no results"),

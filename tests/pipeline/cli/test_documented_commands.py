@@ -119,7 +119,7 @@ def doubles(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     for stage in ("sft", "grpo"):
         monkeypatch.setattr(f"kernelquarry.recipes.train.{stage}.train", train)
-    replace("pipeline.cli.training.run_evaluation", [])
+    replace("recipes.evaluate.run_suite.run_suite", ([], True))
     replace("recipes.generate.serve.SlotModel", None)
 
     async def serve(*_: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -99,6 +100,26 @@ def test_answers_are_scored_by_our_verifier_and_by_kernelbenchs_check(problem: P
     assert "| given | 33.3" in leaderboard([results])
 
 
+def test_an_evaluation_that_is_cut_short_counts_whole_rounds(problem: Problem, tmp_path: Path) -> None:
+    other = replace(problem, id="other")
+    evaluate([problem, other], ScriptedSampler(ANSWERS), 2, tmp_path, SandboxSettings(), weaker_checks=False)
+    scores = (tmp_path / "scores.jsonl").read_text().splitlines()
+    (tmp_path / "scores.jsonl").write_text("".join(f"{line}\n" for line in scores if '"sample": 0' in line))
+    run = evaluate([problem, other], ScriptedSampler(ANSWERS), 2, tmp_path, SandboxSettings(), end=0.0)
+    assert not run.done and [(score.problem, score.sample) for score in run.scores] == [("softmax", 0), ("other", 0)]
+    assert summarise("given", "own", "", "greedy", "CPU", run, ["softmax", "other"]).samples == 1
+    (tmp_path / "scores.jsonl").write_text("".join(f"{line}\n" for line in scores if "other" not in line))
+    late = time.monotonic() + 600
+    run = evaluate([problem, other], ScriptedSampler([]), 2, tmp_path, SandboxSettings(), end=late)
+    assert run.done and len(run.scores) == 4
+    assert [answer.sample for answer in run.answers] == [0, 0, 1, 1]
+    results = summarise("given", "own", "", "greedy", "CPU", run, ["softmax", "other"], weaker_checks=False)
+    assert not results.others and results.naive is None
+    write_results(tmp_path, [results])
+    assert read_results(tmp_path) == [results]
+    assert "naive" not in render([results]) and "| given |" in leaderboard([results])
+
+
 def test_incomplete_lines_are_ignored_and_other_fields_rejected(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     line = json.dumps({"problem": "p", "sample": 0, "text": "t", "tokens": 1, "cut": False})
@@ -118,7 +139,7 @@ def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
         first = read_suite("kernelbench", str(tmp_path), (1,), 1, sandbox)
         with pytest.raises(UserError, match="no problems of level 4"):
             read_suite("kernelbench", str(tmp_path), (4,), 0, sandbox)
-        with pytest.raises(UserError, match="there are test, embedded"):
+        with pytest.raises(UserError, match="there are modules, slices, test, embedded"):
             read_suite("unknown", "", (), 0, sandbox)
     assert [each.id for each in found] == ["1-002_Softmax", "1-010_Softmax", "2-001_Softmax"]
     assert [each.level for each in found] == ["level 1", "level 1", "level 2"]

@@ -7,17 +7,30 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from kernelquarry.recipes.generate.decoder import Decoder, Sampling
+from kernelquarry.recipes.generate.decoder import Decoder, Sampling, least_probability
 from kernelquarry.recipes.generate.varlen_attention import VARLEN, register
 
 _ENDS = [5, 100]
 
 
-@pytest.fixture
-def model(tiny_model: Path) -> Any:
-    return AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
+@pytest.fixture(params=["llama", "qwen2"])
+def model(tiny_model: Path, request: pytest.FixtureRequest) -> Any:
+    if request.param == "llama":
+        return AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float64).eval()
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=260,
+        hidden_size=56,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=14,
+        num_key_value_heads=2,  # seven heads share a key, as in Qwen2.5-Coder-0.5B
+        max_position_embeddings=4096,
+        eos_token_id=1,
+    )
+    return Qwen2ForCausalLM(config).to(torch.float64).eval()
 
 
 def _prompts() -> list[list[int]]:
@@ -42,6 +55,18 @@ def test_a_tiny_top_p_is_greedy(model: Any) -> None:
     decoder = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(1.0, 1e-6, 20))
     likeliest = Decoder(model, _ENDS, slots=5, room=50, sampling=Sampling(0.0, 1.0, 20))
     assert dict(decoder.run(_prompts())) == dict(likeliest.run(_prompts()))
+
+
+@pytest.mark.parametrize("top_p", [0.5, 0.97])
+def test_a_nucleus_is_the_smallest_set_of_likely_tokens_with_enough_mass(top_p: float) -> None:
+    draw = torch.Generator().manual_seed(0)
+    probabilities = torch.softmax(3 * torch.randn(8, 1000, generator=draw), -1)
+    kept = probabilities >= least_probability(probabilities, top_p)
+    ordered = probabilities.sort(descending=True).values.cumsum(-1)
+    assert (
+        abs(kept.sum(-1) - ((ordered < top_p).sum(-1) + 1)) <= 3
+    ).all()  # of these, those within 2^-16 of the largest probability
+    assert (probabilities.where(kept, 0.0).sum(-1) >= top_p).all()
 
 
 def test_a_prompt_that_exceeds_the_room_raises(model: Any) -> None:

@@ -29,13 +29,14 @@ for slot, length in enumerate(lengths.tolist()):
 """
 
 
-def test_the_decode_kernel_compiles_for_a_gpu() -> None:
+@pytest.mark.parametrize(("group", "size"), [(3, 64), (7, 64), (6, 128)])  # as in the models of our recipes
+def test_the_decode_kernel_compiles_for_a_gpu(group: int, size: int) -> None:
     from triton import compile
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     pointers = dict.fromkeys(("query_ptr", "key_ptr", "value_ptr", "out_ptr"), "*bf16")
-    sizes = {"GROUP": 3, "ROWS": 16, "SIZE": 64, "COLUMNS": 64, "BLOCK": 64}
+    sizes = {"GROUP": group, "ROWS": 16, "SIZE": size, "COLUMNS": size, "BLOCK": 64}
     signature = pointers | {"length_ptr": "*i64", "room": "i32", "scale": "fp32"} | dict.fromkeys(sizes, "constexpr")
     made = compile(ASTSource(varlen_attention._decode, signature, sizes), target=GPUTarget("cuda", 90, 32))
     assert made.asm["cubin"]
