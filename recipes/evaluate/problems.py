@@ -64,9 +64,9 @@ def read_suite(
     if name in ("modules", "slices"):
         pairs = load_pairs(source, held_out)
         seen = Seen.of(trainable(pairs))
-        chosen = frozen(pairs, "slices" if name == "slices" else "modules", limit or PROBLEMS)
+        found = frozen(pairs, "slices" if name == "slices" else "modules", limit or PROBLEMS)
         return [
-            Problem(pair.id, "", pair, True, tuple(filter(None, (seen.label(pair), stratum(pair))))) for pair in chosen
+            Problem(pair.id, "", pair, True, tuple(filter(None, (seen.label(pair), stratum(pair))))) for pair in found
         ]
     if name == "test":
         pairs = without_composed(split_of(load_pairs(source, held_out), "test"))
@@ -75,10 +75,10 @@ def read_suite(
         entries = sorted(tomllib.loads(EMBEDDED.read_text()).items())[: limit or None]
         return [Problem(name, "", row_of_source(name, entry["code"], sandbox), True) for name, entry in entries]
     if name == "kernelbench":
-        entries = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
+        chosen = _first_of_each_level(read_kernelbench(source, levels), lambda entry: entry.level, limit)
         with ThreadPoolExecutor(_READERS) as threads:
-            rows = list(threads.map(lambda entry: _row_or_none(entry.id, entry.code, sandbox), entries))
-        return [Problem(e.id, f"level {e.level}", row, False) for e, row in zip(entries, rows, strict=True) if row]
+            rows = list(threads.map(lambda entry: _row_or_none(entry.id, entry.code, sandbox), chosen))
+        return [Problem(e.id, f"level {e.level}", row, False) for e, row in zip(chosen, rows, strict=True) if row]
     if name in SUITES:
         return read_tritonbench(source, name[-1].upper())[: limit or None]
     raise UserError(f"--suite {name}: there are {', '.join(SUITES)}")
