@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from kernelquarry.pipeline.prompts import Message
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.parse_python import parse
 
+_logger = logging.getLogger(__name__)
 _SEPARATOR = "#" * 146
 _DESCRIPTION = re.compile(r"Functional Description: (.*?)\s*Wrapper Entry Information:", re.DOTALL)
 _PROMPT = """\
@@ -50,6 +52,8 @@ class TritonbenchProblem:
 def read_tritonbench(source: str, part: str) -> list[TritonbenchProblem]:
     """The problems of `part` ("G" or "T") by id. `source` is a checkout, or a folder that contains one.
 
+    Malformed problems are left out, with a warning that names and counts them.
+
     Raises:
         UserError: there are no such problems, or the files have another format.
     """
@@ -63,10 +67,18 @@ def read_tritonbench(source: str, part: str) -> list[TritonbenchProblem]:
         instructions = dict(_instructions_of_g(folder.parent) if part == "G" else _instructions_of_t(folder.parent))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder.parent}: not TritonBench's data: {type(error).__name__}: {error}") from None
-    return sorted(
-        (_read_problem(folder / name, text) for name, text in instructions.items() if (folder / name).is_file()),
-        key=lambda problem: problem.id,
-    )
+    names = sorted(name for name in instructions if (folder / name).is_file())
+    problems, malformed = [], []
+    for name in names:
+        try:
+            problems.append(_read_problem(folder / name, instructions[name]))
+        except (SyntaxError, ValueError) as error:
+            malformed.append(f"{name} ({error})")
+    if malformed:
+        _logger.warning("%d of %d problems are malformed and left out: %s", len(malformed), len(names), malformed)
+    if not problems:
+        raise UserError(f"{folder}: all {len(names)} problems are malformed: give a checkout of TritonBench")
+    return problems
 
 
 def _instructions_of_g(data: Path) -> Iterator[tuple[str, str]]:
@@ -97,11 +109,8 @@ def _one_line(text: str) -> str:
 def _read_problem(path: Path, instruction: str) -> TritonbenchProblem:
     reference, separator, test = path.read_text().rpartition(_SEPARATOR)
     if not separator:
-        raise UserError(f"{path}: no line of # between the functions and their test: give a checkout of TritonBench")
-    try:
-        return TritonbenchProblem(path.stem, instruction, reference.strip() + "\n", _strip_test(reference, test))
-    except SyntaxError as error:
-        raise UserError(f"{path}: {error}") from None
+        raise ValueError("no line of # between the functions and their test")
+    return TritonbenchProblem(path.stem, instruction, reference.strip() + "\n", _strip_test(reference, test))
 
 
 def _strip_test(reference: str, test: str) -> str:

@@ -107,8 +107,19 @@ def test_data_of_another_format_is_rejected(checkout: Path) -> None:
     with pytest.raises(UserError, match="not TritonBench's data"):
         read_tritonbench(str(checkout), "G")
     (checkout / "data/TritonBench_T_v1/scaled.py").write_text("def f(): pass\n")
-    with pytest.raises(UserError, match="no line of #"):
+    with pytest.raises(UserError, match="all 1 problems are malformed"):
         read_tritonbench(str(checkout), "T")
+
+
+def test_a_malformed_problem_is_left_out_and_counted(checkout: Path, caplog: pytest.LogCaptureFixture) -> None:
+    entry = {"comp_instru": "Scale it."}
+    names = ("bare.py", "broken.py", "scale.py")
+    entries = json.dumps([{"file": name, **entry} for name in names])
+    (checkout / "data/TritonBench_G_v1.json").write_text(entries)
+    (checkout / "data/TritonBench_G_v1/bare.py").write_text(KERNEL)
+    (checkout / "data/TritonBench_G_v1/broken.py").write_text(f"def (:\n{LINE}\n{T_TEST}")
+    assert [problem.id for problem in read_tritonbench(str(checkout), "G")] == ["scale"]
+    assert "2 of 3 problems are malformed and left out: ['bare.py (no line of #" in caplog.text
 
 
 def score_code(problem: TritonbenchProblem, code: str, sandbox: Sandbox) -> Score:
