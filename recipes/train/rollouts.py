@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from transformers import StoppingCriteria, StoppingCriteriaList
 from kernelquarry.recipes.generate.decoder import Decoder, Sampling
 from kernelquarry.recipes.generate.models import end_tokens
 
+_PEFT, _BASE_LAYER = "base_model.model.", ".base_layer"  # that PEFT puts into the names of weights
 _ROOM = 256  # tokens: the cache has room in multiples of it, so that few CUDA graphs are captured
 
 
@@ -70,8 +71,9 @@ def decode_by_slots(
     @torch.no_grad()
     @torch.autocast("cuda", enabled=False)
     def generate(input_ids: torch.Tensor, attention_mask: torch.Tensor, generation_config: Any, **_: Any) -> Any:
-        for copied, trained in zip(writer.parameters(), model.parameters(), strict=True):
-            copied.copy_(trained)
+        trained = dict(merged_weights(model))
+        for name, copied in writer.named_parameters():
+            copied.copy_(trained[name])
         room = _ROOM * math.ceil((input_ids.shape[1] + generation_config.max_new_tokens) / _ROOM)
         if room not in decoders:
             decoders.clear()
@@ -90,9 +92,23 @@ def decode_by_slots(
     model.generate = generate
 
 
+def merged_weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Names and weights of a model, with its adapters merged if it is one of PEFT's."""
+    modules = dict(model.named_modules())
+    for name, weight in model.named_parameters():
+        if "lora_" in name:
+            continue
+        layer = name.rpartition(".")[0]
+        if layer.endswith(_BASE_LAYER) and name.endswith(".weight"):
+            weight = weight + modules[layer.removesuffix(_BASE_LAYER)].get_delta_weight("default")
+        yield name.removeprefix(_PEFT).replace(_BASE_LAYER, ""), weight
+
+
 def frozen_copy(model: Any, dtype: torch.dtype | None) -> Any:
-    """A copy without gradients, with its weights in `dtype`. Buffers keep theirs: rotary frequencies need float32."""
-    writer = copy.deepcopy(model).eval().requires_grad_(False)
+    """A copy without gradients and adapters, with weights in `dtype`. Rotary frequencies need their float32."""
+    writer = copy.deepcopy(model)
+    writer = writer.unload() if hasattr(writer, "peft_config") else writer
+    writer = writer.eval().requires_grad_(False)
     for weight in writer.parameters():
         weight.data = weight.data.to(dtype)
     return writer

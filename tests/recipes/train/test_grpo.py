@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from factories import make_verdict
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
 
 from kernelquarry.pipeline.sandbox import SandboxSettings
 from kernelquarry.pipeline.schema.reasons import Reason
@@ -17,15 +20,17 @@ from kernelquarry.recipes.config import RewardSection, load_recipe
 from kernelquarry.recipes.judge.judge_answer import Judgement
 from kernelquarry.recipes.judge.verifier_pool import VerifierPool
 from kernelquarry.recipes.train.grpo import make_reward_fn, shares, train
-from kernelquarry.recipes.train.rollouts import FinishedCallback
+from kernelquarry.recipes.train.rollouts import FinishedCallback, frozen_copy, merged_weights
 from kernelquarry.recipes.train.trainer import TrainingJob
 
+LORA = ("grpo.lora.rank=2", "grpo.lora.alpha=4")
 
-@pytest.mark.parametrize("rollouts", ["auto", "slots"])
+
+@pytest.mark.parametrize(("rollouts", "lora"), [("auto", ()), ("slots", ()), ("slots", LORA)])
 def test_training_judges_all_answers_and_resumes(
-    dataset: Path, recipe_file: str, tmp_path: Path, rollouts: str
+    dataset: Path, recipe_file: str, tmp_path: Path, rollouts: str, lora: tuple[str, ...]
 ) -> None:
-    recipe = load_recipe(recipe_file, [f"grpo.rollouts={rollouts}", "model.attention=varlen"])
+    recipe = load_recipe(recipe_file, [f"grpo.rollouts={rollouts}", "model.attention=varlen", *lora])
     half = train(TrainingJob(recipe, str(dataset), tmp_path, minutes=1e-9), SandboxSettings())
     assert not half.done and half.steps == 1
     trained = train(TrainingJob(recipe, str(dataset), tmp_path), SandboxSettings())
@@ -35,6 +40,18 @@ def test_training_judges_all_answers_and_resumes(
     assert {answer["why"] for answer in answers} == {"no_code"}  # random weights write no code
     logged = [json.loads(line) for line in (trained.stage / "curves.jsonl").read_text().splitlines()]
     assert all("reward_wait" in entry and entry["correct"] == 0.0 for entry in logged if "reward" in entry)
+
+
+def test_rollouts_are_written_with_merged_adapters(tiny_model: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(tiny_model)
+    adapted = get_peft_model(model, LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False))
+    writer = frozen_copy(adapted, None)
+    assert not hasattr(writer, "peft_config")
+    weights = dict(merged_weights(adapted))
+    whole = adapted.merge_and_unload().state_dict()
+    assert weights.keys() == dict(writer.named_parameters()).keys()
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight, whole[name])
 
 
 class FixedJudgements(VerifierPool):
