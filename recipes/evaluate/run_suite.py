@@ -17,7 +17,6 @@ from kernelquarry.recipes.train.data import load_pairs, trainable
 from .answers import write_answers
 from .evaluate import EvaluationRun, evaluate
 from .nearest import nearest_rows, write_nearest
-from .overlap import check_overlap, write_overlap
 from .problems import DATASET_SUITES, OWN_SUITES, AnyProblem, read_suite, with_short_prompts
 from .results import Results, summarise, write_results
 from .training_data import check_unseen
@@ -72,6 +71,8 @@ def run_suite(job: EvaluationJob, settings: SandboxSettings) -> tuple[list[Resul
     if trained:
         write_nearest(job.folder / "nearest.jsonl", nearest)
     if trained and job.suite == "kernelbench":
+        from .overlap import check_overlap, write_overlap
+
         folders = [Path(name) for name in job.trained_on.split(",")]
         write_overlap(job.folder, check_overlap([problem.id for problem in problems], trained, folders))
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"

@@ -1,4 +1,4 @@
-"""Callbacks of the trainer: timing, steps with non-finite gradients, and a time limit."""
+"""Callbacks of the trainer: timing, checkpoints, steps with non-finite gradients, and a time limit."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ class Clock(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         state.log_history[-1]["seconds"] = time.monotonic() - self.started if self.started else 0.0
+
+
+class NoLastCheckpoint(TrainerCallback):
+    """Saves no checkpoint after the last step, since the model is written then: one of all weights has gigabytes."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_save &= state.global_step < state.max_steps
 
 
 class SkipNonFiniteSteps(TrainerCallback):

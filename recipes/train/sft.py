@@ -13,6 +13,7 @@ from .data import Fitted, chat_of, fit_chats, for_sft, load_pairs, sft_rows, tra
 from .schedule import schedule
 from .trainer import TrainingJob, TrainResult, lora_config, train_stage, trainer_arguments
 
+_EVALUATION_STEPS = 100  # most steps between validation losses
 _VALIDATION_ROWS = 64  # most rows for the validation loss
 
 
@@ -42,7 +43,7 @@ def train(job: TrainingJob) -> TrainResult:
             padding_free=True,
             train_sampling_strategy="sequential",
             eval_strategy="steps" if validation else "no",
-            eval_steps=section.save_steps,
+            eval_steps=min(section.save_steps, _EVALUATION_STEPS),
             per_device_eval_batch_size=section.per_device,
         )
         return SFTTrainer(

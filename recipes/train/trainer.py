@@ -66,7 +66,7 @@ def train_stage(
         return TrainResult(stage, True, 0, 0.0)
     if job.recipe.needs_gpu and not torch.cuda.is_available():
         raise UserError("this recipe needs a GPU, and torch finds none: smollm2-135m-cpu runs without")
-    from .callbacks import Clock, Deadline, SkipNonFiniteSteps
+    from .callbacks import Clock, Deadline, NoLastCheckpoint, SkipNonFiniteSteps
 
     model_section = job.recipe.model
     started, base = time.monotonic(), job.start or model_section.name
@@ -79,7 +79,7 @@ def train_stage(
         if section.compile:
             compile_layers(model)
         trainer = make_trainer(model, tokenizer, stage)
-        for callback in (Clock(), SkipNonFiniteSteps(name), *job.callbacks):
+        for callback in (Clock(), NoLastCheckpoint(), SkipNonFiniteSteps(name), *job.callbacks):
             trainer.add_callback(callback)
         if job.minutes:
             trainer.add_callback(Deadline(started + 60 * job.minutes))

@@ -39,6 +39,7 @@ def test_the_loss_falls_and_the_model_is_saved(dataset: Path, recipe_file: str, 
     assert len(losses) == 6 and losses[-1] < losses[0] - 0.3
     assert series(history(trained.stage), "eval_loss")
     assert (trained.stage / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in trained.stage.glob("checkpoint-*")) == ["checkpoint-2", "checkpoint-4"]
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     assert AutoModelForCausalLM.from_pretrained(trained.model).num_parameters() > 1000
