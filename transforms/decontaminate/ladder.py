@@ -12,7 +12,7 @@ from typing import TypeVar
 from .module_fingerprint import Fingerprint, Problem, packed
 
 K = TypeVar("K", str, int)
-LARGER = 3  # times a problem's operators: a row with more must share most behaviours
+LARGER = 6  # times a problem's operators, as a layer that is written out has: a larger row must share most behaviours
 
 
 class Rung(StrEnum):
