@@ -401,8 +401,8 @@ class Pair(Row):
     timings: tuple[Timing, ...] = ()  # run times: at most one, from a build with a GPU; no row is dropped for them
     explanations: tuple[Explanation, ...] = ()  # explanations by models that the code supports
     measures: Measures = Measures()  # measurements of the filters
-    # problems of benchmarks that the module matches, as `benchmark/name`, sorted: single operators in a build that keeps
-    # them for training, else none
+    # problems of benchmarks that the module matches, as `benchmark/name`, sorted: single operators in a build that
+    # keeps them for training, else none
     matched_problems: tuple[str, ...] = ()
     # among the pairs of one module that models added to: `fastest`, `shortest`, `purest`; `near_lowered` if the kernel
     # is nearly the compiler's
