@@ -162,7 +162,7 @@ def train(clone: Path, dataset: Path) -> tuple[float, str]:
         sys.exit(f"the loss did not fall: {losses}")
     module = clone / "out" / "module.py"
     module.write_text(_MODULE)
-    write = [str(clone / ".venv/bin/kernelquarry"), "write", str(module), "--model", str(out / "grpo" / "model")]
+    write = [str(clone / ".venv/bin/kernelquarry"), "write", str(module), "--model", str(out / "sft" / "model")]
     run([*write, "--no-verify", "--new-tokens", "64"], clone)  # as it can be loaded; none of its kernels need be right
     return trained.seconds / 60, f"loss {losses[0]:.3f} to {losses[-1]:.3f} in {len(losses)} entries"
 

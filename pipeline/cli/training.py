@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelquarry.pipeline.schema.errors import UserError
+from kernelquarry.pipeline.schema.jsonl_append import read_lines
 
 from .console import set_up_logging
 from .open_run import sandbox_settings
@@ -38,6 +39,10 @@ NewTokensOption = Annotated[int, typer.Option(min=1, help="Most tokens of an ans
 DATASET = "out/tiny/dataset"
 WORKERS = max(2, (os.cpu_count() or 1) - 2)  # training and generation need some cores
 MODEL = "out/train/smollm2-135m/grpo/model"
+_LITTLE = (
+    "This model saw {steps} steps. A GPU trains on all rows several times in minutes: see docs/guides/training.md "
+    "for the recipes qwen-coder-0.5b and qwen-coder-1.5b."
+)
 PROTOCOLS = {"kernelbench": {"temperature": 1.0, "top_p": 0.97}}  # by suite: KernelLLM's
 
 
@@ -118,7 +123,7 @@ def train(
             name=stage,
             suite=suite,
             source=section.kernelbench if suite == "kernelbench" else dataset,
-            folder=folder / "evaluation" / (stage if suite == "test" else f"{stage}-{suite}"),
+            folder=evaluation_folder(folder, stage, suite),
             section=section.model_copy(update=PROTOCOLS.get(suite, {})),
             levels=(1, 2, 3),
             chat=recipe.model.chat,
@@ -132,15 +137,33 @@ def train(
         if not is_done:
             typer.echo(f"evaluation of {stage} on {suite} stopped; the same command goes on from there")
             break
-    page = leaderboard(results)
+    page = leaderboard(results) + "\n" + _last_example(folder, recipe)
     (folder / "leaderboard.md").write_text(page)
     typer.echo(f"{folder / 'leaderboard.md'}\n\n{page}")
+
+
+def _last_example(folder: Path, recipe: Recipe) -> str:
+    """The example of the last model that was evaluated, its loss, and what more training would need."""
+    stages = [(stage, suite) for stage in recipe.evaluation.stages for suite in recipe.evaluation.suites]
+    paths = [evaluation_folder(folder, *each) / "example.md" for each in stages]
+    found = [path for path in paths if path.is_file()]
+    lines = ["## What the last model writes", "", found[-1].read_text()] if found else []
+    losses = [entry["loss"] for entry in read_lines(folder / "sft" / "curves.jsonl") if "loss" in entry]
+    if losses:
+        lines += [f"Training loss: {losses[0]:.2f} to {losses[-1]:.2f}, see {folder / 'sft' / 'curves.png'}.", ""]
+    if not recipe.needs_gpu and recipe.sft.steps > 0:
+        lines += [_LITTLE.format(steps=recipe.sft.steps), ""]
+    return "\n".join(lines)
+
+
+def evaluation_folder(folder: Path, stage: str, suite: str) -> Path:
+    return folder / "evaluation" / (stage if suite == "test" else f"{stage}-{suite}")
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="Folder, GGUF file, id on the Hub, package:NAME, or endpoint's name.")],
     suite: Annotated[
-        str, typer.Option(help="modules, slices, test, embedded, kernelbench, tritonbench-g or tritonbench-t.")
+        str, typer.Option(help="modules, slices, easy, test, embedded, kernelbench, tritonbench-g or tritonbench-t.")
     ] = "test",
     source: Annotated[str, typer.Option(help="Dataset of held-out rows, or checkout of a benchmark.")] = "",
     level: Annotated[list[int] | None, typer.Option(help="Level of KernelBench; may be repeated.")] = None,

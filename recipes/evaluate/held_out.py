@@ -2,6 +2,7 @@
 
     modules    mined modules, as many of each number of operators as there are
     slices     pieces cut from modules, likewise
+    easy       both, of at most two operators in one kernel
 
 A rule of hashes decides, so that the same dataset gives the same set, and a larger one keeps most of it.
 """
@@ -16,10 +17,11 @@ from kernelquarry.filters.triviality import MOVEMENT, base_name
 from kernelquarry.pipeline.schema.errors import UserError
 from kernelquarry.pipeline.schema.ids import sha256
 from kernelquarry.pipeline.schema.records import Pair
-from kernelquarry.recipes.config import Kind
-from kernelquarry.recipes.train.schedule import kind_of
+from kernelquarry.recipes.config import PhaseSection
+from kernelquarry.recipes.train.schedule import is_within, kind_of
 
 PROBLEMS = 300
+EASY = PhaseSection(epochs=1, operators=2, kernels=1)
 _LONGEST = 8000  # characters of a module: a longer one leaves no room for its answer
 _STRATA = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 1 << 30))  # calls of operators in one forward
 UNSEEN_OPERATOR = "an operator unseen in training"
@@ -27,24 +29,32 @@ UNSEEN_COMBINATION = "seen operators, unseen combination"
 SEEN = "seen combination of operators"
 
 
-def held_out(pairs: Iterable[Pair], kind: Kind, number: int = PROBLEMS) -> list[Pair]:
+def held_out(pairs: Iterable[Pair], suite: str, number: int = PROBLEMS) -> list[Pair]:
     """At most `number` pairs of the test split, one for each module, drawn in turn from each stratum of operators.
 
+    Args:
+        suite: "modules", "slices" or "easy".
+
     Raises:
-        UserError: the test split has no module of this kind.
+        UserError: the test split has no module for the suite.
     """
     modules: dict[str, Pair] = {}
     for pair in sorted(pairs, key=lambda pair: pair.id):
-        if pair.split == "test" and kind_of(pair) == kind and len(pair.python_code) <= _LONGEST:
+        if pair.split == "test" and _belongs(pair, suite) and len(pair.python_code) <= _LONGEST:
             modules.setdefault(pair.python_code, pair)
     if not modules:
-        raise UserError(f"the dataset's split test has no {kind}: build a larger one")
+        raise UserError(f"the dataset's split test has no {suite} rows: build a larger one")
     drawn = sorted(modules.values(), key=lambda pair: sha256(f"held out:{pair.python_code}"))
     strata = [deque(pair for pair in drawn if stratum(pair) == name) for name in [*map(_name, _STRATA), ""]]
     chosen: list[Pair] = []
     while len(chosen) < number and any(strata):
         chosen += [pairs.popleft() for pairs in strata if pairs]
     return sorted(chosen[:number], key=lambda pair: pair.id)
+
+
+def _belongs(pair: Pair, suite: str) -> bool:
+    kind = kind_of(pair)
+    return kind != "composed" and is_within(pair, EASY) if suite == "easy" else kind == suite
 
 
 def stratum(pair: Pair) -> str:

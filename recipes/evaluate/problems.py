@@ -24,7 +24,8 @@ from .tritonbench import TritonbenchProblem, read_tritonbench
 
 _logger = logging.getLogger(__name__)
 EMBEDDED = Path(__file__).parent / "suites" / "embedded.toml"
-DATASET_SUITES = ("modules", "slices", "test")
+FROZEN = ("modules", "slices", "easy")
+DATASET_SUITES = (*FROZEN, "test")
 OWN_SUITES = (*DATASET_SUITES, "embedded")
 SUITES = (*OWN_SUITES, "kernelbench", "tritonbench-g", "tritonbench-t")
 _READERS = 32  # threads, which wait for the sandbox's guests
@@ -61,10 +62,10 @@ def read_suite(
     Raises:
         UserError: there is no such suite, or it cannot be read.
     """
-    if name in ("modules", "slices"):
+    if name in FROZEN:
         pairs = load_pairs(source, held_out)
         seen = Seen.of(trainable(pairs))
-        found = frozen(pairs, "slices" if name == "slices" else "modules", limit or PROBLEMS)
+        found = frozen(pairs, name, limit or PROBLEMS)
         return [
             Problem(pair.id, "", pair, True, tuple(filter(None, (seen.label(pair), stratum(pair))))) for pair in found
         ]

@@ -16,6 +16,7 @@ from kernelquarry.recipes.train.data import load_pairs, trainable
 
 from .answers import write_answers
 from .evaluate import EvaluationRun, evaluate
+from .example import write_example
 from .nearest import nearest_rows, write_nearest
 from .problems import DATASET_SUITES, OWN_SUITES, AnyProblem, read_suite, with_short_prompts
 from .results import Results, summarise, write_results
@@ -75,6 +76,7 @@ def run_suite(job: EvaluationJob, settings: SandboxSettings) -> tuple[list[Resul
 
         folders = [Path(name) for name in job.trained_on.split(",")]
         write_overlap(job.folder, check_overlap([problem.id for problem in problems], trained, folders))
+    write_example(job.folder, problems, run)
     sampling = f"temperature {section.temperature:g}, top_p {section.top_p:g}"
     results = [
         summarise(job.name, job.suite, group, sampling, device, run, ids, section.weaker_checks, nearest)

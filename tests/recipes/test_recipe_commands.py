@@ -41,6 +41,8 @@ def test_train_runs_all_stages_and_skips_finished_ones(dataset: Path, recipe_fil
     command = ("train", "--config", recipe_file, "--dataset", dataset, "--out", out, "--gpus", "none", *CUT)
     output = run(*command)
     assert "| base |" in output and "| sft |" in output and "| grpo |" in output
+    assert "**None of 4 answers is right.** Most frequent reasons: no_code (4)." in output
+    assert "Training loss: " in output and "This model saw 2 steps." in output
     assert (out / "leaderboard.md").read_text().startswith("# Leaderboard")
     (results,) = json.loads((out / "evaluation" / "grpo" / "results.json").read_text())
     assert results["samples"] == 2 and results["strict"]["pass@1"]["value"] == 0.0
@@ -82,7 +84,7 @@ def test_a_stage_stops_at_its_time_limit_and_resumes(dataset: Path, recipe_file:
         (("sft", "--config", "smollm2-135m-cpu", "--dataset", "no/such/folder/at/all"), "no dataset folder"),
         (("sft", "--config", "autotriton-8b"), "needs a GPU"),
         (("grpo", "--config", "kernelllm-8b"), "needs a GPU"),
-        (("evaluate", "model", "--suite", "unknown"), "there are modules, slices, test, embedded"),
+        (("evaluate", "model", "--suite", "unknown"), "there are modules, slices, easy, test, embedded"),
         (("evaluate", "no-model", "--suite", "embedded"), "no tokenizer"),
         (("write", "no_file.py"), "no such file"),
         (("leaderboard", "nowhere"), "holds no results"),

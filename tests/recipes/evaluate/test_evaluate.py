@@ -23,6 +23,7 @@ from kernelquarry.pipeline.schema.records import Pair
 from kernelquarry.recipes.config import EvaluationSection
 from kernelquarry.recipes.evaluate.answers import Answer, read_records
 from kernelquarry.recipes.evaluate.evaluate import evaluate, raises_at_once
+from kernelquarry.recipes.evaluate.example import example
 from kernelquarry.recipes.evaluate.problems import Problem, read_suite, with_short_prompts
 from kernelquarry.recipes.evaluate.results import leaderboard, read_results, render, summarise, write_results
 from kernelquarry.recipes.generate.samplers import EndpointModel, LocalModel, Sampled
@@ -94,6 +95,12 @@ def test_answers_are_scored_by_our_verifier_and_by_kernelbenchs_check(problem: P
     assert results.naive_gap.value == pytest.approx(1 / 3)
     assert results.why == {"kernel_unused": 1, "no_code": 1, "verified": 1} and results.hacks == {"unused": 1}
     assert results.tokens == 21 and not results.fast
+    shown = example([problem], run)
+    assert shown.startswith("1 of 3 answers are right.") and SOFTMAX.strip() in shown and RIGHT.strip() in shown
+    wrong = replace(run, scores=[silent, lazy])
+    assert example([problem], wrong) == (
+        "**None of 2 answers is right.** Most frequent reasons: no_code (1), kernel_unused (1).\n"
+    )
     write_results(tmp_path, [results])
     assert read_results(tmp_path) == [results]
     assert "| our verifier | 66.7" in render([results]) and "| kernel_unused | 1 |" in render([results])
@@ -139,7 +146,7 @@ def test_a_checkout_of_kernelbench_is_read_by_level(tmp_path: Path) -> None:
         first = read_suite("kernelbench", str(tmp_path), (1,), 1, sandbox)
         with pytest.raises(UserError, match="no problems of level 4"):
             read_suite("kernelbench", str(tmp_path), (4,), 0, sandbox)
-        with pytest.raises(UserError, match="there are modules, slices, test, embedded"):
+        with pytest.raises(UserError, match="there are modules, slices, easy, test, embedded"):
             read_suite("unknown", "", (), 0, sandbox)
     assert [each.id for each in found] == ["1-002_Softmax", "1-010_Softmax", "2-001_Softmax"]
     assert [each.level for each in found] == ["level 1", "level 1", "level 2"]
